@@ -63,7 +63,7 @@ models: setup ## the SQL that follows from declarations in rules/
 
 clients: setup ## the clients' types from the API, the page's elements, and the npm package in client/typescript/dist
 	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
-	@$(RUN) python -m infra.client_types && $(RUN) python -m infra.page_elements
+	@$(RUN) python -m infra.client_types
 	@$(RUN) npm --prefix client/typescript run --silent build
 
 DIST := dist

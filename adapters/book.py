@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Refresh, query_all
+from adapters.platform.tables import Refresh, get_one, query_all
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp
@@ -63,7 +63,7 @@ class BookStore:
         self._known: dict[int, Version] = {}
         self._documents: dict[int, Mapping[str, Any]] = {}
         self._books = Books([shipped_version()])
-        self._refresh = Refresh()
+        self._refresh = Refresh(FRESH_SECONDS)
 
     def books(self) -> Books:
         """Return the versions that were published at least half a minute ago, and maybe newer ones.
@@ -87,7 +87,7 @@ class BookStore:
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
-        self._refresh.renew(began_at, FRESH_SECONDS)
+        self._refresh.renew(began_at)
         return self._books
 
     def document(self, number: int) -> Mapping[str, Any]:
@@ -95,9 +95,8 @@ class BookStore:
         if not self._known and number == FIRST:
             return shipped_document()
         if number not in self._documents:
-            key = encode_item({"book": DOCUMENTS, "version": number})
-            item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)["Item"]
-            self._documents[number] = json.loads(decode_item(item)["document"])
+            item = get_one(self._dynamodb, self._table, {"book": DOCUMENTS, "version": number})
+            self._documents[number] = json.loads(decode_item(item or {})["document"])
         return self._documents[number]
 
     def publish(self, publication: Publication) -> Version:
@@ -112,16 +111,8 @@ class BookStore:
         return self.look().numbered(number)
 
     def _put(self, items: Iterable[Item]) -> None:
-        puts = [
-            {
-                "Put": {
-                    "TableName": self._table,
-                    "Item": item,
-                    "ConditionExpression": "attribute_not_exists(book)",
-                }
-            }
-            for item in items
-        ]
+        new = {"TableName": self._table, "ConditionExpression": "attribute_not_exists(book)"}
+        puts = [{"Put": {**new, "Item": item}} for item in items]
         try:
             self._dynamodb.transact_write_items(TransactItems=puts)
         except self._dynamodb.exceptions.TransactionCanceledException:

@@ -1,7 +1,6 @@
 """How fresh the lake is: its newest curated day, its watermark, and its last nightly run."""
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,6 @@ WATERMARK = "state/watermark.json"
 CURATED_EVENTS = "curated/events/dt={}/"  # with a day
 REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
-CACHED_FOR = timedelta(seconds=15)  # so that a page that reloads itself does not list a bucket every time
 FreshnessView = dict[str, Any]
 
 
@@ -21,38 +19,16 @@ class FreshnessUnknown(SafeToLog, LookupError):
 
 
 class Freshness:
-    """Reads how fresh a lake is. Each answer is cached for CACHED_FOR."""
+    """Reads how fresh a lake is."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._cache: dict[
-            str, tuple[datetime, FreshnessView]
-        ] = {}  # by method: when it was read, and the answer
 
     def lake(self, now: datetime) -> FreshnessView:
         """Return newest_partition (YYYY-MM-DD) and watermark (RFC 3339, null before the first run).
 
         Raises FreshnessUnknown if no event of the last 14 days is curated.
         """
-        return self._cached_view("lake", now, lambda: self._lake(now))
-
-    def nightly(self, now: datetime) -> FreshnessView:
-        """Return what the newest nightly report says of its run.
-
-        Raises FreshnessUnknown if there is no report yet.
-        """
-        return self._cached_view("nightly", now, self._nightly)
-
-    def _cached_view(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
-        if name in self._cache:
-            read_at, view = self._cache[name]
-            if read_at <= now < read_at + CACHED_FOR:
-                return view
-        view = read()
-        self._cache[name] = (now, view)
-        return view
-
-    def _lake(self, now: datetime) -> FreshnessView:
         # One request a day, from tomorrow backwards (a sender's clock may be ahead). So a lake of many years
         # costs no more requests than a new one.
         for back in range(-1, DAYS_LOOKED_AT):
@@ -67,7 +43,11 @@ class Freshness:
         except NoObject:
             return None
 
-    def _nightly(self) -> FreshnessView:
+    def nightly(self) -> FreshnessView:
+        """Return what the newest nightly report says of its run.
+
+        Raises FreshnessUnknown if there is no report yet.
+        """
         reports = (report for report in self._objects.list(REPORTS) if report.key.endswith(".json"))
         newest = max(reports, key=lambda report: report.modified, default=None)
         if newest is None:

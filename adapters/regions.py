@@ -10,7 +10,7 @@ with profiles. A change waits if it needs an item that is not stored yet.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import BEFORE_ALL, get_all
+from adapters.platform.tables import BEFORE_ALL, get_all, get_one, write_if
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry
 from rules.regions.changes import (
@@ -44,7 +44,6 @@ ATTEMPTS_MAX = 6
 MARK_KEPT = timedelta(days=60)
 IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
 Keys = set[tuple[str, str]]  # (owner, sort key) of items of one table
-SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # those with a property, and the others
 
 
 class FollowedItems:
@@ -87,33 +86,29 @@ class FollowedItems:
 
     def delete(self, change: ItemChange, now: datetime) -> None:
         """Leave the mark of a deletion, and delete the item unless it is newer than the deletion."""
-        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-            self._dynamodb.put_item(
-                TableName=self._tables[CLAIMS],
-                Item={
-                    **mark_key(change),
-                    **encode_item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
-                },
-                ConditionExpression=IS_NEWER,
-                ExpressionAttributeValues={":number": {"S": change.number}},
-            )
+        mark = {FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}
+        write_if(
+            self._dynamodb.put_item,
+            TableName=self._tables[CLAIMS],
+            Item=encode_item(mark_key(change) | mark),
+            ConditionExpression=IS_NEWER,
+            ExpressionAttributeValues={":number": {"S": change.number}},
+        )
         self._delete(change, IS_NEWER)
 
     def _newest_deletion(self, change: ItemChange) -> str:
         """Return the number of the newest deletion of an item; "" if there is none."""
-        answer = self._dynamodb.get_item(
-            TableName=self._tables[CLAIMS], Key=mark_key(change), ConsistentRead=True
-        )
-        return str(answer["Item"][FOLLOWED]["S"]) if "Item" in answer else ""
+        item = get_one(self._dynamodb, self._tables[CLAIMS], mark_key(change))
+        return str(item[FOLLOWED]["S"]) if item else ""
 
     def _delete(self, change: ItemChange, condition: str) -> None:
-        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-            self._dynamodb.delete_item(
-                TableName=self._tables[change.table],
-                Key={name: dict(change.key[name]) for name in KEYS[change.table]},
-                ConditionExpression=condition,
-                ExpressionAttributeValues={":number": {"S": change.number}},
-            )
+        write_if(
+            self._dynamodb.delete_item,
+            TableName=self._tables[change.table],
+            Key={name: dict(change.key[name]) for name in KEYS[change.table]},
+            ConditionExpression=condition,
+            ExpressionAttributeValues={":number": {"S": change.number}},
+        )
 
 
 class FollowedDays:
@@ -131,7 +126,7 @@ class FollowedDays:
         If so, stores those of these entries that are missing. change: of a profile whose newest entry the
         ledger has. True for a profile that is older than the stored one, too: its change is without effect.
         """
-        stored = self._profile(change.owner)
+        stored = decode_item(get_one(self._dynamodb, self._tables[PROFILES], {"user_id": change.owner}) or {})
         if stored.get(FOLLOWED, "") >= change.number:
             return True
         head = decode_item(change.image or {}).get("ledger_head", "")
@@ -154,12 +149,6 @@ class FollowedDays:
         items = get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head")
         head_of_day = {day["activity_date"]: day["ledger_head"] for day in map(decode_item, items)}
         return all(head_of_day.get(day, "") >= place for day, place in needed.items())
-
-    def _profile(self, user_id: str) -> dict[str, Any]:
-        answer = self._dynamodb.get_item(
-            TableName=self._tables[PROFILES], Key={"user_id": {"S": user_id}}, ConsistentRead=True
-        )
-        return decode_item(answer["Item"]) if "Item" in answer else {}
 
 
 @dataclass(slots=True)
@@ -189,41 +178,36 @@ class Follower:
         Raises what DynamoDB raises; then the changes must come again.
         """
         outcome = FollowedBatch()
-        deletions, puts = _split_changes(changes, lambda change: change.image is None)
-        entries, items = _split_changes(puts, lambda change: change.table == LEDGER)
-        events, items = _split_changes(items, lambda change: change.table == EVENTS)
-        dependents, independents = _split_changes(items, _needs_entry)
-        for change in deletions:
-            self._items.delete(change, now)
-        for change in independents:
+        puts = [change for change in changes if change.image is not None]
+        others = [change for change in puts if change.table not in {LEDGER, EVENTS}]
+        for change in changes:
+            if change.image is None:
+                self._items.delete(change, now)
+                outcome.followed += 1
+        for change in others:
+            if not place_needed(change.table, change.image or {}):
+                self._items.put(change)
+                outcome.followed += 1
+        events = [(change, claims_of(change, now)) for change in puts if change.table == EVENTS]
+        for change in self._ready(CLAIMS, events, outcome):
             self._items.put(change)
-        outcome.followed += len(deletions) + len(independents)
-        self._follow_events(events, now, outcome)
-        self._follow_entries([entry for entry in entries if entry.is_new], now, outcome)
-        heads: dict[str, str] = {}
-        for change in dependents:
-            self._follow_dependent(change, heads, outcome)
-        return outcome
-
-    def _follow_events(self, events: Sequence[ItemChange], now: datetime, outcome: FollowedBatch) -> None:
-        """Put the events whose claims are stored; the others wait."""
-        needs = [(event, claims_of(event, now)) for event in events]
-        ready, waiting = self._split_by_need(CLAIMS, needs)
-        for change in ready:
-            self._items.put(change)
-        outcome.followed += len(ready)
-        outcome.waiting += waiting
-
-    def _follow_entries(self, entries: Sequence[ItemChange], now: datetime, outcome: FollowedBatch) -> None:
-        """Append the entries whose events are stored, each account's in their order; the others wait."""
-        needs = [(entry, events_of(entry, now)) for entry in entries]
-        ready, waiting = self._split_by_need(EVENTS, needs)
+            outcome.followed += 1
+        entries = [
+            (change, events_of(change, now)) for change in puts if change.table == LEDGER and change.is_new
+        ]
+        ready = self._ready(EVENTS, entries, outcome)
         for change in sorted(ready, key=lambda entry: (entry.owner, _seq(entry))):
             self._follow_entry(change, outcome)
-        outcome.waiting += waiting
+        heads: dict[str, str] = {}
+        for change in others:
+            if place_needed(change.table, change.image or {}):
+                self._follow_dependent(change, heads, outcome)
+        return outcome
 
-    def _split_by_need(self, table: str, needs: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
-        """Return the changes whose needed items of a table are stored, and those that must wait."""
+    def _ready(
+        self, table: str, needs: Sequence[tuple[ItemChange, Keys]], outcome: FollowedBatch
+    ) -> list[ItemChange]:
+        """Return the changes whose needed items of a table are stored; the others wait."""
         partition_key, sort_key = KEYS[table]
         item_keys = [
             {partition_key: owner, sort_key: key}
@@ -231,8 +215,8 @@ class Follower:
         ]
         items = get_all(self._dynamodb, self._tables[table], item_keys, f"{partition_key}, {sort_key}")
         stored = {(item[partition_key], item[sort_key]) for item in map(decode_item, items)}
-        ready = [change for change, keys in needs if keys <= stored]
-        return ready, [change for change, keys in needs if not keys <= stored]
+        outcome.waiting += [change for change, keys in needs if not keys <= stored]
+        return [change for change, keys in needs if keys <= stored]
 
     def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
         """Append an entry to the standby's ledger, if it is the next one; else the change waits."""
@@ -275,11 +259,11 @@ class Follower:
         outcome.followed += 1
 
 
-def mark_key(change: ItemChange) -> Item:
+def mark_key(change: ItemChange) -> dict[str, str]:
     """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-    return encode_item({"user_id": DELETED_PREFIX + digest, "idempotency_key": DELETED_KEY})
+    return {"user_id": DELETED_PREFIX + digest, "idempotency_key": DELETED_KEY}
 
 
 def claims_of(event: ItemChange, now: datetime) -> Keys:
@@ -300,21 +284,5 @@ def _entries_of(change: ItemChange) -> list[Entry]:
     return [*unfold_carrier(entry), entry]
 
 
-def _needs_entry(change: ItemChange) -> bool:
-    return bool(place_needed(change.table, change.image or {}))
-
-
 def _seq(change: ItemChange) -> int:
     return int((change.image or {})["seq"]["N"])
-
-
-def _split_changes(changes: Iterable[ItemChange], condition: Callable[[ItemChange], bool]) -> SplitChanges:
-    """Return the changes for which a condition holds, and the others."""
-    matches: list[ItemChange] = []
-    others: list[ItemChange] = []
-    for change in changes:
-        if condition(change):
-            matches.append(change)
-        else:
-            others.append(change)
-    return matches, others

@@ -17,14 +17,17 @@ from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.proof import (
     DROPPED,
     FLIPPED,
+    HIDDEN_FIELDS,
+    SHOWN_FIELDS,
     LedgerFault,
     LedgerLink,
     TreeLeaf,
     chain_differences,
     chain_of,
+    encoded_fields,
+    fields_of,
     own_faults,
 )
-from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, fields_of
 from rules.lake.residue import is_residue
 
 TABLE = "table"

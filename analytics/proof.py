@@ -24,7 +24,6 @@ from rules.engagement.proof import (
     bucket_of,
     chain_of,
     digests_of,
-    fault_texts,
     leaves_from_bytes,
     link_of,
     own_faults,
@@ -127,7 +126,7 @@ class PreviousTree:
         """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night."""
         links = list(map(link_of, entries))
         if faults := own_faults(account_id, links):
-            return fault_texts(faults)
+            return [fault.text for fault in faults]
         chain = chain_of(account_id, links)
         if chain is None:
             return []

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from bench.units.standing import called
 from infra.template_text import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
-from local.plan.standing import called
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -69,6 +70,7 @@ def _modules_of_an_event() -> int:
         one_desk.tick(DAY)
         one_desk.start_path()
         sys.setprofile(note_module)
+        threading.setprofile(note_module)  # the processor writes users in threads
         try:
             apply_events(one_desk, "ann", 1)
             for function, table in list(one_desk.streams):
@@ -76,6 +78,7 @@ def _modules_of_an_event() -> int:
                     one_desk.consume(function, table)
         finally:
             sys.setprofile(None)
+            threading.setprofile(None)
     return len(modules)
 
 

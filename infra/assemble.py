@@ -4,8 +4,8 @@ A fragment in infra/app holds one domain: its parameters, conditions, resources 
 derived, such as a function's log group (infra/resources.py), lists over all domains (infra/marks.py) and
 alarms (infra/alarms.py). So a new function is one block in one fragment.
 
-The tables of three documents are written too: docs/settings.md (adapters/settings/choices.py),
-docs/retention.md (rules/privacy/retention.py) and docs/book.md (rules/book/book_schema.py).
+The tables of two documents are written too: docs/settings.md (adapters/settings/choices.py) and docs/book.md
+(rules/book/book_schema.py).
 """
 
 import difflib
@@ -21,7 +21,6 @@ from infra.book_page import book_tables
 from infra.marks import template_marks
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, Block, replace_marks, sections
-from rules.privacy import retention
 
 Fragment = dict[str, str]  # section -> its text
 
@@ -35,7 +34,7 @@ HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
 """
-SETTINGS, RETENTION, BOOK_PAGE = "docs/settings.md", "docs/retention.md", "docs/book.md"
+SETTINGS, BOOK_PAGE = "docs/settings.md", "docs/book.md"
 DIFF_LINES_MAX = 20
 
 
@@ -59,7 +58,6 @@ def generated_files() -> dict[str, str]:
         "template.yaml": HEADER + assemble_template([fragment for fragment, _ in fragments]),
         "infra/observability.yaml": HEADER + assemble_template([alarms]),
         SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.settings_table(),
-        RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.retention_table(),
         BOOK_PAGE: (ROOT / BOOK_PAGE).read_text().partition("## `")[0] + book_tables(),
     }
 

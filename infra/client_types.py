@@ -1,7 +1,9 @@
-"""Writes the OpenAPI document that the service serves, its page, and the clients' types: `make clients`.
+"""Writes what `make clients` makes: the served OpenAPI document, its page, clients' types, page/elements.js.
 
-The types' files begin with the digest of the document that they were made from. The gate compares this digest
-alone, which takes no time and no node; `make test` generates both anew and compares the text.
+Types begin with the digest of the document that they were made from, page/elements.js with that of its
+sources.
+The gate compares these digests alone, which takes no time and no node; `make test` makes all anew and
+compares the text. All is committed, so a deployment needs no node.
 """
 
 import hashlib
@@ -23,6 +25,9 @@ TYPESCRIPT = TYPESCRIPT_CLIENT / "src" / "generated" / "api.ts"
 PYTHON = ROOT / "client" / "python" / "streakline_client" / "generated" / "api.py"
 GENERATE_SECONDS_MAX = 120
 MARK = "Made by `make clients` from the API with the digest "
+ELEMENTS_ENTRY = "src/elements/index.ts"
+ELEMENTS = ROOT / "page" / "elements.js"
+ELEMENTS_MARK = "// Made by `make clients` from client/typescript/src/elements with the digest "
 
 
 def digest() -> str:
@@ -30,9 +35,9 @@ def digest() -> str:
     return hashlib.sha256(json.dumps(document(), sort_keys=True).encode()).hexdigest()
 
 
-def digest_in(path: Path) -> str:
+def digest_in(path: Path, mark: str = MARK) -> str:
     """Return the digest that a generated file was made from; "" if it names none."""
-    return path.read_text().partition(MARK)[2][:64]
+    return path.read_text().partition(mark)[2][:64]
 
 
 def generator_document() -> dict[str, Any]:
@@ -119,12 +124,43 @@ def _run(generator: list[str], *options: str) -> str:
         return target.read_text()
 
 
+def element_sources() -> list[Path]:
+    """Return the files that the page's elements are made from."""
+    # moment.ts is the only file outside of the elements' folder whose code they import.
+    source = TYPESCRIPT_CLIENT / "src"
+    return [*sorted((source / "elements").glob("*.ts")), source / "moment.ts"]
+
+
+def digest_of(files: list[Path]) -> str:
+    """Return the digest of files, by name and content, in hexadecimal."""
+    hashed = hashlib.sha256()
+    for path in files:
+        hashed.update(f"{path.name}\0{path.read_text()}\0".encode())
+    return hashed.hexdigest()
+
+
+def elements() -> str:
+    """Return the clients' elements as one module; needs node, and the packages of client/typescript."""
+    options = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8")
+    command = [str(TYPESCRIPT_CLIENT / "node_modules" / ".bin" / "esbuild"), ELEMENTS_ENTRY, *options]
+    bundled = subprocess.run(  # noqa: S603 (our own tool)
+        command,
+        cwd=TYPESCRIPT_CLIENT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=GENERATE_SECONDS_MAX,
+    )
+    return f"{ELEMENTS_MARK}{digest_of(element_sources())}.\n{bundled.stdout}"
+
+
 if __name__ == "__main__":
     makers = {
         DOCUMENT: served_document,
         REFERENCE: reference_page,
         TYPESCRIPT: typescript,
         PYTHON: python,
+        ELEMENTS: elements,
     }
     for path, make in makers.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,9 @@ from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.objects import S3Objects
-from adapters.settings.engagement import RulesApiSettings
 from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning
 from ingest.book_document import book_of_document
-from ingest.web.api import Api, json_response
+from ingest.web.api import Allowance, Api, json_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import (
     ANY,
@@ -86,6 +85,15 @@ WHAT_IF = closed_object(
         "report?": ANY | {"description": "as `streakline rules what-if --json` prints it"},
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RulesApiSettings(Allowance):
+    """Settings of this function."""
+
+    rule_books_table: str
+    lake_bucket: str
+    what_if_function: str  # works out what another book would have led to
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,12 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
-from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_items import endpoint_share
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.settings.operations import EndpointsApiSettings
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.api import Api, error_response
+from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
 from ingest.web.routes import text_matching
@@ -88,6 +85,18 @@ EMPTY = closed_object({})
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
 OVERLAP_HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointsApiSettings(Allowance):
+    """Settings of this function."""
+
+    notifications_table: str
+    webhook_endpoints_table: str
+    endpoint_secret_prefix: str  # of the names of endpoints' secrets, as hook_secret_prefix is of hooks'
+    private_endpoints: bool  # whether endpoints may have private addresses; only on a laptop
+    outgoing_webhooks: bool  # whether the deployment sends webhooks
+    deliver_function: str  # the function that delivers notifications
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from adapters.platform.aws import client
 from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges
 from adapters.platform.objects import S3Objects
-from adapters.queue_depths import QueueDepths
-from adapters.settings.operations import OperationsApiSettings
-from ingest.web.api import Answer, Api, json_response
+from adapters.platform.queues import QueueDepths
+from ingest.web.api import Allowance, Answer, Api, json_response
 from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
 
@@ -30,6 +29,17 @@ PACE_SECONDS = 10
 app = Api("OperationsApi")
 logger, handler = app.logger, app.handler
 Part = dict[str, Any] | list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsApiSettings(Allowance):
+    """Settings of this function."""
+
+    redis_url: str
+    lake_bucket: str
+    queue_urls: (
+        str  # JSON: a queue's name -> its URL. Messages of a queue named ...Failures need an operator.
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class OperationsView:
             "consumers": _part(reasons, "consumers", lambda: self.consumers(now)),
             "queues": _part(reasons, "queues", self.queues.read),
             "lake": _part(reasons, "lake", lambda: self.freshness.lake(now)),
-            "nightly": _part(reasons, "nightly", lambda: self.freshness.nightly(now)),
+            "nightly": _part(reasons, "nightly", self.freshness.nightly),
             "unknown": reasons,
         }
 

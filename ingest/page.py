@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 
 from adapters import settings
 from adapters.logs import Logger
-from adapters.settings.operations import PageSettings
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
 from ingest.web.routes import REFERENCE, Route, in_path, text_matching
 
@@ -61,6 +60,15 @@ ROUTES = [
     ),
     Route("GetDocs", "Page", "GET /v1/docs", "This document as a page", answer=HTML, is_open=True),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """Settings of this function."""
+
+    oidc_authority: str  # the issuer's URL; "": people bring a token in the page's address
+    oidc_client_id: str
+    oidc_origins: str  # further origins that the sign-in speaks to (a Cognito domain), separated by spaces
 
 
 @dataclass(frozen=True, slots=True)

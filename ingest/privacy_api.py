@@ -21,11 +21,10 @@ from adapters.privacy.erasers import IdentityEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.export_jobs import ExportInvoker, ExportJob, ExportJobs
 from adapters.privacy.tombstones import Tombstones
-from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.web.api import ERASED_REASON, Api, refuse_erased
+from ingest.web.api import ERASED_REASON, Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import DAY, RateLimit
@@ -58,6 +57,19 @@ EXPORT_URL_HELP = (
     "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
     " makes a new one, until `expires_at`, a day later."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyApiSettings(Allowance):
+    """Settings of this function."""
+
+    payload_bucket: str
+    identity_url: str
+    erasures_table: str
+    erasure_secret_arn: str
+    erasure_function: str  # the function that makes exports
+    phone_regions: str
+    exports_per_day: int
 
 
 @dataclass(frozen=True, slots=True)

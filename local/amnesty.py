@@ -20,7 +20,7 @@ from local.command import FILE, INSTANT, command, option
 from local.stack import Stack
 from local.stores import accounts_of, cache_of, lake_of, over_accounts
 from rules.days import stamp
-from rules.engagement.amnesty import Amnesties, Amnesty
+from rules.engagement.account_state import Amnesties, Amnesty
 
 SHOWN_MAX = 20  # users, in a summary
 ZONES = "only for users of these zones, separated by commas; a zone that has two names is named by both"

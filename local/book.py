@@ -18,10 +18,10 @@ from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from local.stores import books_of, lake_of
 from rules.book.book_schema import BOOK
-from rules.book.differences import differences
 from rules.book.document import BookRefused
+from rules.book.succession import differences
 from rules.days import parse_moment
-from rules.engagement.beginnings import beginnings
+from rules.engagement.goals import beginnings
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"

@@ -132,7 +132,7 @@ USE = {
 ASK = {
     "sql": Lazy("local.analyst.sql:sql", "Ask the warehouse or the lake; without a query, a shell"),
     "report": Lazy("local.operate.html_report:report", "One HTML file of plots"),
-    "plan": Lazy("local.plan.plan_command:plan", "What an environment costs, and what ends first"),
+    "plan": Lazy("local.plan.plan_command:plan", "What each size costs, and what ends first"),
     "features": Group(
         "Features of leads: make them anew, and as of past instants.",
         {

@@ -32,6 +32,7 @@ class Option(click.Option):
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Return what click adds behind the help: the default, which may be words, or `none`."""
         extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
         elif not self.is_flag and not self.required and extra.get("default", EMPTY_DEFAULT) == EMPTY_DEFAULT:

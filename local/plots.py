@@ -1,4 +1,4 @@
-"""Plots as inline SVG, each with a sentence and the figures behind it.
+"""Plots of columns as inline SVG, each with a sentence and the figures behind it.
 
 They need no script: a browser shows the figures of what is under the pointer (`title`). Colours are those of
 page/theme.css.
@@ -16,11 +16,6 @@ POINTS_MIN = 3  # with fewer points there is no picture: a sentence says so, and
 WIDTH, HEIGHT = 480, 200
 LEFT, RIGHT, TOP, BOTTOM = 46, 6, 22, 24  # margins around standing columns
 LABELS_MAX = 6  # below the columns
-BAR = 18  # the height of a lying bar, and of its name above it
-BAR_VALUE = 90  # the room for the value behind the longest bar
-CELL = 22  # the height of a grid's row
-GRID_NAMES, GRID_HEADS = 60, 18  # the width of a grid's names; the height of its heads
-GRID_LABELS_MAX = 8
 Format = Callable[[float], str]  # returns a value as people read it
 
 
@@ -93,66 +88,15 @@ def columns(
         text = ", ".join(texts) if len(series) > 1 else shown(values[0])
         # The whole height answers the pointer, and not the column alone.
         pointer_area = _rect("hit", x, TOP, step, HEIGHT - TOP - BOTTOM)
-        parts.append(_with_title(f"{name}: {text}", _column(x, step, values, highest) + pointer_area))
+        shapes = _column(x, step, values, highest) + pointer_area
+        parts.append(f"<g>{shapes}<title>{html.escape(f'{name}: {text}')}</title></g>")
     parts += [
         _text(LEFT + (index + 0.5) * step, HEIGHT - 7, _short(names[index]), "middle")
-        for index in _labelled(len(names), LABELS_MAX)
+        for index in range(0, len(names), -(-len(names) // LABELS_MAX))
     ]
-    return Figure(title, sentence, (head, *series), rows, _svg(title, HEIGHT, parts))
-
-
-def bars(
-    title: str,
-    sentence: str,
-    rows: Sequence[tuple[str, float]],
-    shown: Format = whole,
-    heads: tuple[str, str] = ("", ""),
-) -> Figure:
-    """Return lying bars, each with its name above it and its value behind it."""
-    longest = max((value for _, value in rows), default=0) or 1
-    parts, y = [], 0
-    for name, value in rows:
-        length = max(0.0, value) / longest * (WIDTH - BAR_VALUE)
-        bar = _rect("s0", 0, y + BAR, length, BAR - 4)
-        words = _text(0, y + 13, name) + _text(length + 6, y + BAR + 11, shown(value))
-        parts.append(_with_title(f"{name}: {shown(value)}", bar + words))
-        y += 2 * BAR + 4
-    table = [(name, shown(value)) for name, value in rows]
-    return Figure(title, sentence, heads, table, _svg(title, y, parts) if rows else "")
-
-
-def grid(
-    title: str,
-    sentence: str,
-    names: Sequence[str],
-    heads: Sequence[str],
-    cells: Sequence[Sequence[float | None]],
-    *,
-    shown: Format = whole,
-    has_numbers: bool = False,
-) -> Figure:
-    """Return a grid of cells, the darker the more.
-
-    names, heads: of the rows and columns. cells: by row; None cannot have a value yet. has_numbers: the
-    values are written into the cells.
-    """
-    highest = max((value or 0 for row in cells for value in row), default=0) or 1
-    width = (WIDTH - GRID_NAMES) / len(heads)
-    labelled = range(len(heads)) if has_numbers else _labelled(len(heads), GRID_LABELS_MAX)
-    parts = [_text(GRID_NAMES + (index + 0.5) * width, 12, heads[index], "middle") for index in labelled]
-    for row_number, (name, row) in enumerate(zip(names, cells, strict=True)):
-        y = GRID_HEADS + row_number * CELL
-        parts.append(_text(0, y + 15, name))
-        for column_number, (head, value) in enumerate(zip(heads, row, strict=False)):
-            if value is not None:
-                x = GRID_NAMES + column_number * width
-                cell = _cell(x, y, width, value / highest, shown(value) if has_numbers else "")
-                parts.append(_with_title(f"{name}, {head}: {shown(value)}", cell))
-    table = [
-        (name, *("" if value is None else shown(value) for value in row))
-        for name, row in zip(names, cells, strict=True)
-    ]
-    return Figure(title, sentence, ("", *heads), table, _svg(title, GRID_HEADS + len(names) * CELL, parts))
+    label = html.escape(title)
+    svg = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    return Figure(title, sentence, (head, *series), rows, svg)
 
 
 def _column(x: float, step: float, values: Sequence[float], highest: float) -> str:
@@ -165,38 +109,13 @@ def _column(x: float, step: float, values: Sequence[float], highest: float) -> s
     return rectangles
 
 
-def _cell(x: float, y: float, width: float, part: float, text: str) -> str:
-    """Return a cell of a grid. part: of the highest value, from 0 to 1. text: within it, or ""."""
-    cell = _rect("none", x, y, width - 2, CELL - 2)
-    cell += _rect("s0", x, y, width - 2, CELL - 2, opacity=part)
-    if text:
-        cell += _text(x + width / 2 - 1, y + 14, text, "middle", "over" if part > 0.5 else "in")
-    return cell
-
-
-def _labelled(count: int, labels_max: int) -> range:
-    """Return the indexes that get a label, at even distances."""
-    return range(0, count, -(-count // labels_max))
-
-
-def _svg(title: str, height: int, parts: Sequence[str]) -> str:
-    body = "".join(parts)
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(title)}">{body}</svg>'
-
-
-def _rect(kind: str, x: float, y: float, width: float, height: float, *, opacity: float = 1) -> str:
-    strength = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
     size = f'width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" {size}{strength}/>'
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" {size}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
-
-
-def _with_title(words: str, shapes: str) -> str:
-    """Return shapes that show some words under the pointer."""
-    return f"<g>{shapes}<title>{html.escape(words)}</title></g>"
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
 def _y_of(value: float, highest: float) -> float:

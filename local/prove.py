@@ -36,7 +36,6 @@ from rules.engagement.proof import (
     LedgerLink,
     bucket_of,
     chain_of,
-    fault_texts,
     link_of,
     own_faults,
     proof_of,
@@ -62,7 +61,8 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "")
     if chain is None or account_leaf is None:
         raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
     if faults := own_faults(user_id, links):
-        raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(fault_texts(faults))}")
+        texts = "; ".join(fault.text for fault in faults)
+        raise RuntimeError(f"the ledger of {user_id} contradicts itself: {texts}")
     if chain.leaf_at(account_leaf.seq) != account_leaf.digest:
         raise RuntimeError(
             f"the ledger of {user_id} is not the one of the last root: `streakline proof audit`"

@@ -1,4 +1,4 @@
-"""`streakline events replay`: sends events over HTTP, Kinesis or the queue, and waits for their effects."""
+"""`streakline events replay`: sends events over HTTP or Kinesis, and waits for their effects."""
 
 import json
 import random
@@ -15,11 +15,10 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.tables import chunks
 from local.api import Api
-from local.cloud.patience import drain, drain_leads, wait_until_applied
+from local.cloud.patience import drain, wait_until_applied
 from local.command import command, option, show
-from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
+from local.event_sources import Body, from_csv, from_git
 from local.paths import LOCAL
-from local.progress import progress_bar
 from local.stack import Stack
 
 POST_EVENTS = 100
@@ -27,9 +26,7 @@ POSTERS = 4
 KINESIS_EVENTS = 100  # in a call
 SQS_MESSAGES_MAX = 10  # in a call
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
-ORGANIZATION = "cdnow"  # of replayed orders
-SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
-ORDERS = "orders"
+SOURCES = {"csv": from_csv, "git": from_git}
 Webhook = dict[str, Any]
 
 
@@ -38,25 +35,21 @@ Webhook = dict[str, Any]
 @option(
     "--format",
     "kind",
-    type=click.Choice([*SOURCES, ORDERS]),
+    type=click.Choice([*SOURCES]),
     default="csv",
-    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
-    " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
+    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution",
 )
-@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
+@option("--via", type=click.Choice(["http", "kinesis", "both"]), default="http", help="which door")
 @option("--shuffle", type=int, metavar="SEED", help="in another order")
 @option("--twice", is_flag=True, help="every event two times")
 def replay_command(
     *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
 ) -> None:
     """Send events of a file or of a git history, as an admin, and wait for their effects."""
-    if kind == ORDERS:
-        outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
-    else:
-        events = list(SOURCES[kind](path)) * (1 + twice)
-        outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
+    events = list(SOURCES[kind](path)) * (1 + twice)
+    outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
     show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
-    if outcome.refused and kind != ORDERS:
+    if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
@@ -72,12 +65,9 @@ class ReplayResult:
 def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
-    advance = progress_bar(len(events), "HTTP   ")
-    started = time.monotonic()
 
     def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
         status, answer = api.call("POST", "/v1/events", {"events": chunk})
-        advance(len(chunk))
         return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -89,15 +79,13 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) 
                 outcome.counts[result["status"]] += 1
                 if result["status"] not in ("accepted", "duplicate"):
                     outcome.refused.append({"event": body, "result": result})
-    outcome.seconds = time.monotonic() - started
     return outcome
 
 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
-    outcome, started = ReplayResult(), time.monotonic()
-    advance = progress_bar(len(events), "Kinesis")
+    outcome = ReplayResult()
     for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
         records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
@@ -105,8 +93,6 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
             pairs = zip(records, answer["Records"], strict=True)
             records = [record for record, result in pairs if result.get("ErrorCode")]
         outcome.counts["sent"] += len(chunk)
-        advance(len(chunk))
-    outcome.seconds = time.monotonic() - started
     return outcome
 
 
@@ -132,31 +118,23 @@ def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
     """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
-    began_at = time.time()
+    started = time.monotonic()
     if via == "both":
         outcome = post_events(stack, events[::2])
-        stream_outcome = put_on_stream(stack, events[1::2])
-        outcome.counts += stream_outcome.counts
-        outcome.seconds += stream_outcome.seconds
+        outcome.counts += put_on_stream(stack, events[1::2]).counts
     else:
         outcome = (post_events if via == "http" else put_on_stream)(stack, events)
-    started = time.monotonic()
-    _wait_for_effects(stack, events, outcome, began_at)
-    outcome.seconds += time.monotonic() - started
+    if stack.is_laptop:
+        drain(stack)
+    else:
+        refused_events = [refusal["event"] for refusal in outcome.refused]
+        refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
+        taken = (event for event in events if (event["user_id"], event["idempotency_key"]) not in refused)
+        wait_until_applied(stack, taken)
+    outcome.seconds = time.monotonic() - started
     if outcome.refused:
         REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
-
-
-def _wait_for_effects(stack: Stack, events: Sequence[Body], outcome: ReplayResult, began_at: float) -> None:
-    """Wait until what was taken is applied; on a laptop until all queues are empty. began_at: epoch time."""
-    if stack.is_laptop:
-        drain(stack)
-        return
-    refused_events = [refusal["event"] for refusal in outcome.refused]
-    refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
-    taken = [event for event in events if (event["user_id"], event["idempotency_key"]) not in refused]
-    wait_until_applied(stack, taken, began_at)
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
@@ -166,30 +144,12 @@ def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
     return mixed
 
 
-def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
-    """Return a purchase as a shop's webhook: one order of one product."""
-    return {
-        "organization_id": organization,
-        "source": "ecommerce",
-        "payload": {
-            "id": f"{purchase.customer}-{purchase.number}",
-            "created_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "currency": "USD",
-            "total_price": str(purchase.amount),
-            "customer": {"id": purchase.customer},
-            "line_items": [{"product_id": "cd", "quantity": purchase.quantity}],
-        },
-    }
-
-
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
     api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
-    advance = progress_bar(len(webhooks), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
-        advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -212,15 +172,4 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
             failed = {failure["Id"] for failure in answer.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
         outcome.counts["sent"] += len(chunk)
-    return outcome
-
-
-def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
-    webhooks = [webhook(purchase) for purchase in purchases(path)] * copies
-    if seed is not None:
-        webhooks = shuffled(webhooks, seed)
-    started = time.monotonic()
-    outcome = (post if via == "http" else send)(stack, webhooks)
-    drain_leads(stack)
-    outcome.seconds = time.monotonic() - started
     return outcome

@@ -20,8 +20,8 @@ from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.settings_history import SettingsHistory
 from analytics.restore.events_and_questions import FROM_ROWS, EventsAndQuestionsRestorer
 from analytics.restore.phones import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table

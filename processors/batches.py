@@ -16,8 +16,7 @@ from typing import Any, Self, TypeVar
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.failures import FailureQueue, partial_failures
-from adapters.platform.queues import Consumer, Deadline, SourceQueue
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, SourceQueue, partial_failures
 from adapters.platform.tables import Unprocessed
 
 Record = Mapping[str, Any]
@@ -50,10 +49,8 @@ class BatchResult:
     poison: list[tuple[Record, str]] = field(default_factory=list)  # records that can never succeed, and why
 
     def read(self, records: Iterable[Record], reader: Callable[[Record], T | None]) -> list[tuple[Record, T]]:
-        """Return records, each with the value that a reader makes of it.
-
-        Records for which the reader returns None are skipped. Those for which it raises UNREADABLE are
-        poison.
+        """Return records, each with the value that a reader makes of it. Records for which the reader returns
+        None are skipped. Those for which it raises UNREADABLE are poison.
         """
         pairs: list[tuple[Record, T]] = []
         for record in records:

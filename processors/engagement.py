@@ -7,7 +7,7 @@ has another head. It skips events of erased users, and a region that has lost th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,8 +35,7 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
-from rules.engagement.assigned_dates import dates_beside
-from rules.engagement.earnings import dates_of_caps
+from rules.engagement.earnings import dates_beside, dates_of_caps
 from rules.engagement.events import Event, from_item, is_beyond
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
@@ -97,37 +96,25 @@ class EngagementProcessor:
                 outcome.counts["erased"] += 1
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
-        if by_user:
-            self._apply_users(by_user, now, outcome)
-        return outcome
-
-    def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        """Apply the events that are not applied according to the cache, several users at the same time."""
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
+
         processed = self.cache.processed(
             {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
-        new_by_user: dict[str, Pairs] = {}
-        for user, pairs in by_user.items():
-            new = [
-                (record, event) for record, event in pairs if event.event_id not in processed.get(user, ())
-            ]
-            outcome.counts["duplicates"] += len(pairs) - len(new)
-            if new:
-                new_by_user[user] = new
 
         def apply_user(user: str) -> AppliedBatch:
-            return self._apply_user(accounts[user], new_by_user[user], now)
+            pairs, known = by_user[user], processed.get(user, ())
+            new = [(record, event) for record, event in pairs if event.event_id not in known]
+            result = self._apply_user(accounts[user], new, now) if new else AppliedBatch()
+            result.counts["duplicates"] += len(pairs) - len(new)
+            return result
 
-        if self.writers == 1 or len(new_by_user) == 1:
-            for user in new_by_user:
-                outcome.add(apply_user(user))
-            return
         with ThreadPoolExecutor(self.writers) as pool:
-            for user_outcome in pool.map(apply_user, new_by_user):
+            for user_outcome in pool.map(apply_user, by_user):
                 outcome.add(user_outcome)
+        return outcome
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         """Apply a user's events together; after an error each by itself."""

@@ -17,17 +17,15 @@ from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import PartitionEraser
+from adapters.privacy.erasers import ItemEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import Clients, StoreEraser, all_stores, whole_lead
+from adapters.privacy.stores import Clients, ErasureSettings, StoreEraser, all_stores, whole_lead
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
-from adapters.settings.common import ErasureSettings
 from processors.person_exports import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
-from rules.privacy.certificates import certificate_of, sign_certificate
 from rules.privacy.erasures import (
     PERSONS,
     PHONES,
@@ -37,8 +35,10 @@ from rules.privacy.erasures import (
     Person,
     PersonKind,
     after_sweep,
+    certificate_of,
     hand_to_lake,
     lead_of,
+    sign_certificate,
     with_count,
     with_lead,
     with_names,
@@ -153,10 +153,8 @@ class ErasureRunner:
     def _person(
         self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
-        """Return the person to erase, and the erasure with all ids of that person.
-
-        A lead may have got more leaves and identities since the last sweep. Their tombstones are written
-        first.
+        """Return the person to erase, and the erasure with all ids of that person. A lead may have got more
+        leaves and identities since the last sweep. Their tombstones are written first.
         """
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
@@ -174,7 +172,7 @@ class ErasureRunner:
 
 def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return the entries that begin a chain of hashes, as texts of their seq and the chain's salt."""
-    assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
+    assert isinstance(ledger, ItemEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
     return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import EXPIRY_SHARDS, ExpiryIndex
-from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.account_items import EXPIRY_SHARDS
+from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
@@ -52,11 +52,9 @@ class ExpirySweep:
     cache: EngagementCache
 
     def run(self, now: datetime, until: float) -> dict[str, Any]:
-        """Settle all accounts that are due.
-
-        Returns {"settled", "failed"}, numbers of accounts, and "is_whole", whether all due ones were tried.
-        until: when to stop, by time.monotonic(). An account that fails, or is busy, stays due for the next
-        run.
+        """Settle all accounts that are due. Returns {"settled", "failed"}, numbers of accounts, and
+        "is_whole", whether all due ones were tried. until: when to stop, by time.monotonic(). An account that
+        fails, or is busy, stays due for the next run.
         """
         settled = failed = 0
         for user in self.index.due(last_expired(now), now.hour % EXPIRY_SHARDS):

@@ -23,7 +23,7 @@ from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from processors.lake_rows import TableItemRows, put_rows
+from processors.publisher import TableItemRows, put_rows
 from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.ledger import entry_id
 from rules.lake.packed_records import RowLine

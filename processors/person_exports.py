@@ -100,7 +100,15 @@ def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEras
                 )
                 written["rows"] = table.rows
                 files.add(f"{store.name}.csv", table.lines(), {"rows": table.rows, **about})
-        manifest = _manifest(kind, person.user_id or person.leads[0], files.manifest_rows, now)
+        manifest = {
+            "manifest": "streakline person export",
+            "format": 1,
+            "kind": kind.value,
+            "id": person.user_id or person.leads[0],
+            "made_at": stamp(now),
+            "files": files.manifest_rows,
+            "left_out": COPIES | excluded_stores(kind),
+        }
         archive.writestr("manifest.json", json.dumps(manifest, ensure_ascii=False, indent=1))
 
 
@@ -159,18 +167,6 @@ def _line(cells: Iterable[object]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerow(cells)
     return text.getvalue().encode()
-
-
-def _manifest(kind: PersonKind, subject: str, files: list[dict[str, Any]], now: datetime) -> dict[str, Any]:
-    return {
-        "manifest": "streakline person export",
-        "format": 1,
-        "kind": kind.value,
-        "id": subject,
-        "made_at": stamp(now),
-        "files": files,
-        "left_out": COPIES | excluded_stores(kind),
-    }
 
 
 def _rows(store: Any, person: Person) -> Iterator[Row]:

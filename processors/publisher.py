@@ -10,19 +10,18 @@ Rows of one hour go as one record, because Firehose bills each record rounded up
 published twice or out of order. Curation keeps the newest version of each key.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from adapters import settings
 from adapters.logs import Logger
-from adapters.platform.aws import client
+from adapters.platform.aws import Unavailable, client
 from adapters.platform.items import decode_item
-from adapters.platform.publishing import DeliveryStream
+from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from processors.lake_rows import TableItemRows, lake_line, put_rows, table_of
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
@@ -37,15 +36,78 @@ from rules.lake.entities import (
     RESPONSES,
     RULES,
     STREAKS,
+    TABLE_ITEMS,
     Entity,
     event_version,
+    row_of,
     rows_of,
 )
-from rules.lake.packed_records import RowLine
+from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
+from rules.lake.table_items import removed_item, table_item
 
 logger = Logger(service="publisher")
 DOCUMENTS = "documents"  # of RuleBooks: adapters/book.py
 Row = tuple[DeliveryStream, RowLine]
+ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
+Pair = tuple[Record, RowLine]
+
+
+def table_of(record: Record) -> str:
+    """Return the name of the table whose stream a record came from."""
+    return str(record["eventSourceARN"]).split("/")[1]
+
+
+def lake_line(row: Mapping[str, Any]) -> RowLine:
+    """Return a row as a line. Raises ValueError for one that is too long for Firehose."""
+    line = row_line(row)
+    if len(line.text) > ROW_BYTES_MAX:
+        raise ValueError(f"a row of {len(line.text)} bytes: Firehose takes {ROW_BYTES_MAX}")
+    return line
+
+
+def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
+    """Put rows, each with its change. Returns the sequence numbers of changes to be delivered again.
+
+    They are the changes whose rows are in a record that Firehose has refused, in the stream's order.
+    """
+    pairs = list(pairs)
+    packed = pack_rows([row for _, row in pairs], RECORD_BYTES_MAX)
+    try:
+        refused = stream.put([record.data for record in packed])
+    except Unavailable:
+        logger.exception("to come again")
+        refused = list(range(len(packed)))
+    # Pairs are in the stream's order, so sorted indices are, too.
+    indices = sorted(index for number in refused for index in packed[number].indices)
+    records = [record for record, _ in pairs]
+    return [sequence_number_of(records[index]) for index in indices]
+
+
+@dataclass(frozen=True, slots=True)
+class TableItemRows:
+    """Makes rows of changed items (rules/lake/table_items.py)."""
+
+    stores: Mapping[str, str]  # table name -> its name in the template
+    stream: DeliveryStream  # where the rows go
+
+    def rows(self, record: Record) -> list[RowLine]:
+        """Return the row of a change or removal; [] for an item that no restore needs.
+
+        Raises KeyError or ValueError for a record that is no change of an item.
+        """
+        table, change = table_of(record), record["dynamodb"]
+        if table not in self.stores:
+            return []
+        seconds = float(change["ApproximateCreationDateTime"])
+        arrived = datetime.fromtimestamp(seconds, UTC)
+        version = event_version(seconds, sequence_number_of(record))
+        store, image = self.stores[table], change.get("NewImage")
+        item = (
+            table_item(store, image, arrived, version)
+            if image
+            else removed_item(store, change["Keys"], arrived, version)
+        )
+        return [lake_line(row_of(TABLE_ITEMS, item, arrived))] if item else []
 
 
 @dataclass(frozen=True)
@@ -109,27 +171,19 @@ class Publisher:
         return outcome
 
     def _rows(self, record: Record) -> list[Row]:
-        rows = self._entity_rows(record)
+        table, change, rows = table_of(record), record["dynamodb"], list[Row]()
         if self.item_rows:
-            rows += [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
-        return rows
-
-    def _entity_rows(self, record: Record) -> list[Row]:
-        table, change = table_of(record), record["dynamodb"]
-        if self.item_rows and table not in self.destinations and table in self.item_rows.stores:
-            return []
+            rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
+            if table in self.item_rows.stores and table not in self.destinations:
+                return rows
         entity, stream = self.destinations[table]
         if "NewImage" not in change or _has_no_row(entity, attributes := decode_item(change["NewImage"])):
-            return []
+            return rows
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
-        rows = rows_of(
-            entity,
-            attributes,
-            datetime.fromtimestamp(arrived, UTC),
-            event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED,
-        )
-        return [(stream, lake_line(row)) for row in rows]
+        version = event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED
+        entity_rows = rows_of(entity, attributes, datetime.fromtimestamp(arrived, UTC), version)
+        return rows + [(stream, lake_line(row)) for row in entity_rows]
 
 
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:

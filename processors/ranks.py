@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.account_indexes import LeaderboardIndex
-from adapters.engagement.boards import BoardSnapshots, write_snapshot
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import client

@@ -35,10 +35,8 @@ class SenderSettings(ConsumerSettings):
 
 
 def change_of(record: Mapping[str, Any], template_names: Mapping[str, str], epoch: int) -> ItemChange | None:
-    """Return a Kinesis record as a change; None for one that is not followed.
-
-    template_names: a table's name -> its name in the template. Raises KeyError or ValueError for a record
-    that is no change.
+    """Return a Kinesis record as a change; None for one that is not followed. template_names: a table's name
+    -> its name in the template. Raises KeyError or ValueError for a record that is no change.
     """
     fields = json.loads(base64.b64decode(record["kinesis"]["data"]))
     table = template_names.get(fields["tableName"])

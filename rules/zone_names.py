@@ -4,7 +4,7 @@ Days are counted by the names that rules/days.py knows: this module finds the on
 """
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from zoneinfo import available_timezones
 
 from rules.days import UnknownZone, sent_zone
@@ -23,7 +23,6 @@ BEHIND = re.compile(r"(?!GMT|UTC)[A-Z]{3,5}(\d{1,2})|UTC0", re.ASCII)
 NO_ZONES = frozenset({"localtime", "posixrules", "factory"})
 
 
-@lru_cache(maxsize=4096)
 def find_zone(text: str) -> str:
     """Return the name of the zone that a text names: an IANA name, or an offset such as +03:00.
 

@@ -2,12 +2,12 @@
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
-from adapters.engagement.account_indexes import EXPIRY_SHARDS, UNDER_REVIEW
 from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import get_one
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
@@ -24,17 +24,47 @@ from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
-# A user has three more items in DailyActivity, with a word in place of a date (kept_items.py): the archive,
+# A user has three more items in DailyActivity, with a word in place of a date (KeptItems): the archive,
 # and the settled part of streaks and of achievements. The words sort after all dates.
 ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
+# The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
+UNDER_REVIEW = "open"
+EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
+Value = TypeVar("Value")
+
+
+class KeptItems:
+    """The items of all users in DailyActivity under one word."""
+
+    def __init__(self, dynamodb: Any, days: str, sort_key: str) -> None:
+        """days: the name of the table DailyActivity. sort_key: the word."""
+        self._dynamodb, self._days, self._sort_key = dynamodb, days, sort_key
+
+    def get(self, user_id: str, read: Callable[[str], Value], *, is_strong: bool = False) -> Value | None:
+        """Return the content of a user's item; None if the item is missing or damaged.
+
+        read: makes the content of the item's text; raises ValueError for a damaged text. is_strong: whether
+        the read is strongly consistent.
+        """
+        key = {"user_id": user_id, "activity_date": self._sort_key}
+        item = get_one(self._dynamodb, self._days, key, is_strong)
+        try:
+            return read(zlib.decompress(item["packed"]["B"]).decode()) if item else None
+        except (KeyError, TypeError, ValueError, zlib.error):
+            return None
+
+    def put(self, user_id: str, text: str) -> dict[str, Any]:
+        """Return the arguments of a put of a user's item."""
+        # is_passive keeps the item out of the lake.
+        item = encode_item({"user_id": user_id, "activity_date": self._sort_key, "is_passive": True})
+        packed: Item = {"packed": {"B": zlib.compress(text.encode())}}
+        return {"TableName": self._days, "Item": item | packed}
 
 
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
-    """Return a profile as plain attributes.
-
-    shards: of a region in the index StreakLeaderboard; 0: without the index's attribute, as in Redis. A
-    profile without a streak is not in the index.
+    """Return a profile as plain attributes. shards: of a region in the index StreakLeaderboard; 0: without
+    the index's attribute, as in Redis. A profile without a streak is not in the index.
     """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,

@@ -2,6 +2,11 @@
 
 Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
 processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
+
+A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
+moves old freezes and pauses into the user's archive (rules/engagement/archive.py). One transaction writes
+profile and archive, and the profile has the archive's digest. So whoever finds another archive knows that the
+profile has changed since it was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,27 +19,53 @@ from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import (
+    ARCHIVE,
+    EXPIRY_SHARDS,
+    UNDER_REVIEW,
+    KeptItems,
     day_attributes,
     day_from,
+    profile_attributes,
     profile_from,
 )
-from adapters.engagement.archive_store import ArchiveStore, ArchiveUnusable
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all, scan_all
+from adapters.platform.items import Item, decode_item, encode_item, item_bytes
+from adapters.platform.tables import (
+    BEFORE_ALL,
+    cancellation_reasons,
+    get_all,
+    get_one,
+    query_all,
+    scan_all,
+    write_if,
+)
 from rules.days import DAY
 from rules.engagement.account import decide
-from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
-from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
-from rules.engagement.assigned_dates import dates_beside, dates_to_read
-from rules.engagement.earnings import dates_of_caps
+from rules.engagement.account_state import (
+    NO_AMNESTIES,
+    Account,
+    Amnesties,
+    Day,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+)
+from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
+from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
-from rules.engagement.seals import SALT_BYTES, with_proof
+from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
+ACTIVE = "attribute_not_exists(is_passive)"  # the days on which something counted for the streak
+# Only whole months are archived. So the protection of one more month has to fit between this and 1,024 bytes.
+PROFILE_BYTES_MAX = 800
+# Archiving stops when the profile is below this part of PROFILE_BYTES_MAX. What is left in the profile is
+# enough for most reads of the past, because they concern the last years.
+PART_KEPT = 0.75
 
 
 class ProjectionMoved(Exception):
@@ -43,6 +74,63 @@ class ProjectionMoved(Exception):
 
 class AccountContended(Exception):
     """The account kept changing in all attempts; nothing is lost, and the caller may try again."""
+
+
+class ArchiveStore:
+    """Archives of all users."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        """days: the name of the table DailyActivity."""
+        self._items = KeptItems(dynamodb, days, ARCHIVE)
+
+    def get(self, user_id: str) -> Archive | None:
+        """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
+        return self._items.get(user_id, Archive.of, is_strong=True)
+
+    def full_profile(self, profile: Profile) -> Profile:
+        """Return a profile together with its archive.
+
+        Raises AccountContended if the archive is another one than the profile names, because both have
+        changed since the profile was read; or if it is missing or damaged.
+        """
+        mark = profile.cover.archived
+        if mark is None or profile.streak is None:
+            return profile
+        archive = self.get(profile.user_id)
+        if archive is None or archive.digest != mark.digest:
+            raise AccountContended(profile.user_id)
+        streak, cover = with_archive(profile.streak, profile.cover, archive)
+        return replace(profile, streak=streak, cover=cover)
+
+    def with_protection_since(self, profile: Profile, since: date) -> Profile:
+        """Return a profile that a fold of dates from `since` on can start from.
+
+        The archive is read only if the profile alone does not reach that far back. Raises AccountContended.
+        """
+        # resumed_streak is None if the profile itself has no checkpoint before `since`.
+        return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
+
+    def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
+        """Return a profile's item, and the arguments of a put of its archive; None if the archive stays as it
+        is. shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
+        grows until the archive is repaired.
+        """
+        item = encode_item(profile_attributes(profile, shards))
+        # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
+        if item_bytes(item) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
+            return item, None
+        try:
+            full = self.full_profile(profile)
+        except AccountContended:
+            return item, None
+        assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing archivable)
+        archive = None
+        for until in archivable(full.streak, full.cover):
+            (streak, cover), archive = archive_streak(full.streak, full.cover, until)
+            item = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
+                break
+        return item, self._items.put(profile.user_id, archive.text) if archive else None
 
 
 class AccountStore:
@@ -66,10 +154,8 @@ class AccountStore:
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
-        answer = self._dynamodb.get_item(
-            TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=is_strong
-        )
-        return profile_from(decode_item(answer["Item"])) if "Item" in answer else Profile(user_id)
+        item = get_one(self._dynamodb, self._profiles, {"user_id": user_id}, is_strong)
+        return profile_from(decode_item(item)) if item else Profile(user_id)
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
         """Read many profiles in bulk, by user; a blank one for a user not seen yet."""
@@ -126,10 +212,8 @@ class AccountStore:
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
-        span = {":first": first.isoformat(), ":last": until.isoformat()}
-        items = self._query_days(
-            profile.user_id, span, ProjectionExpression="activity_date", ConsistentRead=is_strong
-        )
+        only = {"ProjectionExpression": "activity_date", "FilterExpression": ACTIVE}
+        items = self._query_days(profile.user_id, first, until, ConsistentRead=is_strong, **only)
         return History([date.fromisoformat(item["activity_date"]["S"]) for item in items], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
@@ -137,8 +221,8 @@ class AccountStore:
 
         Eventually consistent.
         """
-        span = {":first": first.isoformat(), ":last": last.isoformat()}
-        items = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
+        newest_first = {"FilterExpression": ACTIVE, "ScanIndexForward": False, "Limit": limit}
+        items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
 
     def lots(
@@ -148,37 +232,31 @@ class AccountStore:
 
         Dates without lots are left out.
         """
-        items = query_all(
-            self._dynamodb,
-            TableName=self._days,
-            KeyConditionExpression="user_id = :user AND activity_date >= :first",
-            ExpressionAttributeValues=encode_item({":user": user_id, ":first": first.isoformat()}),
-            ProjectionExpression="activity_date, lots",
-            ConsistentRead=is_strong,
+        only = "activity_date, lots"
+        items = self._query_days(
+            user_id, first, date.max, ProjectionExpression=only, ConsistentRead=is_strong
         )
         for day in map(decode_item, items):
             if lots := day.get("lots"):
                 by_expiry = {date.fromisoformat(expiry): points for expiry, points in lots.items()}
                 yield date.fromisoformat(day["activity_date"]), by_expiry
 
-    def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Iterable[dict[str, Any]]:
+    def _query_days(self, user_id: str, first: date, last: date, **options: Any) -> Iterator[Item]:
+        values = {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
         return query_all(
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
-            FilterExpression="attribute_not_exists(is_passive)",
-            ExpressionAttributeValues=encode_item({":user": user_id, **span}),
+            ExpressionAttributeValues=encode_item(values),
             **options,
         )
 
     def load(
         self, user_id: str, dates: Iterable[date] = (), since: str = ""
     ) -> tuple[Account, AppliedEvents]:
-        """Read an account with its pending entries: those whose writer died before it counted them.
-
-        dates: of the days that the caller needs. since: a place in the ledger. Also returns the date and the
-        points of all events whose entries are newer than that place, or than the profile's watermark if that
-        is older.
+        """Read an account with its pending entries: those whose writer died before it counted them. dates: of
+        the days that the caller needs. since: a place in the ledger. Also returns the date and the points of
+        all events whose entries are newer than that place, or than the profile's watermark if that is older.
         """
         profile = self.profile(user_id)
         dates = set(dates)
@@ -228,10 +306,7 @@ class AccountStore:
 
         Raises AccountContended if the profile has changed since it was read.
         """
-        try:
-            return replace(account, profile=self.archives.with_protection_since(account.profile, since))
-        except ArchiveUnusable as error:
-            raise AccountContended(str(error)) from None
+        return replace(account, profile=self.archives.with_protection_since(account.profile, since))
 
     def full_profile(self, profile: Profile, since: date = date.min) -> Profile:
         """Return a profile with everything that protects its streak from a date on, for an answer.
@@ -239,9 +314,8 @@ class AccountStore:
         Reads the profile again if its archive is unusable. Raises AccountContended if the archive stays so.
         """
         with suppress(AccountContended):
-            return self.with_protection_since(Account(profile, {}), since).profile
-        current = self.profile(profile.user_id)
-        return self.with_protection_since(Account(current, {}), since).profile
+            return self.archives.with_protection_since(profile, since)
+        return self.archives.with_protection_since(self.profile(profile.user_id), since)
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
@@ -267,7 +341,7 @@ class AccountStore:
         """
         put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
         days = [
-            {"Put": self.day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
+            {"Put": self._day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
         ]
         self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also, *archive, *days])
 
@@ -312,7 +386,7 @@ class AccountStore:
             put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
         return [put, put_of_archive] if put_of_archive else [put]
 
-    def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
+    def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
         put: dict[str, Any] = {
             "TableName": self._days,
@@ -325,7 +399,54 @@ class AccountStore:
         return put
 
     def _put_day(self, before: Day | None, day: Day) -> None:
-        try:
-            self._dynamodb.put_item(**self.day_put(before, day))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
+        if not write_if(self._dynamodb.put_item, **self._day_put(before, day)):
+            raise ProjectionMoved(f"{day.user_id} {day.activity_date}")
+
+
+class ReviewIndex:
+    """The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def waiting(self, after: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to `limit` accounts after a user id ("": from the first), as attributes of the index.
+
+        They may be some seconds old.
+        """
+        page: dict[str, Any] = {}
+        if after:
+            page["ExclusiveStartKey"] = encode_item({"user_id": after, "review_state": UNDER_REVIEW})
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="UnderReview",
+            KeyConditionExpression="review_state = :open",
+            ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
+            Limit=limit,
+            **page,
+        )
+        return [decode_item(each) for each in answer["Items"]]
+
+
+class ExpiryIndex:
+    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
+        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
+
+        They may be some seconds old. first_shard: where to begin, so that runs take turns.
+        """
+        for number in range(EXPIRY_SHARDS):
+            items = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName="ByExpiry",
+                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
+                ExpressionAttributeValues=encode_item(
+                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
+                ),
+            )
+            yield from (item["user_id"]["S"] for item in items)

@@ -1,29 +1,147 @@
-"""A user's achievements: a reader answers from a stored snapshot and the ledger entries after it."""
+"""A user's achievements, and the streaks that the book declares.
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.goals import StreakReader
 from adapters.engagement.kept_items import KeptItems
-from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
+from adapters.engagement.ledger_store import LedgerStore
 from rules.engagement.account_state import Profile
+Periods of streaks that no late event can change any more are *settled*: they are stored, folded, in an item
+of DailyActivity. A reader adds the days since then, which are about two months. Only the first reader of a
+user reads all days. Achievements follow alike from a stored snapshot and the ledger entries after it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from adapters.book import BookStore
+from adapters.engagement.account_items import ACHIEVEMENTS, GOALS, KeptItems
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import query_all
+from rules.book.book import Books
+from rules.book.goal_rules import StreakPeriod
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     AchievementSnapshot,
-    DeclaredAchievement,
     StreakHistory,
     UserHistory,
-    answer_digest,
     dated_positions,
     next_snapshot,
     shown_achievements,
-    snapshot_until,
+)
+from rules.engagement.goals import (
+    DeclaredAchievement,
+    KnownPeriods,
+    MeasuredDays,
+    SettledGoals,
+    first_date_needed,
+    is_usable,
+    settled_until,
+    unsettled_goals,
 )
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
 ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
+# The stored part is renewed once settled_until has moved on by more than this. More often, the writes would
+# cost more than the reads that they save.
+RENEWED_AFTER = timedelta(days=28)
+
+
+class GoalStore:
+    """The settled part of users' streaks, and the days that streaks follow from. days: the table's name."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        self._dynamodb, self._days = dynamodb, days
+        self._items = KeptItems(dynamodb, days, GOALS)
+
+    def get(self, user_id: str) -> SettledGoals | None:
+        """Return the settled part of a user's streaks; None if there is none, or its item is damaged."""
+        return self._items.get(user_id, SettledGoals.of)
+
+    def put(self, user_id: str, settled: SettledGoals) -> None:
+        """Store the settled part of a user's streaks."""
+        self._dynamodb.put_item(**self._items.put(user_id, settled.text))
+
+    def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
+        """Return the measures of the dates between two, both included. A date may have none."""
+        if first > last:
+            return {}
+        items = query_all(
+            self._dynamodb,
+            TableName=self._days,
+            KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
+            ExpressionAttributeValues=encode_item(
+                {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
+            ),
+            ProjectionExpression="activity_date, measures",
+            ConsistentRead=is_strong,
+        )
+        return {
+            date.fromisoformat(day["activity_date"]): day["measures"]
+            for day in map(decode_item, items)
+            if day.get("measures")
+        }
+
+
+def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
+    """Return the streaks of the book in force, with their periods."""
+    return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StreakReader:
+    """Reads periods of streaks, and stores their settled part."""
+
+    accounts: AccountStore
+    store: GoalStore
+    book_store: BookStore
+
+    def periods(
+        self, profile: Profile, first: date, last: date, now: datetime, *, is_strong: bool = False
+    ) -> tuple[Profile, KnownPeriods]:
+        """Return a user's full profile, and all periods up to a date. first: the first date of the earliest
+        period whose days the caller needs. Raises AccountContended if the profile's archive is damaged.
+        """
+        profile = self.accounts.full_profile(profile)
+        books, stored = self.book_store.books(), self.store.get(profile.user_id)
+        goals = stored if stored and is_usable(stored, profile, books) else unsettled_goals(books)
+        settled_to, first_needed = settled_until(now), min(first, first_date_needed(goals))
+        is_renewal_due = settled_to - goals.until > RENEWED_AFTER
+        if is_renewal_due and profile.head:
+            # What is stored must be right, so it follows from a strong read.
+            days = self.store.days(profile.user_id, first_needed, max(last, settled_to), is_strong=True)
+            goals = KnownPeriods(goals, books, days).settled(settled_to, profile.head.created_at)
+            self.store.put(profile.user_id, goals)
+        else:
+            days = self.store.days(profile.user_id, first_needed, last, is_strong=is_strong)
+        days_to_last = {day: measures for day, measures in days.items() if day <= last}
+        return profile, KnownPeriods(goals, books, days_to_last)
+
+    def history(
+        self, profile: Profile, names: Iterable[str], now: datetime, *, is_strong: bool = False
+    ) -> tuple[Profile, StreakHistory]:
+        """Return a user's full profile, and the streaks of these names up to their newest period.
+
+        Raises AccountContended if the profile's archive is damaged.
+        """
+        books = self.book_store.books()
+        period_of = {name: period for name, period in periods_of(books, now).items() if name in set(names)}
+        if not period_of:
+            profile = self.accounts.full_profile(profile)
+            return profile, StreakHistory({}, profile.cover, books)
+        today = date_at(profile, now)
+        earliest = min(period.first(today) for period in period_of.values())
+        profile, known = self.periods(profile, earliest, today, now, is_strong=is_strong)
+        periods = {name: known.until(name, period, today) for name, period in period_of.items()}
+        return profile, StreakHistory(periods, profile.cover, books)
 
 
 class AchievementStore:
@@ -82,48 +200,24 @@ class AchievementReader:
         *,
         is_strong: bool = False,
     ) -> AchievementReading:
-        """Return a user's achievements, some moments old.
-
-        is_strong: with all that is written, and whatever the number of entries. Raises AccountContended if
-        the profile's archive is damaged. Raises TooManyEntries, unless is_strong, for a user with more
-        entries than one request may read.
+        """Return a user's achievements, some moments old. is_strong: with all that is written, and whatever
+        the number of entries. Raises AccountContended if the profile's archive is damaged. Raises
+        TooManyEntries, unless is_strong, for a user with more entries than one request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         stored = self.store.get(user)
-        if not is_strong and stored.answer_of == answer_digest(head, declared, streaks):
-            return AchievementReading(stored.answer, UserHistory((), stored.sums), streaks, is_complete=True)
         request = _Request(user, declared, streaks, now, is_strong)
-        snapshot, history = self._history_or_refusal(request, stored)
+        snapshot, history = self._snapshot_and_history(request, stored)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
         following = next_snapshot(snapshot, declared, history, streaks, now)
         is_complete = bool(head) and head >= following.head
-        # A snapshot is stored if the profile has counted all of its entries, and if it has something new: the
-        # answer to this request, more of the history, or an achievement that was not shown before.
-        is_answer_new = head == following.head and following.answer_of not in ("", snapshot.answer_of)
-        is_history_new = (following.until, following.shown) != (snapshot.until, snapshot.shown)
-        if is_complete and (is_answer_new or is_history_new):
+        # A snapshot is stored if the profile has counted all of its entries, and if it has more of the
+        # history, or an achievement that was not shown before.
+        if is_complete and (following.until, following.shown) != (snapshot.until, snapshot.shown):
             self.store.put(user, following)
         return AchievementReading(achieved, history, streaks, is_complete)
-
-    def _history_or_refusal(
-        self, request: _Request, snapshot: AchievementSnapshot
-    ) -> tuple[AchievementSnapshot, UserHistory]:
-        """Return _snapshot_and_history; raises TooManyEntries, and stores that it did.
-
-        A read that is refused in the end costs thousands of read units. So the next request of the same kind
-        is refused at once.
-        """
-        digest = answer_digest("", request.declared, request.streaks)
-        if snapshot.refused == digest and not request.is_strong:
-            raise TooManyEntries(ENTRIES_MAX)
-        try:
-            return self._snapshot_and_history(request, snapshot)
-        except TooManyEntries:
-            # Another request may have stored a snapshot meanwhile, so it is read again.
-            self.store.put(request.user, replace(self.store.get(request.user), refused=digest))
-            raise
 
     def _snapshot_and_history(
         self, request: _Request, snapshot: AchievementSnapshot
@@ -144,14 +238,9 @@ class AchievementReader:
         if not request.is_strong:
             limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
         place = snapshot.place_before_later()
-        # Entries for the next snapshot must be read strongly. One is due after some time, which is known
-        # beforehand, or because there are many entries. Only a read tells that. So if a weak read turns out
-        # that long, it is repeated strongly.
-        is_due = snapshot.until < snapshot_until(0, now)
-        is_strong = is_due or request.is_strong
+        # Entries for the next snapshot must be read strongly.
+        is_strong = request.is_strong or snapshot.until < snapshot.next_until(now)
         entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
-        if not is_strong and snapshot.until < snapshot_until(len(entries), now):
-            entries, _ = self.ledger.after(user, place, consistent=True, most=limit)
         return snapshot.history_with(entries)
 
 

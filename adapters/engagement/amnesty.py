@@ -15,11 +15,10 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Refresh, query_all
+from adapters.platform.tables import Refresh, query_all, write_if
 from rules.days import stamp, unstamp
 from rules.engagement.account import decide
-from rules.engagement.account_state import Decision, Profile, date_at
-from rules.engagement.amnesty import NO_AMNESTIES, Amnesties, Amnesty
+from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty, Decision, Profile, date_at
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import lapse_date, shown_streak
 
@@ -40,14 +39,10 @@ class AmnestyStore:
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._amnesties, self._refresh = NO_AMNESTIES, Refresh()
+        self._amnesties, self._refresh = NO_AMNESTIES, Refresh(FRESH_SECONDS)
 
     def recent(self) -> Amnesties:
-        """Return all amnesties, half a minute old at most.
-
-        While the table cannot be read, the ones that this process has read before. If it has read none, the
-        error of the reading is raised.
-        """
+        """Return all amnesties, half a minute old at most, unless the table is away."""
         self._refresh.renew_if_over(self.look)
         return self._amnesties
 
@@ -62,7 +57,7 @@ class AmnestyStore:
             ConsistentRead=True,
         )
         self._amnesties = Amnesties(tuple(_amnesty(decode_item(item)) for item in items))
-        self._refresh.renew(asked_at, FRESH_SECONDS)
+        self._refresh.renew(asked_at)
         return self._amnesties
 
     def get(self, number: int) -> Amnesty:
@@ -76,14 +71,9 @@ class AmnestyStore:
         """Store an amnesty under the number after the newest one. Raises DeclarationConflict."""
         number = max((earlier.number for earlier in self.look().known), default=0) + 1
         declared = replace(amnesty, number=number, declared_at=stamp(now))
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=encode_item(_attributes(declared)),
-                ConditionExpression="attribute_not_exists(book)",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise DeclarationConflict(number) from None
+        item, new = encode_item(_attributes(declared)), "attribute_not_exists(book)"
+        if not write_if(self._dynamodb.put_item, TableName=self._table, Item=item, ConditionExpression=new):
+            raise DeclarationConflict(number)
         self._refresh.end()
         return declared
 
@@ -144,15 +134,10 @@ class AmnestyApplier:
 def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     before, after = decision.before.profile, decision.profile
     notes = [entry.draft.freeze for entry in decision.entries]
+    shown = [shown_streak(each.streak, each.cover, date_at(each, now)).current for each in (before, after)]
     freezes = notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT)
-    return AmnestyResult(
-        after.user_id,
-        is_changed=_is_material(decision, now),
-        before=_shown_length(before, now),
-        after=_shown_length(after, now),
-        freezes=freezes,
-        is_known=before.version > 0,
-    )
+    is_changed, is_known = _is_material(decision, now), before.version > 0
+    return AmnestyResult(after.user_id, is_changed, shown[0], shown[1], freezes, is_known)
 
 
 def _is_material(decision: Decision, now: datetime) -> bool:
@@ -178,10 +163,6 @@ def _streak_state(profile: Profile, now: datetime) -> tuple[object, ...]:
         return ()
     shown = replace(shown_streak(profile.streak, profile.cover, date_at(profile, now)), spent=())
     return shown, profile.streak, lapse_date(profile.streak, profile.cover)
-
-
-def _shown_length(profile: Profile, now: datetime) -> int:
-    return shown_streak(profile.streak, profile.cover, date_at(profile, now)).current
 
 
 def _attributes(amnesty: Amnesty) -> dict[str, Any]:

@@ -1,41 +1,49 @@
 """Leaderboards: their snapshots in the table Boards, and the names under which users are on them.
 
 processors/ranks.py makes the snapshots. A user is on a board under an alias or a pseudonym, never under the
-user id. The best streaks are also read from an index (account_indexes.py).
+user id. The best streaks are read from an index (LeaderboardIndex).
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, get_all, put_all
-from rules.days import EPOCH, stamp, unstamp
+from adapters.platform.tables import Refresh, get_all, get_one, put_all, query_all, write_if
+from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
+    GLOBAL,
     HASH_DIGITS,
+    LISTED_MAX,
     Standing,
     Standings,
     chunk_of,
     count_above_in_chunk,
     pack_index,
     pack_rows,
+    partitions_of,
     pause_between,
     pseudonym,
     unpack_rows,
 )
 
 SNAPSHOTS_KEPT = timedelta(days=1)
-MANIFEST_KEY = encode_item({"board": "manifest", "part": "newest"})
+MANIFEST_KEY = {"board": "manifest", "part": "newest"}
 # A snapshot is made each five minutes; of many users less often (rules.engagement.boards). It is old when
 # two of them were missed.
 OLD_AFTER = timedelta(minutes=10)
 # A process uses the newest snapshot that it knows for so long, before it looks for a newer one.
 FRESH_SECONDS = 30
 NAMES_KEPT = timedelta(minutes=1)
+# At most so many rows are read of a partition of StreakLeaderboard: the first 100, and those that tie with
+# the 100th. Of more ties than that, an arbitrary part is listed.
+BEST_READ_MAX = 2000
+Scores = list[tuple[str, int]]  # users with their scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class BoardSnapshots:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
         self._manifest: BoardManifest | None = None
-        self._refresh = Refresh()
+        self._refresh = Refresh(FRESH_SECONDS)
         self._parts: dict[tuple[str, str], bytes] = {}
 
     def newest(self, now: datetime) -> BoardManifest | None:
@@ -67,13 +75,13 @@ class BoardSnapshots:
         if self._manifest is None or self._refresh.is_over:
             asked_at = time.monotonic()
             self._read_manifest()
-            self._refresh.renew(asked_at, FRESH_SECONDS)
+            self._refresh.renew(asked_at)
         manifest = self._manifest
         return manifest if manifest and manifest.expires_at > now.timestamp() else None
 
     def _read_manifest(self) -> None:
         """Take the stored manifest, unless the replica that answers has an older one than this process."""
-        item = self._get(MANIFEST_KEY)
+        item = get_one(self._dynamodb, self._table, MANIFEST_KEY, is_strong=False)
         manifest = _manifest_from(item) if item else None
         if manifest and (self._manifest is None or manifest.as_of > self._manifest.as_of):
             self._manifest, self._parts = manifest, {}
@@ -97,17 +105,14 @@ class BoardSnapshots:
         """Return a part's data; None if it was deleted, which only an operator can do."""
         part = f"{manifest.generation}#{name}"
         if (board, part) not in self._parts:
-            key = encode_item({"board": board, "part": part})
+            key = {"board": board, "part": part}
             # The manifest may have arrived at a replica before its parts.
-            item = self._get(key) or self._get(key, ConsistentRead=True)
+            item = get_one(self._dynamodb, self._table, key, is_strong=False)
+            item = item or get_one(self._dynamodb, self._table, key)
             if item is None:
                 return None
             self._parts[board, part] = item["data"]["B"]
         return self._parts[board, part]
-
-    def _get(self, key: Item, **options: Any) -> Item | None:
-        item: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, **options).get("Item")
-        return item
 
 
 class BoardNames:
@@ -123,7 +128,8 @@ class BoardNames:
         if now - self._since > NAMES_KEPT:
             self._since, self._aliases = now, {}
         unread = sorted(users - self._aliases.keys())
-        profiles = map(decode_item, self._read([{"user_id": user} for user in unread]))
+        keys = [{"user_id": user} for user in unread]
+        profiles = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, alias"))
         aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
         self._aliases |= {user: aliases.get(user, "") for user in unread}
         return {user: self.name_of(user, self._aliases[user]) for user in users}
@@ -138,9 +144,6 @@ class BoardNames:
     def forget(self, user_id: str) -> None:
         """Make the next use of a user's name read the alias."""
         self._aliases.pop(user_id, None)
-
-    def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
-        return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()
 
 
 def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
@@ -163,18 +166,14 @@ def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
             key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
             parts.append({**key, "data": {"B": data}})
     put_all(dynamodb, table, parts)
-    manifest = {**MANIFEST_KEY, "index": {"M": index}}
     fields = {"generation": generation, "as_of": as_of, "users": standings.users, "expires_at": expires_at}
-    try:
-        dynamodb.put_item(
-            TableName=table,
-            Item=manifest | encode_item(fields),
-            ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
-            ExpressionAttributeValues=encode_item({":as_of": as_of}),
-        )
-    except dynamodb.exceptions.ConditionalCheckFailedException:
-        return False
-    return True
+    return write_if(
+        dynamodb.put_item,
+        TableName=table,
+        Item={**encode_item(MANIFEST_KEY | fields), "index": {"M": index}},
+        ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
+        ExpressionAttributeValues=encode_item({":as_of": as_of}),
+    )
 
 
 def _manifest_from(item: Item) -> BoardManifest:
@@ -185,3 +184,67 @@ def _manifest_from(item: Item) -> BoardManifest:
         expires_at=int(item["expires_at"]["N"]),
         index={name: data["B"] for name, data in item["index"]["M"].items()},
     )
+
+
+class LeaderboardIndex:
+    """The index StreakLeaderboard. A list of the best reads the first rows of each shard, and no others.
+
+    shards: of a region.
+    """
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def top(self, region: str, now: datetime) -> Scores:
+        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
+        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
+
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
+
+    def count_above(self, region: str, score: int, now: datetime) -> int | None:
+        """Return how many users have a longer streak; None if a partition has more than a page of them."""
+        above = 0
+        for partition in self._partitions(region):
+            query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
+            page = self._dynamodb.query(**query, Select="COUNT")
+            if "LastEvaluatedKey" in page:
+                return None
+            above += page["Count"]
+        return above
+
+    def _partitions(self, region: str) -> list[str]:
+        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
+        return [partition for name in regions for partition in partitions_of(name, self._shards)]
+
+    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
+        """Yield a partition's best 100 streaks that have not lapsed, and all that tie with the last one."""
+        query = self._partition_query(partition, now)
+        items = query_all(self._dynamodb, **query, ScanIndexForward=False, Limit=LISTED_MAX)
+        last_streak = 0
+        for count, row in enumerate(map(decode_item, islice(items, BEST_READ_MAX))):
+            if count >= LISTED_MAX and row["current_streak"] < last_streak:
+                return
+            last_streak = row["current_streak"]
+            yield row["user_id"], last_streak
+
+    def _partition_query(
+        self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return a query of a partition's streaks that have not lapsed. A streak that has lapsed stays in the
+        index until the night lowers it. condition, values: a further condition on the key.
+        """
+        all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        return {
+            "TableName": self._table,
+            "IndexName": "StreakLeaderboard",
+            "KeyConditionExpression": f"leaderboard_partition = :partition{condition}",
+            "FilterExpression": "lapses_at > :now",
+            "ExpressionAttributeValues": encode_item(all_values),
+        }
+
+
+def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]

@@ -5,15 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all
+from adapters.platform.tables import get_all, refused_statements, write_if
 from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
 from rules.engagement.events import to_item as to_attributes
 
-ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
 # Attributes of an event that follow from the service's clock and book, and not from the body alone.
 DERIVED = (
@@ -116,57 +114,27 @@ class ClaimStore:
     def claim(
         self, claims: Sequence[IdempotencyClaim], now: datetime
     ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
-        """Claim keys; no key may occur twice in the list.
-
-        Returns the claim that is valid for each key, and the keys that this call has won. Raises Unprocessed
-        if DynamoDB keeps throttling.
+        """Claim keys; no key may occur twice in the list. Returns the claim that is valid for each key, and
+        the keys that this call has won. Raises Unprocessed if DynamoDB keeps throttling.
         """
-        valid: dict[tuple[str, str], IdempotencyClaim] = {}
-        won: set[tuple[str, str]] = set()
-        for chunk in chunks(claims, WRITE_MAX):
-            taken = {claim.key for claim in self._insert(chunk)}
-            won |= {claim.key for claim in chunk} - taken
-            valid |= self.get(taken, now)
-            expired = [claim for claim in chunk if claim.key in taken and claim.key not in valid]
-            won |= {claim.key for claim in expired if self._replace_expired(claim, now)}
-            valid |= {claim.key: claim for claim in chunk if claim.key in won}
-            # Another process was first to replace these.
-            valid |= self.get({claim.key for claim in expired} - won, now)
+        statements = [self._statement(claim) for claim in claims]
+        refused = refused_statements(self._dynamodb, self._table, statements, "DuplicateItem")
+        taken = {claims[index].key for index in refused}
+        valid = self.get(taken, now)
+        expired = [claim for claim in claims if claim.key in taken and claim.key not in valid]
+        won = {claim.key for claim in claims} - taken
+        for claim in expired:
+            if write_if(self._dynamodb.put_item, **put_unclaimed(self._table, claim, now)):
+                won.add(claim.key)
+        valid |= {claim.key: claim for claim in claims if claim.key in won}
+        # Another process was first to replace these.
+        valid |= self.get({claim.key for claim in expired} - won, now)
         return valid, won
 
-    def _insert(self, claims: Sequence[IdempotencyClaim]) -> list[IdempotencyClaim]:
-        """Put the claims whose key has none; returns those whose key is taken."""
-        taken: list[IdempotencyClaim] = []
-        for _ in pauses(ATTEMPTS_MAX):
-            answer = self._dynamodb.batch_execute_statement(
-                Statements=[self._statement(claim) for claim in claims]
-            )
-            throttled: list[IdempotencyClaim] = []
-            for claim, response in zip(claims, answer["Responses"], strict=True):
-                code = response.get("Error", {}).get("Code")
-                if code == "DuplicateItem":
-                    taken.append(claim)
-                elif code in THROTTLES:
-                    throttled.append(claim)
-                elif code:
-                    raise RuntimeError(f"{self._table}: {code}: {response['Error'].get('Message')}")
-            if not throttled:
-                return taken
-            claims = throttled
-        raise Unprocessed(f"{self._table}: keys left unclaimed")
-
     def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:
-        """Return a PartiQL statement, because a batch of writes takes conditions only as statements."""
         attributes = to_item(claim)
         values = ", ".join(f"'{name}': ?" for name in attributes)
         return {
             "Statement": f'INSERT INTO "{self._table}" VALUE {{{values}}}',
             "Parameters": list(attributes.values()),
         }
-
-    def _replace_expired(self, claim: IdempotencyClaim, now: datetime) -> bool:
-        try:
-            self._dynamodb.put_item(**put_unclaimed(self._table, claim, now))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True

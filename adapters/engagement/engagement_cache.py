@@ -21,7 +21,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
-from adapters.platform.redis import Command, Redis, RedisError, RedisUnsupported
+from adapters.platform.redis import Command, Redis, RedisError
+from adapters.platform.tables import chunks
 from rules.engagement.account_state import Day, Profile
 
 PROFILE_SECONDS = 300
@@ -40,34 +41,36 @@ redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
 RETRY_AFTER_SECONDS = 5
-RECOVERED_AT_ONCE = 500
+DELETED_AT_ONCE = 500
 
 
 class EngagementCache:
-    """The cache of one process. url: "" if there is no Redis."""
+    """The cache of one process. url: "" if there is no Redis.
+
+    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
+    values were lost meanwhile are remembered, and deleted before anything is read of Redis again.
+    """
 
     def __init__(self, url: str) -> None:
-        self._link = CacheConnection(url)
-        self._run = self._link.run
+        self._redis = Redis(url) if url else None
+        self._down_until, self._dropped = 0.0, set[str]()
 
     @property
     def is_configured(self) -> bool:
         """Whether there should be a Redis, of a kind that we can use."""
-        return self._link.is_configured
+        return self._redis is not None
 
     def profile(self, user_id: str) -> Profile | None:
         """Return the cached profile, in one round trip."""
-        answers = self._run([["GET", f"streak:{user_id}"]])
         try:
-            return profile_from(json.loads(answers[0])) if answers and answers[0] else None
+            attributes = self._get(f"streak:{user_id}")
+            return profile_from(attributes) if attributes else None
         except (KeyError, TypeError, ValueError):
             return None  # Written by another version of this code.
 
     def day(self, user_id: str, day: date) -> dict[str, Any] | None:
         """Return a cached active day's attributes."""
-        answers = self._run([["GET", f"active:{user_id}:{day.isoformat()}"]])
-        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return found
+        return self._get(f"active:{user_id}:{day.isoformat()}")
 
     def remember(self, profile: Profile) -> None:
         """Cache a profile that was read."""
@@ -123,13 +126,37 @@ class EngagementCache:
 
     def top_list(self, region: str) -> dict[str, Any] | None:
         """Return a list of streaks of the last minute, with `as_of` and `entries`."""
-        answers = self._run([["GET", top_list_key(region)]])
-        top_list: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return top_list
+        return self._get(top_list_key(region))
 
     def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
         """Keep a list of streaks until the next refresh."""
         self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
+
+    def _get(self, key: str) -> dict[str, Any] | None:
+        answers = self._run([["GET", key]])
+        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return found
+
+    def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
+        """Run commands in one round trip, or return None if Redis cannot be used.
+
+        stale: keys that hold old values if the commands are lost.
+        """
+        if self._redis is None or not commands:
+            return None
+        if time.monotonic() >= self._down_until:
+            try:
+                for keys in chunks(sorted(self._dropped), DELETED_AT_ONCE):
+                    self._redis.pipeline([["DEL", key] for key in keys])
+                    self._dropped -= set(keys)
+                return self._redis.pipeline(commands)
+            except RedisError:
+                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+                if self._redis.is_unsupported:  # it has said so in the log
+                    self._redis, self._dropped = None, set()
+                    return None
+        self._dropped |= set(stale)
+        return None
 
 
 def top_list_key(region: str) -> str:
@@ -160,61 +187,3 @@ def recent_keys(user_id: str, now: datetime) -> list[str]:
 def _keep_command(profile: Profile) -> Command:
     text = json.dumps(profile_attributes(profile))
     return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
-
-
-class CacheConnection:
-    """One process's connection to Redis, which may be away for some time.
-
-    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
-    values were lost meanwhile are remembered. When Redis is back, these keys are deleted first, one command a
-    key. Until a key is deleted, this process does not read it. url: "" if there is no Redis.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._redis = Redis(url) if url else None
-        self._down_until = self._recover_at = 0.0
-        self._dropped: set[str] = set()
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether there should be a Redis, of a kind that we can use."""
-        return self._redis is not None
-
-    def run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
-        """Run commands in one round trip, or return None: Redis cannot be used, or a key may be stale.
-
-        stale: keys that hold old values if the commands are lost.
-        """
-        if self._redis is None or not commands:
-            return None
-        if time.monotonic() >= self._down_until:
-            try:
-                self._recover(self._redis)
-                return None if self._asks_for_dropped(commands) else self._redis.pipeline(commands)
-            except RedisUnsupported:  # it has said so in the log
-                self._redis, self._dropped = None, set()
-                return None
-            except RedisError:
-                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-        self._dropped |= set(stale)
-        return None
-
-    def _recover(self, redis: Redis) -> None:
-        """Delete the remembered keys. A key whose deletion is refused stays remembered, and delays no other.
-
-        Raises RedisError if Redis is away again. Keys that were deleted until then are forgotten.
-        """
-        if not self._dropped or time.monotonic() < self._recover_at:
-            return
-        self._recover_at = time.monotonic() + RETRY_AFTER_SECONDS
-        keys = list(self._dropped)
-        for first in range(0, len(keys), RECOVERED_AT_ONCE):
-            chunk = keys[first : first + RECOVERED_AT_ONCE]
-            answers = redis.answers([["DEL", key] for key in chunk])
-            refused = {key for key, each in zip(chunk, answers, strict=True) if isinstance(each, RedisError)}
-            self._dropped -= set(chunk) - refused
-        if not self._dropped:
-            self._recover_at = 0.0
-
-    def _asks_for_dropped(self, commands: Sequence[Command]) -> bool:
-        return any(command[0] == "GET" and command[1] in self._dropped for command in commands)

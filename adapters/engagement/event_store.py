@@ -1,4 +1,4 @@
-"""The table of events, BPEvents ("bp" are bestie points), and the events that have left it.
+"""The table of events, BPEvents ("bp" are bestie points), and the zones in which users' events are dated.
 
 PastEventsFunction finds the events that have left the table in the lake.
 
@@ -6,14 +6,14 @@ Properties are stored inline, not as an S3 reference, since no consumer resolves
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, put_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, put_all, query_all, write_if
 from rules.engagement.events import Event, from_item, to_item
 
 
@@ -38,14 +38,12 @@ class EventStore:
 
     def put_new(self, event: Event) -> None:
         """Store an event unless it is stored: for use while another attempt to store it may be under way."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=encode_item(to_item(event)),
-                ConditionExpression="attribute_not_exists(user_id)",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return
+        write_if(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=encode_item(to_item(event)),
+            ConditionExpression="attribute_not_exists(user_id)",
+        )
 
     def get(self, user_id: str, event_id: str) -> Event | None:
         """Return one event, or None."""
@@ -99,3 +97,18 @@ class PastEvents:
             raise Unprocessed(f"{self._name}: {text[:200]!r}")
         page = json.loads(text)
         return PastPage(page["rows"], page["reached"])
+
+
+class ZoneStore:
+    """The zones in the table of profiles (UserStreaks)."""
+
+    def __init__(self, dynamodb: Any, profiles: str) -> None:
+        self._dynamodb, self._profiles = dynamodb, profiles
+
+    def chosen(self, user_ids: Iterable[str]) -> dict[str, str | None]:
+        """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
+        users = sorted(set(user_ids))
+        keys = [{"user_id": user} for user in users]
+        stored = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
+        found = {each["user_id"]: each.get("timezone_chosen") for each in stored}
+        return {user: found.get(user) for user in users}

@@ -1,7 +1,6 @@
 """The RewardsLedger table: append-only, one active head, optimistic locking (docs/rules.md, rule 6)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
-from adapters.platform.tables import put_all, query_all
+from adapters.platform.tables import get_one, put_all, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
@@ -20,6 +19,7 @@ WAITED_MAX = timedelta(days=30)  # an event waits at most so long in the stream 
 # Entries in a page, read from the newest back. Those of a batch that is delivered twice are usually in the
 # first.
 PAGE_SIZE = 100
+SPAN = "account_id = :account AND created_at BETWEEN :since AND :until"
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}  # codes of a transaction that another one was faster than
 
 
@@ -62,12 +62,16 @@ class LedgerStore:
 
     def stored_after(self, account_id: str, created_at: str, consistent: bool = True) -> Iterator[Item]:
         """Yield the items newer than a place, oldest first, as they are stored."""
+        values = {":account": account_id, ":place": created_at}
+        return self._query("account_id = :account AND created_at > :place", values, ConsistentRead=consistent)
+
+    def _query(self, condition: str, values: dict[str, str], **options: Any) -> Iterator[Item]:
         return query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="account_id = :account AND created_at > :place",
-            ExpressionAttributeValues=encode_item({":account": account_id, ":place": created_at}),
-            ConsistentRead=consistent,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=encode_item(values),
+            **options,
         )
 
     def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> AppliedEvents:
@@ -84,12 +88,7 @@ class LedgerStore:
             return {}
         since = stamp(instant_of(min(old_ids)) - FUTURE_MAX)
         until = stamp(newest - RETENTION + WAITED_MAX)
-        items = query_all(
-            self._dynamodb,
-            TableName=self._table,
-            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
-        )
+        items = self._query(SPAN, {":account": account_id, ":since": since, ":until": until})
         entries, _missing = with_carried(map(entry_from, items))
         applied = applied_events(entries)
         return {event_id: applied[event_id] for event_id in old_ids if event_id in applied}
@@ -103,15 +102,8 @@ class LedgerStore:
         applied: AppliedEvents = {}
         unseen = dict(arrivals)  # events that no entry has been found for yet
         span = {":since": min(unseen.values(), default=until), ":until": until}
-        items = query_all(
-            self._dynamodb,
-            TableName=self._table,
-            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=encode_item({":account": account_id, **span}),
-            ConsistentRead=True,
-            ScanIndexForward=False,
-            Limit=PAGE_SIZE,
-        )
+        newest_first = {"ConsistentRead": True, "ScanIndexForward": False, "Limit": PAGE_SIZE}
+        items = self._query(SPAN, {":account": account_id, **span}, **newest_first)
         for entry in map(entry_from, items if unseen else ()):
             for event_id, date_and_points in applied_events([*unfold_carrier(entry), entry]).items():
                 if unseen.pop(event_id, None):
@@ -144,21 +136,14 @@ class LedgerStore:
 
     def get(self, account_id: str, created_at: str) -> Entry | None:
         """Return one entry, or None; strongly consistent."""
-        answer = self._dynamodb.get_item(
-            TableName=self._table,
-            Key=encode_item({"account_id": account_id, "created_at": created_at}),
-            ConsistentRead=True,
-        )
-        return entry_from(answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, {"account_id": account_id, "created_at": created_at})
+        return entry_from(item) if item else None
 
     def page(self, account_id: str, since: str, until: str, limit: int) -> list[Entry]:
-        """Return up to `limit` entries with since <= created_at < until, newest first.
-
-        Eventually consistent.
-        """
+        """Return up to `limit` entries with since <= created_at < until, newest first, some moments old."""
         answer = self._dynamodb.query(
             TableName=self._table,
-            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
+            KeyConditionExpression=SPAN,
             ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
             ScanIndexForward=False,
             Limit=limit + 1,
@@ -207,14 +192,11 @@ class LedgerStore:
     def store_new(self, entries: Iterable[Entry]) -> None:
         """Put carried entries that are not stored yet. A stored one may be marked as reversed."""
         for entry in entries:
-            with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
-                self._dynamodb.put_item(**self._put(entry)["Put"])
+            write_if(self._dynamodb.put_item, **self._put(entry)["Put"])
 
     def _put(self, entry: Entry) -> dict[str, Any]:
-        condition = "attribute_not_exists(account_id)"
-        return {
-            "Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": condition}
-        }
+        new = "attribute_not_exists(account_id)"
+        return {"Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": new}}
 
     def _deactivate(
         self, head: Head | None, reversed_entry: Entry | None, writer: Entry
@@ -223,43 +205,30 @@ class LedgerStore:
 
         An item may appear once in a transaction, so if they are the same entry it gets one update.
         """
-        actions: list[dict[str, Any]] = []
         is_same = bool(head and reversed_entry and reversed_entry.created_at == head.created_at)
-        mark: Item = {":by": {"S": writer.created_at}}
+        mark, not_yet = {":by": writer.created_at}, "attribute_not_exists(reversed_by)"
+        updates: list[tuple[str, str, str, dict[str, Any]]] = []  # place, expression, condition, values
         if head:
-            actions.append(
-                self._update(
-                    writer.account_id,
-                    head.created_at,
-                    "REMOVE active, applied_through" + (" SET reversed_by = :by" if is_same else ""),
-                    "active = :yes" + (" AND attribute_not_exists(reversed_by)" if is_same else ""),
-                    {":yes": {"BOOL": True}} | (mark if is_same else {}),
-                )
+            expression = "REMOVE active, applied_through" + (" SET reversed_by = :by" if is_same else "")
+            condition = "active = :yes" + (f" AND {not_yet}" if is_same else "")
+            updates.append(
+                (head.created_at, expression, condition, {":yes": True} | (mark if is_same else {}))
             )
         if reversed_entry and not is_same:
-            actions.append(
-                self._update(
-                    writer.account_id,
-                    reversed_entry.created_at,
-                    "SET reversed_by = :by",
-                    "attribute_exists(account_id) AND attribute_not_exists(reversed_by)",
-                    mark,
-                )
-            )
-        return actions
-
-    def _update(
-        self, account_id: str, created_at: str, expression: str, condition: str, values: Item
-    ) -> dict[str, Any]:
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": encode_item({"account_id": account_id, "created_at": created_at}),
-                "UpdateExpression": expression,
-                "ConditionExpression": condition,
-                "ExpressionAttributeValues": values,
+            condition = f"attribute_exists(account_id) AND {not_yet}"
+            updates.append((reversed_entry.created_at, "SET reversed_by = :by", condition, mark))
+        return [
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": encode_item({"account_id": writer.account_id, "created_at": place}),
+                    "UpdateExpression": expression,
+                    "ConditionExpression": condition,
+                    "ExpressionAttributeValues": encode_item(values),
+                }
             }
-        }
+            for place, expression, condition, values in updates
+        ]
 
     def _transact(self, actions: Sequence[dict[str, Any]], also: Sequence[dict[str, Any]] = ()) -> None:
         """Write the ledger's actions and further ones in one transaction; raises HeadMoved."""
@@ -267,13 +236,10 @@ class LedgerStore:
             self._dynamodb.transact_write_items(TransactItems=[*actions, *also])
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             codes = [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])]
-            failed = [index for index, code in enumerate(codes) if code != "None"]
-            if any(codes[index] not in CONTENDED for index in failed):
+            if not set(codes) <= {*CONTENDED, "None"}:
                 raise
-            further = codes[len(actions) :]
-            raise HeadMoved(
-                [index for index, code in enumerate(further) if code == "ConditionalCheckFailed"]
-            ) from None
+            further = enumerate(codes[len(actions) :])
+            raise HeadMoved([index for index, code in further if code == "ConditionalCheckFailed"]) from None
 
 
 def _at_most(items: Iterable[Item], most: int) -> Iterator[Item]:

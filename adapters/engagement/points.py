@@ -57,7 +57,9 @@ class Settler:
         """Write the entries of all expired points, and return the profile. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.finish_pending(user_id, now)
-            due = self._due_settlement(account.profile, now)
+            due = Settlement([], account.profile.expiry)
+            if is_due(account.profile, now):
+                due = settlement_of(self._position(account.profile, now), clock_of(account.profile, now))
             if not due.drafts and due.expiry == account.profile.expiry:
                 return account.profile
             try:
@@ -84,12 +86,6 @@ class Settler:
         decision = replace(decision, profile=replace(decision.profile, expiry=due.expiry))
         self.accounts.commit_at_once(decision)
         return decision.profile
-
-    def _due_settlement(self, profile: Profile, now: datetime) -> Settlement:
-        """Return the settlement that is due. profile: of an account without pending entries."""
-        if not is_due(profile, now):
-            return Settlement([], profile.expiry)
-        return settlement_of(self._position(profile, now), clock_of(profile, now))
 
     def _position(self, profile: Profile, now: datetime) -> Position:
         first, head = profile.expiry.next_on or date.max, profile.head

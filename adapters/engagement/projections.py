@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.engagement.account_items import ARCHIVE
 from adapters.platform.items import Item, encode_item
-from adapters.platform.tables import chunks, get_all, query_all
+from adapters.platform.tables import chunks, get_all, get_one, query_all, write_if
 
 # Every writer of a profile or a day changes at least one of these attributes.
 PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
@@ -50,10 +50,7 @@ class Projections:
 
     def profile(self, user_id: str) -> Item | None:
         """Read one profile, strongly consistent."""
-        item: Item | None = self._dynamodb.get_item(
-            TableName=self._profiles, Key=encode_item({"user_id": user_id}), ConsistentRead=True
-        ).get("Item")
-        return item
+        return get_one(self._dynamodb, self._profiles, {"user_id": user_id})
 
     def days(self, user_id: str) -> dict[str, Item]:
         """Read a user's days by date, strongly consistent."""
@@ -110,16 +107,12 @@ class Projections:
     ) -> None:
         condition, names, read_values = unchanged_condition(before, marks)
         values = {**(values or {}), **read_values}
-        try:
-            operation(
-                TableName=table,
-                ConditionExpression=condition,
-                **({"ExpressionAttributeNames": names} if names else {}),
-                **({"ExpressionAttributeValues": values} if values else {}),
-                **arguments,
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise RepairOvertaken(table) from None
+        if names:
+            arguments["ExpressionAttributeNames"] = names
+        if values:
+            arguments["ExpressionAttributeValues"] = values
+        if not write_if(operation, TableName=table, ConditionExpression=condition, **arguments):
+            raise RepairOvertaken(table)
 
 
 def unchanged_condition(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import get_one, query_all, write_if
 from rules.book.rewards import (
     GROUPS,
     SPARES,
@@ -79,11 +79,8 @@ class RedemptionStore:
         self, redemption: Redemption, to: Fulfilment, allowed_from: Iterable[Fulfilment], now: str
     ) -> bool:
         """Write a redemption's fulfilment. Returns whether the stored one was among `allowed_from`."""
-        try:
-            self._dynamodb.update_item(**self.change_action(redemption, to, allowed_from, now)["Update"])
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        change = self.change_action(redemption, to, allowed_from, now)
+        return write_if(self._dynamodb.update_item, **change["Update"])
 
     def owned(self, user_id: str, reward_id: str) -> int:
         """Return how many a user has of a limited reward; strongly consistent."""
@@ -122,10 +119,7 @@ class RedemptionStore:
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
     def _item(self, user_id: str, sort_key: str) -> Item | None:
-        key = encode_item({"holder": user_id, "place": sort_key})
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        item: Item | None = answer.get("Item")
-        return item
+        return get_one(self._dynamodb, self._table, {"holder": user_id, "place": sort_key})
 
 
 def redemption_item(redemption: Redemption) -> Item:
@@ -173,26 +167,19 @@ class RewardStock:
     | mug/2 | 006 | taken: how many were taken of a slice; it only grows |
     | mug/spares | - | spares: how many were given back and not taken again |
 
-    These holders have a slash, which no user id has. So they are apart from users' redemptions. A process
-    remembers the slices that are full, because they stay full while the stock is the same.
+    These holders have a slash, which no user id has. So they are apart from users' redemptions.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        # By reward and stock, the slices that were not full when they were last read.
-        self._open: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def pick(self, reward_id: str, stock: int, has_failed: bool) -> int | None:
         """Return the slice to take one from, or SPARES, or None.
 
-        has_failed: whether nothing could be taken from the last pick. A first pick trusts what the process
-        remembers: if that is wrong, the condition of take_action fails. None is certain: every slice was seen
-        full, and no spare is there.
+        has_failed: whether nothing could be taken from the last pick. A first pick is a guess: if it is
+        wrong, the condition of take_action fails. None is certain: all is taken, spares too.
         """
-        key = reward_id, stock
-        slices = self._open.get(key, open_slices(stock, {}))
-        if slices and has_failed:
-            slices = self._open[key] = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True))
+        slices = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True) if has_failed else {})
         if slices:
             return random.choice(slices)  # noqa: S311 (no secret)
         return SPARES if self._spares(reward_id, is_strong=True) > 0 else None
@@ -223,7 +210,7 @@ class RewardStock:
             "Key": encode_item(_key(reward_id, number)),
             "UpdateExpression": expression,
             "ExpressionAttributeValues": encode_item(
-                {":change": change} | {f":{name}": value for name, value in values.items()}
+                {":change": change, **{f":{name}": value for name, value in values.items()}}
             ),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
@@ -243,9 +230,8 @@ class RewardStock:
         return taken
 
     def _spares(self, reward_id: str, is_strong: bool) -> int:
-        key = encode_item(_key(reward_id, SPARES))
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=is_strong)
-        return int(decode_item(answer["Item"])["spares"]) if "Item" in answer else 0
+        item = get_one(self._dynamodb, self._table, _key(reward_id, SPARES), is_strong)
+        return int(decode_item(item)["spares"]) if item else 0
 
 
 def _key(reward_id: str, number: int) -> dict[str, str]:

@@ -6,14 +6,13 @@ events, and writes the item.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, query_all
+from adapters.platform.tables import Unprocessed, get_one, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
@@ -24,14 +23,6 @@ ATTEMPTS_MAX = 8
 # At most this many events are read. If there are more, the oldest one read counts as a contact. Then a
 # receipt proves less than it might, never more.
 EVENTS_READ_MAX = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class UsedStretches:
-    """A user's stretches as the item has them."""
-
-    stretches: tuple[Stretch, ...] = ()  # oldest first
-    version: int = 0  # counts the writes; 0: there is no item
 
 
 class StretchStore:
@@ -52,24 +43,22 @@ class StretchStore:
         process has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            before = self._read(user_id)
-            stretch, is_new = choose(before.stretches)
+            before, version = self._read(user_id)
+            stretch, is_new = choose(before)
             if not is_new:
-                return stretch, before.stretches
-            stretches = (*recent_stretches(before.stretches, now), stretch)
-            if self._write(user_id, UsedStretches(stretches, before.version), now):
+                return stretch, before
+            stretches = (*recent_stretches(before, now), stretch)
+            if self._write(user_id, stretches, version, now):
                 return stretch, stretches
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
-        """Return when the user was in touch after `since`: when events arrived.
-
-        All contacts of the last 72 hours are among them, and the newest older one; others may be missing. An
-        event that only servers declare is no contact, nor is one that arrived more than 72 hours late.
-
-        Events are read in the order in which they occurred, the newest first. An event that arrived in time
-        after the newest old contact occurred at most 72 hours before that contact. So reading stops there. It
-        also stops after EVENTS_READ_MAX events; then the time of the oldest one read is the last in the list.
+        """Return when the user was in touch after `since`: when events arrived. All contacts of the last 72
+        hours are among them, and the newest older one; others may be missing. An event that only servers
+        declare is no contact, nor is one that arrived more than 72 hours late. Events are read in the order
+        in which they occurred, the newest first. An event that arrived in time after the newest old contact
+        occurred at most 72 hours before that contact. So reading stops there. It also stops after
+        EVENTS_READ_MAX events; then the time of the oldest one read is the last in the list.
         """
         contacts: list[datetime] = []
         newest_old = EPOCH  # the newest contact that is older than 72 hours
@@ -107,33 +96,30 @@ class StretchStore:
         )
         return map(decode_item, islice(events, EVENTS_READ_MAX))
 
-    def _read(self, user_id: str) -> UsedStretches:
-        keys = [{"user_id": user_id, "idempotency_key": KEY}]
-        items = get_all(self._dynamodb, self._claims, keys)
-        if not items:
-            return UsedStretches()
-        fields = decode_item(items[0])
-        return UsedStretches(tuple(map(stretch_from_text, fields["stretches"])), fields["version"])
+    def _read(self, user_id: str) -> tuple[tuple[Stretch, ...], int]:
+        """Return a user's stretches, oldest first, and how often their item was written; 0: there is none."""
+        item = get_one(self._dynamodb, self._claims, {"user_id": user_id, "idempotency_key": KEY})
+        if item is None:
+            return (), 0
+        fields = decode_item(item)
+        return tuple(map(stretch_from_text, fields["stretches"])), fields["version"]
 
-    def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
+    def _write(self, user_id: str, stretches: Sequence[Stretch], version: int, now: datetime) -> bool:
         """Write stretches in place of the version that was read; returns False if another is stored now."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
-            "stretches": [stretch_text(stretch) for stretch in changed.stretches],
-            "version": changed.version + 1,
+            "stretches": [stretch_text(stretch) for stretch in stretches],
+            "version": version + 1,
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),
         }
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(user_id)"}
-        if changed.version:
+        if version:
             condition = {
                 "ConditionExpression": "#version = :read",
                 "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":read": changed.version}),
+                "ExpressionAttributeValues": encode_item({":read": version}),
             }
-        try:
-            self._dynamodb.put_item(TableName=self._claims, Item=encode_item(attributes), **condition)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        item = encode_item(attributes)
+        return write_if(self._dynamodb.put_item, TableName=self._claims, Item=item, **condition)

@@ -1,21 +1,27 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-feature_repair.py repairs damaged items.
+Topology moves leads between roots.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 from zlib import crc32
 
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
-from adapters.platform.tables import get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
+from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
-from rules.leads.features import BY_NAME, DECIMALS, ShownValue, shown_value
+from rules.leads.features import BY_NAME, DECIMALS, Input, ShownValue, shown_value
+from rules.leads.lead_events import Group
 
-ATTEMPTS_MAX = 10
+ATTEMPTS_MAX = 12
+LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
+# What only a root has: a leaf loses it when it comes to another root.
+ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
+ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]  # attributes to set, and names to remove
 HOPS = 3  # reads of a root in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
 ACTIVE_INDEX = "ByActivity"
@@ -23,10 +29,6 @@ ACTIVE_INDEX = "ByActivity"
 
 class FeatureItemChanged(Exception):
     """The item is no longer what was read."""
-
-
-class GroupUnsettled(Exception):
-    """The items do not agree on which leads are one, while a change is under way. It is safe to repeat."""
 
 
 class FeatureStore:
@@ -53,7 +55,7 @@ class FeatureStore:
         return {item[ID]["S"]: item for item in get_all(self._dynamodb, self._table, keys)}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
-        """Return the item of the root that a leaf's events belong to; raises GroupUnsettled.
+        """Return the item of the root that a leaf's events belong to; raises Unprocessed.
 
         hint: the root that the leaf probably has. If it is right, a lead of one leaf costs one read, others
         two.
@@ -68,7 +70,7 @@ class FeatureStore:
                 if root == hint and item.merged_into is None:
                     return item
                 hint = root
-        raise GroupUnsettled(f"{leaf} names {hint}, which is no root")
+        raise Unprocessed("a lead names a root that is none, while a change is under way")
 
     def members(self, root: str, leads: Iterable[str]) -> set[str]:
         """Return which of these leads are leaves of a root now. The root is a leaf of its own."""
@@ -80,7 +82,7 @@ class FeatureStore:
         """Write a change in one UpdateItem; raises FeatureItemChanged if the item is not what was read."""
         sets, removes = _map_changes(before, change)
         sets["computed_at"] = change.computed_at
-        if not before.version and before.group_changes:  # FeatureRepair's stand-in for an item that was lost
+        if not before.version and before.group_changes:  # of an item that was lost
             sets["regrouped"] = before.group_changes
         if before.pending:
             removes.append("pending")
@@ -96,6 +98,41 @@ class FeatureStore:
             self._dynamodb.exceptions.TransactionConflictException,
         ):
             raise FeatureItemChanged(before.lead_organization_id) from None
+
+    def readable(self, leads: Iterable[str], ignores_stored: bool = False) -> dict[str, FeatureItem]:
+        """Return items by lead that a rebuild can start from; replaces the damaged ones in the table.
+
+        A damaged item keeps its group's attributes if they can be read. All else is removed from it, because
+        it follows from events. ignores_stored: every root's item counts as damaged. A lead without an item
+        gets one that is not stored. An item that another writer changes meanwhile is left out.
+        """
+        ids = list(dict.fromkeys(leads))
+        stored = self.stored(ids)
+        items = {lead: FeatureItem(lead, group_changes=CHANGES_UNKNOWN) for lead in ids if lead not in stored}
+        for lead, item in stored.items():
+            if is_readable(item) and not (ignores_stored and "merged_into" not in item):
+                items[lead] = feature_item_from(item)
+            elif (salvaged := self._put_salvaged(item)) is not None:
+                items[lead] = salvaged
+        return items
+
+    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
+        """Replace an item by its readable attributes, and return it; None: another writer was first."""
+        salvaged = salvaged_item(stored)
+        if "pending" in salvaged:  # a damaged list may have any ids: only leaves that name this root stay
+            lead, pending = stored[ID]["S"], decode_item(salvaged)["pending"]
+            salvaged["pending"] = encode_value(sorted(self.members(lead, pending) - {lead}))
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
+        if "version" in stored:
+            condition = {
+                "ConditionExpression": "version = :read",
+                "ExpressionAttributeValues": {":read": stored["version"]},
+            }
+        try:
+            self._dynamodb.put_item(TableName=self._table, Item=salvaged, **condition)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return feature_item_from(salvaged)
 
 
 class ActiveLeads:
@@ -154,7 +191,7 @@ def shard_of(lead: str, shards: int) -> str:
 
 
 def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
-    """Read an item of the table; a damaged one raises one of feature_repair.UNREADABLE."""
+    """Read an item of the table; a damaged one raises one of UNREADABLE."""
     fields = decode_item(stored)
     return FeatureItem(
         lead_organization_id=fields[ID],
@@ -206,3 +243,142 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
         return stored  # type: ignore[no-any-return]  # a whole number or a flag
     number = Decimal(stored["N"] if isinstance(stored, Mapping) else stored)
     return shown_value(feature, int(number.scaleb(DECIMALS[feature.unit])))
+
+
+# Reading a damaged item raises one of these.
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
+CHANGES_UNKNOWN = 1
+
+
+def is_readable(stored: Item) -> bool:
+    """Return whether every reader can read an item: its attributes are as live processing writes them."""
+    try:
+        if any("M" not in stored[name] for name in MAPS if name in stored):
+            return False
+        item = feature_item_from(stored)
+        item.state()
+        item.unanswered_campaigns()
+        moments = [moment for moment in (item.computed_at, *item.as_of.values()) if moment is not None]
+        texts = (item.root, *item.pending, *(item.inputs or {}).values())
+        return (
+            _is_version(item.version)
+            and _is_number(item.topology)
+            and _is_number(item.group_changes)
+            and all(stamp(unstamp(moment)) == moment for moment in moments)
+            and all(isinstance(text, str) for text in texts)
+            and {*item.as_of} <= {*Input}
+        )
+    except UNREADABLE:
+        return False
+
+
+def salvaged_item(stored: Item) -> Item:
+    """Return what an unreadable item keeps: its lead, its group, and a version beyond its own."""
+    fields = decode_item(stored)
+    version, pending, root = fields.get("version"), fields.get("pending"), fields.get("merged_into")
+    salvaged: dict[str, Any] = {ID: fields[ID], "regrouped": CHANGES_UNKNOWN}
+    salvaged["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
+    if _is_number(topology := fields.get("topology")):
+        salvaged["topology"] = topology
+    if isinstance(root, str):
+        salvaged["merged_into"] = root
+    if isinstance(pending, list):
+        salvaged["pending"] = [leaf for leaf in pending if isinstance(leaf, str)] or None
+    return encode_item(salvaged)
+
+
+def _is_version(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 < value < VERSION_MAX
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+class Topology:
+    """Moves leaves to the roots that a change of identity names."""
+
+    def __init__(self, dynamodb: Any, table: str, features: FeatureStore) -> None:
+        """table: Feature. features: the items of the same table."""
+        self._dynamodb, self._table, self._features = dynamodb, table, features
+
+    def set(self, number: int, groups: Iterable[Group]) -> None:
+        """Move leaves to the roots that a change names, unless a later change has moved them. Idempotent.
+
+        Raises Unprocessed if others were first in every attempt.
+        """
+        for group in groups:
+            for leaves in chunks(dict.fromkeys(group.leaves), LEAVES_MAX):
+                self._move(leaves, group.root, number)
+
+    def _move(self, leaves: list[str], root: str, number: int) -> None:
+        for _ in pauses(ATTEMPTS_MAX):
+            updates = self._updates(leaves, root, number)
+            if not updates or self._write(updates):
+                return
+        raise Unprocessed("a group of leads kept changing")
+
+    def _updates(self, leaves: list[str], root: str, number: int) -> list[dict[str, Any]]:
+        """Return the updates that move leaves, each item in one of them; none if there is nothing to do."""
+        items = self._read({*leaves, root})
+        outdated = {leaf for leaf in leaves if items[leaf].topology < number}
+        coming = {leaf for leaf in outdated if items[leaf].root != root}
+        former_roots = {items[leaf].root for leaf in coming} - coming
+        items |= self._read(former_roots - items.keys())
+        updates = [
+            self._update(items[former], _pending_update(items[former], coming), ("inputs",))
+            for former in sorted(former_roots)
+        ]
+        for leaf in sorted(outdated - {root}):
+            sets, removes = _leaf_update(items[leaf], root, coming) if leaf in coming else ({}, ())
+            updates.append(self._update(items[leaf], {**sets, "topology": number}, removes))
+        if root in outdated or coming:
+            sets, removes = _root_update(items[root], coming)
+            if root in outdated:
+                sets = {**sets, "topology": number}
+            updates.append(self._update(items[root], sets, removes))
+        return updates
+
+    def _update(
+        self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        sets = {**sets, "regrouped": before.group_changes + 1}
+        return {"Update": update_action(self._table, before, sets, removes)}
+
+    def _read(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
+        ids = sorted(leads)
+        items = self._features.get_many(ids)
+        return {lead: items.get(lead, FeatureItem(lead)) for lead in ids}
+
+    def _write(self, updates: list[dict[str, Any]]) -> bool:
+        """Write all or nothing; returns False if somebody else was first."""
+        try:
+            self._dynamodb.transact_write_items(TransactItems=updates)
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            cancellation_reasons(error, len(updates))  # raises what no other attempt would help
+            return False
+        return True
+
+
+def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
+    """Return the update of a leaf that comes to a root."""
+    pending = _pending_update(item, coming) if item.pending else {}
+    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
+
+
+def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
+    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
+    if not coming:
+        return {}, ()
+    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
+    if item.lead_organization_id in coming:
+        return sets, ("merged_into", "inputs")
+    return sets, () if item.has_state else ("inputs",)
+
+
+def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
+    """Return the update of a root that leaves leave: those are no longer pending there."""
+    return {"pending": sorted({*item.pending} - coming)}

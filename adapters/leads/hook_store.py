@@ -1,18 +1,9 @@
-"""Hooks in Secrets Manager (HookStore), and how many forms an address has sent in a minute (FormCounts).
+"""Hooks in Secrets Manager. Each hook is one secret of the name `{prefix}{organization}/{source}`."""
 
-Each hook is one secret of the name `{prefix}{organization}/{source}`.
-"""
-
-import hmac
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
-from adapters.platform.items import encode_item
-from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook, hook_from_text, hook_text
-
-COUNT_SECONDS = 300  # how long a minute's count is kept
 
 
 class NoHook(LookupError):
@@ -88,36 +79,3 @@ class HookStore:
     def _name(self, organization_id: str, source: str) -> str:
         """Return a hook's name. Secrets Manager allows no `:` in it, and organizations have no `=`."""
         return f"{self._prefix}{organization_id.replace(':', '=3A')}/{source}"
-
-
-class FormCounts:
-    """Counts how many forms an address has sent in a minute, for all processes together.
-
-    The counts are in the table IdempotencyKeys. A hook's `#` keeps them apart from users, whose ids have
-    none. An address is kept as a keyed digest, for a few minutes. One form costs one write unit.
-    """
-
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
-
-    def count(self, hook: Hook, address: str, now: datetime) -> int:
-        """Count one form more; returns how many the address has sent in this minute."""
-        second = int(now.timestamp())
-        key = {
-            "user_id": f"hook#{hook.organization_id}/{hook.source}#{_digest(hook, address)}",
-            "idempotency_key": f"minute#{second // 60}",
-        }
-        answer = self._dynamodb.update_item(
-            TableName=self._table,
-            Key=encode_item(key),
-            UpdateExpression="ADD #count :one SET #ttl = :ttl",
-            ExpressionAttributeNames={"#count": "count", "#ttl": "ttl"},
-            ExpressionAttributeValues=encode_item({":one": 1, ":ttl": second + COUNT_SECONDS}),
-            ReturnValues="UPDATED_NEW",
-        )
-        return int(answer["Attributes"]["count"]["N"])
-
-
-def _digest(hook: Hook, address: str) -> str:
-    key = hook.secrets[0].value.encode()
-    return hmac.digest(key, network_of(address).encode(), "sha256").hex()[:32]

@@ -1,21 +1,16 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
-Redis remembers answers for an hour, so that most events do not need PostgreSQL.
-
 The schema's functions take and return JSON. An event that changes nothing takes one statement, others two.
 First `facts` reads what the database knows of the event's identities. Then rules.leads.identity_plan makes a
 plan, and `apply` applies it if the facts are still the same.
 """
 
-import hashlib
 import json
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.redis import Command, Redis, RedisError
 from adapters.postgresql.sql import (
     Database,
     PostgresRefused,
@@ -37,16 +32,6 @@ ALREADY_UNDONE = "55UND"  # a code of our own in that class
 APPLY = (
     "apply(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb, %s::timestamptz)"
 )
-CACHE_SECONDS = 3600
-RETRY_AFTER_SECONDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class LeadEventKey:
-    """The key of an event."""
-
-    source: str  # `{organization}/{integration}`
-    external_event_id: str  # the integration's id of the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +79,16 @@ class IdentityStore:
         self._database = database
 
     def resolve(
-        self, organization_id: str, identities: Iterable[Identity], evidence: LeadEventKey, now: datetime
+        self, organization_id: str, identities: Iterable[Identity], evidence: Mapping[str, str], now: datetime
     ) -> Resolution:
         """Find or create the lead of an event, and merge leads that it proves to be one.
 
-        Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
+        evidence: the event's {"source", "external_event_id"}. Safe to repeat and to run concurrently. Raises
+        ValueError for an event without an identity.
         """
         ordered = considered_identities(identities)
         facts_values = [organization_id, *columns_of(ordered), list(STRONG)]
-        proof = json.dumps({**asdict(evidence), "identities": [evidence_of(each) for each in ordered]})
+        proof = json.dumps({**evidence, "identities": [evidence_of(each) for each in ordered]})
         answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", facts_values)
         for _ in range(ATTEMPTS_MAX):
             plan = plan_identities(ordered, facts_of(answer["facts"]))
@@ -129,11 +115,9 @@ class IdentityStore:
     ) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        organization_id: the organization whose merge it is; None if an admin has left it out. The two groups
-        are kept apart from now on: no event joins a lead of one with a lead of the other again. Raises
-        CannotRepair if it is no merge or if a later merge builds on it, and AlreadyUndone. If the answer is
-        lost, unmerge does not repeat the call. The caller may: if the first call did undo the merge, the
-        second one raises AlreadyUndone.
+        organization_id: whose merge it is; None if an admin has left it out. No event joins a lead of one of
+        the two groups with one of the other again. Raises CannotRepair if it is no merge or if a later one
+        builds on it, and AlreadyUndone. A call whose answer is lost is not repeated: the caller may.
         """
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
@@ -151,9 +135,8 @@ class IdentityStore:
     ) -> tuple[int | None, tuple[IdentityChange, ...]]:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
-        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. note:
-        {"reason", "by"}. unite: whether to merge them also if an operator has parted them; then they are
-        parted no longer. The number is None if they were one already. Raises CannotRepair.
+        organizations: those that the caller reaches, None: all. note: {"reason", "by"}. unite: also if an
+        operator has parted them. The number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
         answer = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
@@ -200,48 +183,6 @@ class IdentityStore:
 
     def _call_in_pieces(self, call: str, values: list[Any], attempts: int = 2) -> Any:
         return self._database.run(lambda connection: call_in_pieces(connection, call, values), attempts)
-
-
-class IdentityCache:
-    """Redis, which remembers for an hour the lead, leaf and root of identities, as JSON.
-
-    Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
-    events. A cached root may be stale, as the root stored with any event may be. An answer is cached only if
-    its identities are verified: a device's lead changes when the device becomes shared, and a claimed
-    identity moves to the person who proves it. An answer is not cached while changes are to be announced,
-    because the next event must ask PostgreSQL for them again.
-    """
-
-    def __init__(self, url: str) -> None:
-        """url: "" if there is no Redis."""
-        self._redis = Redis(url) if url else None
-        self._down_until = 0.0
-
-    def get(self, organization_id: str, identities: Iterable[Identity]) -> Resolution | None:
-        """Return the answer for exactly these identities; None if none is cached, or Redis fails."""
-        key = _key(organization_id, identities)
-        text = self._run(["GET", key]) if key else None
-        try:
-            lead_id, leaf, root_id = json.loads(text) if text else (None, "", "")
-            return Resolution(lead_id, leaf, root_id) if lead_id else None
-        except (TypeError, ValueError):
-            return None  # Written by another version of this code.
-
-    def remember(self, organization_id: str, identities: Iterable[Identity], resolution: Resolution) -> None:
-        """Cache an answer for an hour, if it may be cached."""
-        key = _key(organization_id, identities)
-        if key and not resolution.changes:
-            ids = [resolution.lead_id, resolution.leaf, resolution.root_id]
-            self._run(["SET", key, json.dumps(ids), "EX", CACHE_SECONDS])
-
-    def _run(self, command: Command) -> Any:
-        if self._redis is None or time.monotonic() < self._down_until:
-            return None
-        try:
-            return self._redis.call(*command)
-        except RedisError:
-            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-            return None
 
 
 def columns_of(identities: tuple[Identity, ...]) -> list[list[str]]:
@@ -298,11 +239,3 @@ def change_of(answer: Any) -> IdentityChange:
         Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
     )
     return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["note"])
-
-
-def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
-    ordered = considered_identities(identities)
-    if not ordered or not (ordered[0].kind.is_strong and ordered[0].is_verified):
-        return None
-    parts = [organization_id, *([each.channel, each.external_id] for each in ordered)]
-    return f"identity:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}"

@@ -1,31 +1,29 @@
-"""The Event table: what leads did, each event once, kept for good.
+"""The Event table: what leads did, each event once, kept for good; and the orders that events follow from.
 
 An event is stored together with its claim in the table IdempotencyKeys, which says that its id is taken.
+Orders are in that table, too.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
+from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
-REMEMBERED_MAX = 10_000  # leads whose organization a process remembers
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
 # key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
-LEAVES_AT_ONCE = 16  # a client has this many connections
-ReadLeaf = Callable[[str, "EventPage"], Iterator[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,6 @@ class LeadEventStore:
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
         """claims_table: only put_new and claimed need it."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
-        self._organizations: dict[str, str] = {}
 
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
         """Store an event and its claim in one request, unless its external id has been claimed.
@@ -113,38 +110,30 @@ class LeadEventStore:
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
     def organization_of(self, leaf: str) -> str | None:
-        """Return the organization that a leaf's events are of; None if the leaf has no event.
-
-        The process remembers it, because it never changes.
-        """
-        if leaf not in self._organizations:
-            page = self._dynamodb.query(
-                TableName=self._table,
-                KeyConditionExpression="lead_organization_id = :leaf",
-                ExpressionAttributeValues={":leaf": {"S": leaf}},
-                ProjectionExpression="organization_id",
-                ConsistentRead=True,
-                Limit=1,
-            )
-            if not page["Items"]:
-                return None
-            if len(self._organizations) >= REMEMBERED_MAX:
-                self._organizations.clear()
-            self._organizations[leaf] = str(page["Items"][0]["organization_id"]["S"])
-        return self._organizations[leaf]
+        """Return the organization that a leaf's events are of; None if the leaf has no event."""
+        page = self._dynamodb.query(
+            TableName=self._table,
+            KeyConditionExpression="lead_organization_id = :leaf",
+            ExpressionAttributeValues={":leaf": {"S": leaf}},
+            ProjectionExpression="organization_id",
+            ConsistentRead=True,
+            Limit=1,
+        )
+        return str(page["Items"][0]["organization_id"]["S"]) if page["Items"] else None
 
     def newest(self, leaves: Iterable[str], page: EventPage) -> list[dict[str, Any]]:
         """Return events of lead organizations, newest first over all of them, as table attributes.
 
-        It makes a query for each leaf. Of the first few leaves it reads at most `limit` + 1 events each, and
-        of the others only events that are newer than the page so far. For events of one type it reads keys
+        It makes a query for each leaf, of at most `limit` + 1 events. For events of one type it reads keys
         from an index in the same way, and then the items. The index follows the table, so an event may be
         missing for a moment after it was stored.
         """
+        read = self._keys_of_type if page.event_type else self._events_of_leaf
+        rows = [row for leaf in leaves for row in islice(read(leaf, page), page.limit)]
+        newest = heapq.nlargest(page.limit, rows, key=itemgetter(SORT_KEY))
         if not page.event_type:
-            return _newest(leaves, self._events_of_leaf, page)
-        keys = _newest(leaves, self._keys_of_type, page)
-        return sorted(self.rows_of_keys(keys), key=itemgetter(SORT_KEY), reverse=True)
+            return newest
+        return sorted(self.rows_of_keys(newest), key=itemgetter(SORT_KEY), reverse=True)
 
     def _keys_of_type(self, leaf: str, page: EventPage) -> Iterator[dict[str, Any]]:
         """Yield the keys of a leaf's events of a type, newest first.
@@ -206,24 +195,6 @@ def event_item(event: LeadEvent) -> Item:
     return encode_item(to_item(event))
 
 
-def _newest(leaves: Iterable[str], read: ReadLeaf, page: EventPage) -> list[dict[str, Any]]:
-    """Return the newest rows of all leaves.
-
-    It reads LEAVES_AT_ONCE leaves side by side. Once the page is full, it reads only newer rows of the next
-    leaves. read: yields a leaf's rows, newest first.
-    """
-    newest: list[dict[str, Any]] = []
-    limit = page.limit
-    with ThreadPoolExecutor(LEAVES_AT_ONCE) as pool:
-        for chunk in chunks(leaves, LEAVES_AT_ONCE):
-            streams = [read(leaf, page) for leaf in chunk]
-            rows = pool.map(lambda stream: list(islice(stream, limit)), streams)
-            newest = heapq.nlargest(limit, chain(newest, *rows), key=itemgetter(SORT_KEY))
-            if len(newest) == limit:
-                page = replace(page, since=newest[-1][SORT_KEY])
-    return newest
-
-
 def _read(stored: Item) -> LeadEvent | None:
     try:
         return from_item(decode_item(stored))
@@ -263,3 +234,79 @@ def _put(table: str, attributes: Item) -> dict[str, Any]:
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     return {"Put": put}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRecord:
+    """An order of a source, joined from all its webhooks so far."""
+
+    source: str  # "acme/ecommerce"
+    order_id: str  # "7"
+    state: OrderState
+    # Of the webhook whose placing of the order counts; or of the first webhook, if none has a placing yet
+    body_hash: str
+    # The lead whose order it is; "" while the order counts nothing, or no webhook has named anybody
+    leaf: str = ""
+    root_id: str = ""  # the leaf's root at that time
+    event_counts: Mapping[str, int] = field(default_factory=dict)  # stored events by OrderChange.key
+
+
+class OrderStore:
+    """The record of each order, in the table IdempotencyKeys."""
+
+    def __init__(self, dynamodb: Any, event_table: str, claims_table: str) -> None:
+        self._dynamodb, self._events, self._claims = dynamodb, event_table, claims_table
+
+    def read(self, source: str, order_id: str) -> OrderRecord | None:
+        """Return an order, strongly consistent; None if nothing is known of it."""
+        key = encode_item(_key(source, order_id))
+        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
+        return _order_record(source, order_id, answer["Item"]) if "Item" in answer else None
+
+    def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
+        """Store an order and the events that report its change, in one request.
+
+        False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
+        decide; it is safe to repeat.
+        """
+        claim = _order_claim(_key(record.source, record.order_id), record)
+        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
+        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
+        request += [
+            {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
+            for event in events
+        ]
+        return write_together(self._dynamodb, request) is None
+
+
+def _key(source: str, order_id: str) -> dict[str, str]:
+    return {"user_id": f"{source}#order:{order_id}", "idempotency_key": CLAIM_KEY}
+
+
+def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
+    fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
+    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
+
+
+def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
+    if before is None:
+        return {"ConditionExpression": "attribute_not_exists(user_id)"}
+    return {
+        "ConditionExpression": "#order = :order AND leaf = :leaf",
+        "ExpressionAttributeNames": {"#order": "order"},
+        "ExpressionAttributeValues": encode_item({":order": to_text(before.state), ":leaf": before.leaf}),
+    }
+
+
+def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
+    fields = decode_item(stored)
+    state = from_text(fields["order"])
+    return OrderRecord(
+        source=source,
+        order_id=order_id,
+        state=state,
+        body_hash=fields["body_hash"],
+        leaf=fields["leaf"],
+        root_id=fields["root_id"],
+        event_counts=fields["told"],
+    )

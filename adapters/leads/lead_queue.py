@@ -17,7 +17,7 @@ ITEM_BYTES_MAX = 1024
 INBOX = "leads/inbox/"
 # A poison message is stored with its reason in a message of the failure queue, as JSON text within JSON,
 # which escapes each quote. So this is the size of the escaped text. A message of the failure queue may have
-# 250,000 bytes (adapters/platform/failures.py).
+# 250,000 bytes (adapters/platform/queues.py).
 MESSAGE_BYTES_MAX = 200 * 1024
 
 

@@ -3,23 +3,31 @@
 New evidence is joined with the stored entry, in any order. Only a rebuild replaces an entry.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from adapters import clock
+from adapters.leads.feature_store import FeatureStore
+from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, query_all
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
+from rules.leads.feature_items import FeatureItem
+from rules.leads.features import Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import (
+    CAMPAIGN_CONTACT,
     TYPES,
     Evidence,
     MemoryEntry,
+    campaign_contact,
+    entry_of_leaves,
     join_entries,
     remembered_entries,
 )
@@ -39,10 +47,6 @@ class StoredMemory:
 
 class TooManyMemories(Exception):
     """A lead has more entries than the caller wants to read."""
-
-
-class LeadContended(Exception):
-    """Other writers were first in every attempt; it is safe to repeat."""
 
 
 class _EntryChanged(Exception):
@@ -71,10 +75,9 @@ class MemoryStore:
         name = f"{memory_type}#{key}"
         return self._read(root, [name])[name].entry
 
-    def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
-        """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
+    def join(self, root: str, entries: Iterable[MemoryEntry]) -> None:
+        """Join entries with the stored ones. Raises Unprocessed."""
         unwritten = {entry.name: entry for entry in entries}
-        written = 0
         for _ in pauses(ATTEMPTS_MAX):
             stored, contended = self._read(root, unwritten), {}
             for name, entry in unwritten.items():
@@ -84,25 +87,19 @@ class MemoryStore:
                     continue
                 try:
                     self._put(root, after, before)
-                    written += 1
                 except _EntryChanged:
                     contended[name] = entry
             unwritten = contended
             if not unwritten:
-                return written
-        raise LeadContended(f"memory {', '.join(sorted(unwritten))} of {root}")
+                return
+        raise Unprocessed("the memory of a lead kept changing")
 
-    def rebuild(
-        self,
-        root: str,
-        events: Callable[[], Iterable[LeadEvent]],
-        now: datetime,
-    ) -> None:
+    def rebuild(self, root: str, events: Callable[[], Iterable[LeadEvent]], now: datetime) -> None:
         """Make a group's memory what its leaves' events give.
 
         Memory is read before the events. If a writer joins an event after that, the entry's version changes,
         the write here fails, and the rebuild starts again. An entry that no event supports any more is
-        withdrawn. Raises LeadContended.
+        withdrawn. Raises Unprocessed.
         """
         for _ in pauses(ATTEMPTS_MAX):
             stored = self._query(root, "")
@@ -112,7 +109,7 @@ class MemoryStore:
                 return
             except _EntryChanged:
                 continue
-        raise LeadContended(f"the memory of {root}")
+        raise Unprocessed("the memory of a lead kept changing")
 
     def _replace(
         self, root: str, stored: Mapping[str, StoredMemory], wanted: Mapping[str, MemoryEntry], now: datetime
@@ -241,3 +238,76 @@ def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
         source=source or fields["source"],
         leaf=leaf or fields["lead_organization_id"],
     )
+
+
+class GroupMemory:
+    """The memory of a group of leads: it is kept under their root, also while leaves move between roots.
+
+    A *writer* merges the entries of an event into a root's memory, and then reads to which root its leaf
+    belongs. A *move* of leaves first writes the new root to the leaves' items. Then it reads memory and the
+    events, writes what differs on condition of the version that was read, and reads the leaves' items again.
+    So of a writer and a move at the same time, at least one sees the other:
+
+    - The writer still sees its leaf at the root that it wrote for. Then any later move reads memory after it.
+    - The leaf has moved. Then the writer rebuilds the former root, and writes at the new one.
+    - A rebuild has read an entry before a writer changes it. Then its condition fails, and it starts again.
+    - Of two rebuilds, the one for the older group sees that leaves have come or gone, and starts again.
+
+    Each piece of evidence names its leaf. So `contacts` leaves out what an event of a leaf that has left has
+    just put there.
+    """
+
+    def __init__(self, memories: MemoryStore, features: FeatureStore, people: PersonEvents) -> None:
+        self._memories, self._features, self._people = memories, features, people
+
+    def remember(self, leaf: str, hint: str, entries: Collection[MemoryEntry], now: datetime) -> str:
+        """Merge a leaf's entries into its root's memory; returns the root.
+
+        hint: the root that the leaf probably has. Raises Unprocessed.
+        """
+        root = hint
+        for _ in pauses(ATTEMPTS_MAX):
+            self._memories.join(root, entries)
+            current_root = self._features.home(leaf, root).lead_organization_id
+            if current_root == root:
+                return root
+            self.rebuild(root, now)
+            root = current_root
+        raise Unprocessed("a lead moved in every attempt")
+
+    def rebuild(self, root: str, now: datetime) -> None:
+        """Make a root's memory what its leaves' events give. For a leaf that is no root it changes nothing.
+
+        Raises Unprocessed.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            item = self._item(root)
+            if item.merged_into is not None:
+                return
+            self._memories.rebuild(root, partial(self._people.of_person, item), now)
+            if self._item(root).group_changes == item.group_changes:  # no leaf has come or gone meanwhile
+                return
+        raise Unprocessed("a group of leads kept changing")
+
+    def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
+        """Merge what leaves' events give into the memory of the root that they came to.
+
+        It reads the events of these leaves alone, and a rebuild those of the whole group. Leaves that have
+        moved on are left out. If one moves on meanwhile, memory is rebuilt.
+        """
+        members = self._features.members(root, leaves) - {root}
+        entries = remembered_entries(self._people.events.of_leaves(sorted(members)))
+        self._memories.join(root, list(entries.values()))
+        if entries and self._features.members(root, members) != members:
+            self.rebuild(root, now)
+
+    def contacts(self, item: FeatureItem) -> list[Contact]:
+        """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
+        entries = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
+        leaves = {piece.leaf for entry in entries for piece in entry.evidence}
+        members = self._features.members(item.lead_organization_id, leaves)
+        present_entries = (entry_of_leaves(entry, members) for entry in entries)
+        return [campaign_contact(entry) for entry in present_entries if entry is not None]
+
+    def _item(self, root: str) -> FeatureItem:
+        return self._features.get(root) or FeatureItem(root)

@@ -5,31 +5,73 @@ has just joined is *pending* at the root: its older events are not listed yet, s
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import LEAF, EventKey, GroupEvents
 from adapters.leads.lead_event_store import EventPage, LeadEventStore
-from adapters.platform.tables import READ_MAX, chunks
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import READ_MAX, chunks, put_all, query_all
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, LeadEvent
 
+EventKey = Mapping[str, str]  # of the table Event
+ROOT, LEAF = "root_id", "lead_organization_id"
+# Of two rows for each event: the event's sort key behind a `#`, and behind its type for pages of one type.
+ROW_KEY = "event_type#occurred_at#id"
 ALL_EVENTS = EventPage("", "0", "~", READ_MAX)  # "0" sorts before every stamp, and "~" after
 
 
-class PersonTables(Protocol):
-    """Settings that name the tables."""
+class GroupEvents:
+    """The table GroupEvents: which events a root has besides its own, so that a page of them is one query.
 
-    @property
-    def event_table(self) -> str: ...  # noqa: D102
-    @property
-    def group_events_table(self) -> str: ...  # noqa: D102
-    @property
-    def feature_table(self) -> str: ...  # noqa: D102
+    A row names a root, and an event of a leaf that it has absorbed. An event gets its rows before it is
+    announced (processors/leads/lead_events.py), an older one when its leaf comes to the root.
+    So what is counted of an absorbed leaf has rows, except for leaves that are still `pending` at the root.
+
+    Rows are never changed or deleted. The item of a leaf in the table Feature says where the leaf is. So rows
+    may be written again, late, or for a root that the leaf has left.
+    """
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def note(self, events: Iterable[tuple[str, LeadEvent]]) -> None:
+        """Note events, each with its leaf's root. Noting again changes nothing. Raises Unprocessed.
+
+        An event of the root itself gets no row.
+        """
+        rows = {}
+        for root, event in events:
+            if root == event.lead_organization_id:
+                continue
+            for sort_key in (f"#{event.sort_key}", f"{event.event_type}#{event.sort_key}"):
+                row = {ROOT: root, ROW_KEY: sort_key, LEAF: event.lead_organization_id}
+                rows[root, sort_key] = row
+        put_all(self._dynamodb, self._table, [encode_item(row) for row in rows.values()])
+
+    def newest(self, root: str, page: EventPage) -> Iterator[EventKey]:
+        """Yield the keys of a root's events in the table Event, newest first, strongly consistent.
+
+        Each request reads as many as the page's limit.
+        """
+        first, last = f"{page.event_type}#{page.since}", f"{page.event_type}#{page.until}"
+        rows = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="root_id = :root AND #key BETWEEN :first AND :last",
+            ExpressionAttributeNames={"#key": ROW_KEY},
+            ExpressionAttributeValues=encode_item({":root": root, ":first": first, ":last": last}),
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=page.limit,
+        )
+        for row in map(decode_item, rows):
+            if row[ROW_KEY] != last:  # until is not among them, and BETWEEN has both ends
+                yield {LEAF: row[LEAF], SORT_KEY: row[ROW_KEY].partition("#")[2]}
 
 
 class PersonEvents:
@@ -39,7 +81,7 @@ class PersonEvents:
         self.events, self.group_events, self.features = events, group_events, features
 
     @classmethod
-    def of(cls, dynamodb: Any, config: PersonTables, features: FeatureStore | None = None) -> "PersonEvents":
+    def of(cls, dynamodb: Any, config: Any, features: FeatureStore | None = None) -> "PersonEvents":
         """Return the reader over a function's tables. features: its own store of these, if it has one."""
         events = LeadEventStore(dynamodb, config.event_table)
         group_events = GroupEvents(dynamodb, config.group_events_table)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import Refresh, get_one, query_all, write_if
 from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
@@ -27,8 +27,7 @@ class EndpointStore:
 
     def __init__(self, dynamodb: Any, table: str, bus: str = "") -> None:
         self._dynamodb, self._table, self._bus = dynamodb, table, bus
-        # When all endpoints were read, and the endpoints
-        self._cached: tuple[float, Sequence[Endpoint]] | None = None
+        self._known, self._refresh = list[Endpoint](), Refresh(FRESH_SECONDS)
 
     def all(self) -> list[Endpoint]:
         """Return all endpoints, the bus first, then the oldest; strongly consistent."""
@@ -46,19 +45,20 @@ class EndpointStore:
 
     def known(self) -> Sequence[Endpoint]:
         """Return all endpoints as they were at most 20 seconds ago."""
-        if self._cached is None or time.monotonic() - self._cached[0] > FRESH_SECONDS:
-            self._cached = time.monotonic(), self.all()
-        _, endpoints = self._cached
-        return endpoints
+        if self._refresh.is_over:
+            began_at = time.monotonic()
+            self._known = self.all()
+            self._refresh.renew(began_at)
+        return self._known
 
     def get(self, endpoint_id: str) -> Endpoint:
         """Return an endpoint, strongly consistent; raises NoEndpoint."""
         if endpoint_id == BUS and self._bus:
             return Endpoint(BUS, "", self._bus)
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(endpoint_id), ConsistentRead=True)
-        if "Item" not in answer:
+        item = get_one(self._dynamodb, self._table, {"registry": REGISTRY, "endpoint_id": endpoint_id})
+        if item is None:
             raise NoEndpoint(endpoint_id)
-        return _endpoint_from(answer["Item"])
+        return _endpoint_from(item)
 
     def put(self, endpoint: Endpoint) -> None:
         """Store a new endpoint."""
@@ -71,16 +71,15 @@ class EndpointStore:
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
         """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint."""
         endpoint = self.get(endpoint_id)
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(endpoint_id),
-                UpdateExpression="SET disabled = :why",
-                ConditionExpression="attribute_exists(endpoint_id)",
-                ExpressionAttributeValues=encode_item({":why": why}),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise NoEndpoint(endpoint_id) from None
+        if not write_if(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=_key(endpoint_id),
+            UpdateExpression="SET disabled = :why",
+            ConditionExpression="attribute_exists(endpoint_id)",
+            ExpressionAttributeValues=encode_item({":why": why}),
+        ):
+            raise NoEndpoint(endpoint_id)
         return replace(endpoint, disabled=why)
 
     def remove(self, endpoint_id: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.outgoing.notification_items import (
+from adapters.outgoing.outbox_store import (
     LANE,
     LANE_SHARDS,
     LEASE,
@@ -22,7 +22,7 @@ from adapters.outgoing.notification_items import (
     shard_of,
 )
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import get_one, query_all, write_if
 from rules.days import stamp
 from rules.outgoing.notices import KEPT, Notification
 
@@ -69,10 +69,8 @@ class LaneStore:
 
     def get(self, holder: str, endpoint_id: str) -> Lane | None:
         """Return a lane; None if nothing waits in it. Strongly consistent."""
-        answer = self._dynamodb.get_item(
-            TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
-        )
-        return lane_from(answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, {"holder": holder, "place": LANE + endpoint_id})
+        return lane_from(item) if item else None
 
     def take(self, lane: Lane, now: datetime) -> Lane | None:
         """Take a lane for three minutes; returns None if another worker has it."""
@@ -102,14 +100,13 @@ class LaneStore:
 
     def finish(self, lane: Lane, delivered: int, now: datetime) -> None:
         """Give back a lane whose notifications are delivered: delete it, or if new ones wait, make it due."""
-        try:
-            self._dynamodb.delete_item(
-                TableName=self._table,
-                Key=self._key(lane.holder, lane.endpoint_id),
-                ConditionExpression="due_at = :due AND newest <= :delivered",
-                ExpressionAttributeValues=encode_item({":due": lane.due_at, ":delivered": delivered}),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+        if not write_if(
+            self._dynamodb.delete_item,
+            TableName=self._table,
+            Key=self._key(lane.holder, lane.endpoint_id),
+            ConditionExpression="due_at = :due AND newest <= :delivered",
+            ExpressionAttributeValues=encode_item({":due": lane.due_at, ":delivered": delivered}),
+        ):
             self.wait(lane, now, delivered=delivered, failures=0, failing_since="")
 
     def log(self, holder: str, after: int) -> Iterator[Notification]:
@@ -128,26 +125,24 @@ class LaneStore:
 
     def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
         """Move a lane back to an earlier notification, for a replay. A worker that has the lane loses it."""
-        until = int((now + KEPT).timestamp())
-        shard = lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS))
         values = {
             ":before": number - 1,
             ":newest": newest,
             ":now": stamp(now),
-            ":shard": shard,
-            ":until": until,
+            ":shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
+            ":until": int((now + KEPT).timestamp()),
+            ":none": 0,
+            ":never": "",
         }
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=self._key(holder, endpoint_id),
-                UpdateExpression="SET arrived = :before, newest = :newest, due_at = :now, due_shard = :shard,"
-                " failures = :none, failing_since = :never, expires_at = :until",
-                ConditionExpression="attribute_not_exists(arrived) OR arrived > :before",
-                ExpressionAttributeValues=encode_item({**values, ":none": 0, ":never": ""}),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # the notification waits already
+        write_if(  # if not, the notification waits already
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=self._key(holder, endpoint_id),
+            UpdateExpression="SET arrived = :before, newest = :newest, due_at = :now, due_shard = :shard,"
+            " failures = :none, failing_since = :never, expires_at = :until",
+            ConditionExpression="attribute_not_exists(arrived) OR arrived > :before",
+            ExpressionAttributeValues=encode_item(values),
+        )
 
     @staticmethod
     def _key(holder: str, endpoint_id: str) -> dict[str, Any]:

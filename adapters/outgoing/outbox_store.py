@@ -1,21 +1,26 @@
-"""Writes notifications: one transaction has the notifications, their holder's state after them, and the lanes
-in which they wait for endpoints.
+"""The table Notifications: its keys and items, and the store that writes them.
+
+| holder | place | content |
+|---|---|---|
+| ann | told | the state that Ann's notifications have reported; when the next one is due by time alone |
+| lead/{id}, question/{id} | told | the same for a lead or a question; a question's item ends after a month |
+| ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
+| ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
+| worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
+
+One transaction of OutboxStore writes the notifications of a change, their holder's state after them, and the
+lanes in which they wait. LaneStore and WorkerLeases are for the function that delivers them.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from adapters.outgoing.notification_items import (
-    LANE,
-    LANE_SHARDS,
-    STATE,
-    lane_shard,
-    log_item,
-    shard_of,
-)
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import cancellation_reasons, get_all, query_all
 from rules.days import stamp
@@ -25,6 +30,58 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages. No user id has a slash.
+STATE = "told"  # the sort key of a holder's state
+LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
+LANE_SHARDS = 4  # the lanes of an endpoint have this many partitions in the index ByDue
+# Longer than a function may run. So after this time the lane of a worker that died is due again.
+LEASE = timedelta(minutes=3)
+NUMBER_MAX = 10**15 - 1  # of notifications: their sort keys have 15 digits
+EndpointShare = tuple[str, int]  # an endpoint's id, and the number of a share of its lanes
+
+logger = Logger(service="waking")
+
+
+def endpoint_share(endpoint_id: str, holder: str) -> EndpointShare:
+    """Return the share of an endpoint's lanes that a holder's lane is in."""
+    return endpoint_id, shard_of(holder, LANE_SHARDS)
+
+
+def shard_of(name: str, shards: int) -> int:
+    """Return the number of the shard that a name is in, from 0. It never changes."""
+    return zlib.crc32(name.encode()) % shards
+
+
+def lane_shard(endpoint_id: str, number: int) -> str:
+    """Return the partition of the index ByDue for a share of an endpoint's lanes."""
+    return f"{LANE}{endpoint_id}#{number}"
+
+
+def log_key(number: int) -> str:
+    """Return the sort key of the notifications of one change, the last of which has this number."""
+    return f"{LOG}{number:015}"
+
+
+def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
+    """Return the notifications of one change as an item; at least one."""
+    last = notifications[-1]
+    content = [
+        [notification.number, notification.at, notification.notice.type.value, notification.notice.data]
+        for notification in notifications
+    ]
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
+    until = int((now + KEPT).timestamp())
+    fields = encode_item({"holder": last.holder, "place": log_key(last.number), "expires_at": until})
+    return {**fields, "packed": {"B": packed}}
+
+
+def log_from(stored: Item) -> list[Notification]:
+    """Read what log_item wrote: the notifications of one change."""
+    holder: str = stored["holder"]["S"]
+    content: list[Any] = json.loads(zlib.decompress(stored["packed"]["B"]))
+    return [
+        Notification(holder, number, at, Notice(NoticeType(notice_type), data))
+        for number, at, notice_type, data in content
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +260,20 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         looked_at=content.get("looked_at", ""),
     )
     return state, fields["revision"]
+
+
+class DeliveryInvoker:
+    """Wakes the function that delivers. If a call fails, the next sweep delivers."""
+
+    def __init__(self, functions: Callable[[], Any], name: str) -> None:
+        """functions: returns the client of Lambda. name: the function's."""
+        self._functions, self._name = functions, name
+
+    def wake(self, shares: Iterable[EndpointShare]) -> None:
+        """Let the lanes of these shares of endpoints be delivered now, without waiting for that."""
+        for endpoint_id, share in sorted(set(shares)):
+            payload = json.dumps({"endpoint_id": endpoint_id, "share": share})
+            try:
+                self._functions().invoke(FunctionName=self._name, InvocationType="Event", Payload=payload)
+            except Unavailable:
+                logger.warning("not woken", extra={"endpoint_id": endpoint_id}, exc_info=True)

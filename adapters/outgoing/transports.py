@@ -32,10 +32,6 @@ SECRETS_KEPT_SECONDS = 60.0  # how long a process uses an endpoint's secrets bef
 SOURCE = "streakline"  # of events on the bus
 
 
-class AddressRefused(ConnectionError):
-    """A host has no address, or one that is not public."""
-
-
 @dataclass(frozen=True, slots=True)
 class SendAnswer:
     """The result of an attempt."""
@@ -118,34 +114,35 @@ class HookSender:
     def _open_socket(self, target: Target) -> socket.socket:
         """Open a socket to one of the host's addresses, all of which were checked; raises OSError."""
         addresses = list(self.resolve(target.host, target.port))
-        if not addresses:
-            raise AddressRefused("the host has no address")
         if not all(map(self.is_allowed, addresses)):
-            raise AddressRefused("the host leads to a private or reserved address")
-        for number, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
+            raise ConnectionError("the host leads to a private or reserved address")
+        refusal: OSError = ConnectionError("the host has no address")
+        for address in addresses[:ADDRESSES_TRIED]:
             try:
                 open_socket = socket.create_connection((address, target.port), CONNECT_SECONDS)
-            except OSError:
-                if number == min(len(addresses), ADDRESSES_TRIED):
-                    raise
+            except OSError as error:
+                refusal = error
                 continue
             open_socket.settimeout(self.answer_seconds)
             return open_socket
-        raise AddressRefused("the host has no address")
+        raise refusal
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookTransport:
-    """Sends webhooks."""
+class Transport:
+    """Sends to any endpoint."""
 
     secrets: HookStore  # an endpoint's secrets are stored like a hook's
     sender: HookSender
+    events: Callable[[], Any]  # returns the client of EventBridge
     may_be_private: bool = False  # whether URLs may have private hosts: only on a laptop
     # Endpoint's id -> when its hook was read, and the hook
     _cache: dict[str, tuple[float, Hook]] = field(default_factory=dict)
 
     def send(self, endpoint: Endpoint, notification: Notification, now: datetime) -> SendAnswer:
-        """Send a notification, signed with every valid secret. Raises what Secrets Manager raises."""
+        """Send a notification to an endpoint; raises what EventBridge and Secrets Manager raise."""
+        if endpoint.endpoint_id == BUS:
+            return self._put_on_bus(endpoint, notification)
         try:
             target = target_of(endpoint.url, may_be_private=self.may_be_private)
             valid = self._hook(endpoint).valid(now)
@@ -164,15 +161,7 @@ class WebhookTransport:
             self._cache[endpoint.endpoint_id] = time.monotonic(), hook
         return hook
 
-
-@dataclass(frozen=True, slots=True)
-class BusTransport:
-    """Puts notifications on an EventBridge bus."""
-
-    events: Callable[[], Any]  # returns the client
-
-    def send(self, endpoint: Endpoint, notification: Notification) -> SendAnswer:
-        """Put a notification on the bus; raises what EventBridge raises."""
+    def _put_on_bus(self, endpoint: Endpoint, notification: Notification) -> SendAnswer:
         content = notification.content
         entry = {
             "Source": SOURCE,
@@ -185,20 +174,6 @@ class BusTransport:
         if answer.get("FailedEntryCount"):
             return SendAnswer(0, str(answer["Entries"][0].get("ErrorCode", "refused")))
         return SendAnswer(200)
-
-
-@dataclass(frozen=True, slots=True)
-class Transports:
-    """Sends to any endpoint."""
-
-    webhooks: WebhookTransport
-    bus: BusTransport
-
-    def send(self, endpoint: Endpoint, notification: Notification, now: datetime) -> SendAnswer:
-        """Send a notification to an endpoint; raises what AWS raises."""
-        if endpoint.endpoint_id == BUS:
-            return self.bus.send(endpoint, notification)
-        return self.webhooks.send(endpoint, notification, now)
 
 
 @cache

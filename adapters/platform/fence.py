@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from functools import cache, partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from botocore.exceptions import BotoCoreError
 
 from adapters.platform.aws import free_client
 from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import get_one, write_if
 from rules.regions.register import Clocks, Phase, Register, RegisterReading, may_follow, may_write
 
 WRITES = (
@@ -24,7 +26,7 @@ WRITES = (
     *("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
 )
 RegisterRule = Callable[[Register, str], bool]  # (register, region) -> whether the region may write
-KEY = {"name": {"S": "writer"}}
+KEY = {"name": "writer"}
 REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
@@ -108,14 +110,14 @@ class RegisterStore:
 
     def read(self) -> Register | None:
         """Return the register as it is now; None if it was never written. Raises what DynamoDB raises."""
-        answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
-        return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, KEY)
+        return _register_from(decode_item(item)) if item else None
 
     def change(self, before: Register | None, to: Register) -> None:
         """Write the register in place of `before`; raises RegisterMoved if another is stored now."""
         put: dict[str, Any] = {
             "TableName": self._table,
-            "Item": {**KEY, **encode_item(_attributes(to))},
+            "Item": encode_item(KEY | _attributes(to)),
             "ConditionExpression": "attribute_not_exists(#name)",
             "ExpressionAttributeNames": {"#name": "name"},
         }
@@ -124,30 +126,18 @@ class RegisterStore:
             read_values = {":epoch": before.epoch, ":phase": before.phase.value, ":standby": before.standby}
             put["ExpressionAttributeValues"] = encode_item(read_values)
             del put["ExpressionAttributeNames"]
-        try:
-            self._dynamodb.put_item(**put)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            if self.read() == to:  # an earlier attempt wrote it, and its answer was lost
-                return
-            raise RegisterMoved(f"{to.writer}, epoch {to.epoch}") from None
+        # If the register is this one, an earlier attempt wrote it, and its answer was lost.
+        if not write_if(self._dynamodb.put_item, **put) and self.read() != to:
+            raise RegisterMoved(f"{to.writer}, epoch {to.epoch}")
 
 
 def _attributes(register: Register) -> dict[str, Any]:
-    return {
-        "epoch": register.epoch,
-        "writer": register.writer,
-        "phase": register.phase.value,
-        "standby": register.standby,
-        "is_filled": register.is_filled,
-        "former": register.former,
-    }
+    return {**asdict(register), "phase": register.phase.value}
 
 
 def _register_from(attributes: dict[str, Any]) -> Register:
-    standby, is_filled, former = attributes["standby"], attributes["is_filled"], attributes["former"]
-    return Register(
-        attributes["epoch"], attributes["writer"], Phase(attributes["phase"]), standby, is_filled, former
-    )
+    names = [field.name for field in fields(Register)]
+    return Register(**{name: attributes[name] for name in names} | {"phase": Phase(attributes["phase"])})
 
 
 @cache

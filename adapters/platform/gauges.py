@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.days import stamp, unstamp
 
 BEHIND = "gauge:{gauges}:behind"
 NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
@@ -58,14 +57,21 @@ class Gauges:
     def count(self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime) -> None:
         """Note a finished batch of stream records: the number of events applied, and the newest one's age.
 
-        It takes one round trip, or none if no record has an arrival time. A failure of Redis is not raised.
+        It takes one round trip. A failure of Redis is not raised.
         """
-        if self._redis is None:
-            return
-        newest = max(map(_arrival, records), default="")
-        if newest:
-            age_seconds = max(0.0, (now - unstamp(newest)).total_seconds())
-            self._send(_note(consumer, applied, age_seconds, now))
+        # The stream says to a second when an event was stored. A record that is made by hand need not.
+        arrivals = (record["dynamodb"].get("ApproximateCreationDateTime", 0) for record in records)
+        if newest := float(max(arrivals, default=0)):
+            behind_ms, now_ms = max(0.0, now.timestamp() - newest) * 1000, now.timestamp() * 1000
+            counter = _key(consumer, int(now.timestamp()) // 60)
+            self._send(
+                [
+                    ["HSET", BEHIND, consumer, f"{behind_ms:.0f} {now_ms:.0f}"],
+                    ["EXPIRE", BEHIND, BEHIND_SECONDS],
+                    ["HINCRBY", counter, int(now.timestamp()), applied],
+                    ["EXPIRE", counter, MINUTE_SECONDS],
+                ]
+            )
 
     def note_stored(self, now: datetime) -> None:
         """Note that a door has stored events now, which their consumer must receive.
@@ -89,16 +95,8 @@ class Gauges:
         for a day. Raises GaugesUnavailable.
         """
         received_ms = lag.newest_ms + ROUNDED_MS if lag else 0
-        first_later: Command = [
-            "ZRANGEBYSCORE",
-            STORED,
-            f"({received_ms}",
-            "+inf",
-            "WITHSCORES",
-            "LIMIT",
-            0,
-            1,
-        ]
+        after = f"({received_ms}"
+        first_later: Command = ["ZRANGEBYSCORE", STORED, after, "+inf", "WITHSCORES", "LIMIT", 0, 1]
         newest, minute_and_instant = self._ask([["GET", NEWEST], first_later])
         if newest is None or int(newest) <= received_ms:
             return None
@@ -118,7 +116,11 @@ class Gauges:
         """Return every consumer's lag of the last day, by name; raises GaugesUnavailable."""
         (flat,) = self._ask([["HGETALL", BEHIND]])
         lags = dict(zip(flat[::2], flat[1::2], strict=True))
-        return [_lag(consumer, text) for consumer, text in sorted(lags.items())]
+        return [
+            ConsumerLag(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
+            for consumer, text in sorted(lags.items())
+            for behind, at in [map(int, text.split())]
+        ]
 
     def per_second(self, consumer: str, now: datetime) -> list[int]:
         """Return the events applied in each of the last 60 whole seconds, oldest first.
@@ -145,35 +147,3 @@ class Gauges:
 
 def _key(consumer: str, minute: int) -> str:
     return f"gauge:{{gauges}}:{consumer}:{minute}"
-
-
-def _note(consumer: str, applied: int, age_seconds: float, now: datetime) -> list[Command]:
-    second = int(now.timestamp())
-    counter = _key(consumer, second // 60)
-    return [
-        ["HSET", BEHIND, consumer, f"{age_seconds * 1000:.0f} {now.timestamp() * 1000:.0f}"],
-        ["EXPIRE", BEHIND, BEHIND_SECONDS],
-        ["HINCRBY", counter, second, applied],
-        ["EXPIRE", counter, MINUTE_SECONDS],
-    ]
-
-
-def _lag(consumer: str, text: str) -> ConsumerLag:
-    behind, at = map(int, text.split())
-    return ConsumerLag(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
-
-
-def _arrival(record: Mapping[str, Any]) -> str:
-    """Return when a record's event was stored; "" if the record does not say it.
-
-    The stream says it to a second, and comes first: the event's own time is a whole minute if it is that of
-    an answer.
-    """
-    try:
-        if at := record["dynamodb"].get("ApproximateCreationDateTime"):
-            return stamp(datetime.fromtimestamp(float(at), UTC))
-        text = record["dynamodb"]["NewImage"]["created_at"]["S"]
-        unstamp(text)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return ""
-    return str(text)

@@ -8,13 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
+from adapters.platform.tables import REFUSED, get_all, query_all, refused_statements, scan_all, write_if
 
 WRITERS = 16
-ATTEMPTS_MAX = 8
-CHANGED = "ConditionalCheckFailed"
 Statement = dict[str, Any]  # of PartiQL
 
 
@@ -27,11 +24,8 @@ class ItemTable:
 
     def put_missing(self, items: Iterable[Item]) -> int:
         """Put items whose keys the table does not have; returns how many those were."""
-        new_items = list(items)
-        if len(new_items) < 2:
-            return sum(map(self._put_new, new_items))
         with ThreadPoolExecutor(WRITERS) as pool:
-            return sum(pool.map(self._put_new, new_items))
+            return sum(pool.map(self._put_new, items))
 
     def make_equal(self, partition: str, items: Iterable[Item]) -> int:
         """Make a partition have these items and no others; returns how many were put or deleted.
@@ -88,16 +82,13 @@ class ItemTable:
 
     def _put_new(self, new: Item) -> bool:
         """Put an item; returns False if the table has its key already."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=new,
-                ConditionExpression="attribute_not_exists(#partition)",
-                ExpressionAttributeNames={"#partition": self._keys[0]},
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=new,
+            ConditionExpression="attribute_not_exists(#partition)",
+            ExpressionAttributeNames={"#partition": self._keys[0]},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +141,4 @@ class AgedItems:
         }
 
     def _carry_out(self, statements: Sequence[Statement]) -> int:
-        """Run statements; returns how many their conditions refused."""
-        refused = 0
-        for chunk in chunks(statements, WRITE_MAX):
-            unfinished = chunk
-            for _ in pauses(ATTEMPTS_MAX):
-                codes = self._run_statements(unfinished)
-                refused += codes.count(CHANGED)
-                results = zip(unfinished, codes, strict=True)
-                unfinished = [statement for statement, code in results if code in THROTTLES]
-                if not unfinished:
-                    break
-            else:
-                raise Unprocessed(f"{self.table}: items left unchanged")
-        return refused
-
-    def _run_statements(self, statements: Sequence[Statement]) -> list[str]:
-        """Return each statement's error code, "" for none. Raises RuntimeError for an unexpected one."""
-        answer = self.dynamodb.batch_execute_statement(Statements=list(statements))
-        errors = [response.get("Error", {}) for response in answer["Responses"]]
-        codes = [str(error.get("Code", "")) for error in errors]
-        for code, error in zip(codes, errors, strict=True):
-            if code and code != CHANGED and code not in THROTTLES:
-                raise RuntimeError(f"{self.table}: {code}: {error.get('Message')}")
-        return codes
+        return len(refused_statements(self.dynamodb, self.table, statements, REFUSED))

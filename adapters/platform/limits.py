@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed
+from adapters.platform.tables import Unprocessed, get_one, write_if
 
 ATTEMPTS_MAX = 8
 # A function takes a slot, then stores the thing. No function runs for longer than this. So after this time
@@ -127,9 +127,7 @@ class OwnerQuota:
             self._write(owner, _QuotaState(state.version, held, state.taken), now)
 
     def _read(self, owner: str) -> _QuotaState:
-        key = encode_item({"counter": owner})
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        fields = decode_item(answer.get("Item") or {})
+        fields = decode_item(get_one(self._dynamodb, self._table, {KEY: owner}) or {})
         return _QuotaState(
             int(fields.get("version", 0)), dict(fields.get("held") or {}), dict(fields.get("taken") or {})
         )
@@ -149,11 +147,8 @@ class OwnerQuota:
                 "ConditionExpression": "version = :read",
                 "ExpressionAttributeValues": encode_item({":read": changed.version}),
             }
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=encode_item(attributes), **condition)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        item = encode_item(attributes)
+        return write_if(self._dynamodb.put_item, TableName=self._table, Item=item, **condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,42 +163,31 @@ class OwnerSemaphore:
     @contextmanager
     def held(self, owner: str, now: datetime) -> Iterator[bool]:
         """Count a caller while the block runs. Yields whether it may work, False if there are too many."""
-        holder, slot = uuid.uuid4().hex, None
+        holder = uuid.uuid4().hex
         # Callers begin to look at different slots, so that most find a free one with the first request.
         first = int(holder, 16)
-        for number in range(self.most):
-            name = f"{owner}#{(first + number) % self.most}"
-            if self._take(name, holder, int(now.timestamp())):
-                slot = name
-                break
+        names = (f"{owner}#{(first + number) % self.most}" for number in range(self.most))
+        slot = next((name for name in names if self._take(name, holder, int(now.timestamp()))), None)
         try:
             yield slot is not None
         finally:
-            if slot:
-                self._free(slot, holder)
+            if slot:  # it may have expired, and another caller may have it
+                write_if(
+                    self.dynamodb.delete_item,
+                    TableName=self.table,
+                    Key=encode_item({KEY: slot}),
+                    ConditionExpression="holder = :holder",
+                    ExpressionAttributeValues=encode_item({":holder": holder}),
+                )
 
     def _take(self, name: str, holder: str, now: int) -> bool:
-        try:
-            self.dynamodb.put_item(
-                TableName=self.table,
-                Item=encode_item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
-                ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
-                ExpressionAttributeValues=encode_item({":now": now}),
-            )
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
-    def _free(self, name: str, holder: str) -> None:
-        try:
-            self.dynamodb.delete_item(
-                TableName=self.table,
-                Key=encode_item({KEY: name}),
-                ConditionExpression="holder = :holder",
-                ExpressionAttributeValues=encode_item({":holder": holder}),
-            )
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # the slot has expired, and another caller has it
+        return write_if(
+            self.dynamodb.put_item,
+            TableName=self.table,
+            Item=encode_item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
+            ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
+            ExpressionAttributeValues=encode_item({":now": now}),
+        )
 
 
 def subscription_counter(owner: str) -> str:

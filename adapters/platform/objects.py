@@ -1,4 +1,4 @@
-"""Stored objects: a bucket of S3, or a folder that stands for one. The contract is in stored_objects.py.
+"""Stored objects: a bucket of S3, or a folder that stands for one.
 
 A put replaces an object in one step, so no reader ever sees half of an object. A writer who has read an
 object replaces it by put_if, which fails if another writer has replaced it meanwhile. So no change is lost.
@@ -17,29 +17,10 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from adapters.platform.aws import client
-from adapters.platform.stored_objects import (
-    ForgettingObjects,
-    NoObject,
-    ObjectChanged,
-    Objects,
-    RangedObjects,
-    StoredObject,
-)
 
-__all__ = [
-    "FolderObjects",
-    "ForgettingObjects",
-    "NoObject",
-    "ObjectChanged",
-    "Objects",
-    "RangedObjects",
-    "S3Objects",
-    "StoredObject",
-    "objects_at",
-]
 DELETES_MAX = 1000  # keys in one DeleteObjects
 LISTED_AT_ONCE = 16  # so many folders are listed at the same time
 COPIED_BYTES = 2**20  # a copy moves so many bytes at a time
@@ -48,6 +29,80 @@ COPIED_BYTES = 2**20  # a copy moves so many bytes at a time
 CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "NoSuchKey", "404"})
 UNFINISHED = ".unfinished-"  # begins the names of files that are no objects
 LOCK = f"{UNFINISHED}lock"
+
+
+class NoObject(LookupError):
+    """There is no object of that key."""
+
+
+class ObjectChanged(Exception):
+    """The object is not the one that was read: another writer was first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as a listing shows it. size in bytes; etag differs whenever the content does."""
+
+    key: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+class Objects(Protocol):
+    """A flat space of keys (parts separated by /), each with its bytes."""
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield the keys and folders directly below a folder. Names of folders end in /."""
+
+    def get(self, key: str) -> bytes:
+        """Return an object's bytes; raises NoObject."""
+
+    def save(self, key: str, path: Path) -> None:
+        """Write an object's bytes to a file, without holding them in memory; raises NoObject."""
+
+    def link(self, key: str, path: Path) -> None:
+        """Make a file with an object's bytes, only for reading: it may share them; raises NoObject."""
+
+    def tail(self, key: str, size: int) -> bytes:
+        """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
+
+    def part(self, key: str, start: int, size: int) -> bytes:
+        """Return `size` bytes of an object from an offset on; it must have them all. Raises NoObject."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object; it replaces the one with that key."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; a key without an object is no error."""
+
+    def etag(self, key: str) -> str | None:
+        """Return an object's ETag; None if there is no object."""
+
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        """Store an object in place of the one with this ETag, or (None) of none; raises ObjectChanged.
+
+        data: the bytes, or the file that has them: up to 5 GiB, in which S3 takes an object in one request.
+        """
+
+    def delete_if(self, key: str, etag: str) -> None:
+        """Remove the object with this ETag; raises ObjectChanged, also if it is gone."""
+
+
+class ForgettingObjects(Objects, Protocol):
+    """Objects whose former versions and unfinished uploads can be removed for good."""
+
+    def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
+        """Remove the former versions of objects with a prefix, if they are kept.
+
+        of_deleted: only of objects that are deleted now.
+        """
+
+    def forget_unfinished(self, before: datetime) -> None:
+        """Remove uploads that were begun before an instant and never finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +138,7 @@ class S3Objects:
         with self._body(Key=key) as body, path.open("wb") as file:
             shutil.copyfileobj(body, file, COPIED_BYTES)
 
-    def link(self, key: str, path: Path) -> None:
-        """Write the object's bytes to a file; raises NoObject."""
-        self.save(key, path)
+    link = save
 
     def tail(self, key: str, size: int) -> bytes:
         """Return the last bytes by a ranged read; raises NoObject."""

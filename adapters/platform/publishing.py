@@ -59,11 +59,9 @@ class Topic:
         self._sns, self._arn = sns, arn
 
     def publish(self, messages: Sequence[TopicMessage]) -> PublishFailures:
-        """Publish messages; returns those that SNS did not take after all attempts.
-
-        A call may take some of its messages and refuse others. Only the refused ones are sent again, unless
-        SNS says that the message is at fault. If a call fails as a whole, the other calls are still made: it
-        never raises Unavailable.
+        """Publish messages; returns those that SNS did not take after all attempts. A call may take some of
+        its messages and refuse others. Only the refused ones are sent again, unless SNS says that the message
+        is at fault. If a call fails as a whole, the other calls are still made: it never raises Unavailable.
         """
         refused = PublishFailures()
         sizes = (message.size_bytes for message in messages)

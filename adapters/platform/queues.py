@@ -1,23 +1,93 @@
-"""Serves an SQS batch: each message is finished, delivered again, made to wait, or sent to failures."""
+"""Queues of SQS: how a batch is served, what a failure queue keeps, and how many messages wait.
 
+Each message of a batch is finished, delivered again, made to wait, or sent to a failure queue, where it waits
+until an operator redrives it.
+"""
+
+import hashlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable
-from adapters.platform.failures import FailureQueue, partial_failures
+from rules.days import stamp
 from rules.json_values import NoJson, read_json
 
 Record = Mapping[str, Any]
 WAIT_SECONDS_MIN, WAIT_SECONDS_MAX = 10, 900  # SQS delays a message by no more than 900
-RECEIVES_MAX = (
-    8  # after so many deliveries a waiting message is sent anew, because its queue gives it up after ten
-)
+# After so many deliveries a waiting message is sent anew, because its queue gives it up after ten.
+RECEIVES_MAX = 8
 ALL_RECEIVES_MAX = 1_400  # after so many deliveries, in two weeks, a waiting message is given up
 RECEIVED = "received"  # an attribute of a message that was sent anew: how often it was delivered before
+# SQS takes 256 KiB in every region. Some bytes are for attributes, which it counts, too.
+MESSAGE_BYTES_MAX = 250_000
+REASON_MAX = 2_000  # characters
+WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
+DELAYED = "ApproximateNumberOfMessagesDelayed"
+FAILURES = "failures"  # the end of the name of a queue whose messages wait for an operator
+AT_ONCE_MAX = 8  # queues that are asked at the same time
+
+
+def partial_failures(reasons: Mapping[str, str]) -> dict[str, Any]:
+    """Return a handler's answer. reasons: by identifier, why a record must be delivered again, or "".
+
+    Only a redrive gives reasons. It shows them to the operator who started it.
+    """
+    failures = []
+    for identifier, reason in reasons.items():
+        failures.append({"itemIdentifier": identifier} | ({"reason": reason} if reason else {}))
+    return {"batchItemFailures": failures}
+
+
+class LargeRecords:
+    """A bucket for records that are too large for a message. The message names their URL instead."""
+
+    def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
+        """s3: returns the client. Most processes never need it."""
+        self._s3, self._bucket = s3, bucket
+
+    def store(self, consumer: str, record: Any) -> dict[str, str]:
+        """Store a record; returns {"stored": URL}. A repeated attempt writes the same key."""
+        data = json.dumps(record).encode()
+        key = f"failures/{consumer}/{hashlib.sha256(data).hexdigest()}.json"
+        self._s3().put_object(Bucket=self._bucket, Key=key, Body=data, ContentType="application/json")
+        return {"stored": f"s3://{self._bucket}/{key}"}
+
+
+class FailureQueue:
+    """One consumer's failure queue."""
+
+    def __init__(self, sqs: Callable[[], Any], url: str, large: LargeRecords | None = None) -> None:
+        """sqs: returns the client. large: where large records are stored; None: they are sent as they are."""
+        self._sqs, self._url, self._large = sqs, url, large
+
+    def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
+        """Send (record, reason) pairs to the queue. Raises the errors of SQS and S3; repeat the batch then.
+
+        It makes one call for each message, because a batch call can fail for some of its messages, and poison
+        is rare. If a record is too large for a message, a smaller one that leads to its content is sent.
+        """
+        for record, reason in failures:
+            fields = {"consumer": consumer, "reason": reason[:REASON_MAX], "failed_at": stamp(now)}
+            text = json.dumps({**fields, "record": record})
+            if len(text) > MESSAGE_BYTES_MAX:
+                text = json.dumps({**fields, "record": self._smaller(consumer, record)})
+            self._sqs().send_message(QueueUrl=self._url, MessageBody=text)
+
+    def _smaller(self, consumer: str, record: Any) -> Any:
+        """Return a smaller record that leads to the content of this one. A record of a table's stream goes
+        without its images: a redrive reads the item in the table. Any other record is stored in the bucket.
+        """
+        if isinstance(record, Mapping) and "dynamodb" in record:
+            change = record["dynamodb"].items()
+            without_images = {name: value for name, value in change if not name.endswith("Image")}
+            return {**record, "dynamodb": without_images}
+        return self._large.store(consumer, record) if self._large else record
 
 
 class PoisonMessage(ValueError):
@@ -196,3 +266,35 @@ def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
     except PoisonMessage as reason:
         return str(reason)
     return None
+
+
+class QueueDepths:
+    """Counts the messages of queues."""
+
+    def __init__(self, sqs: Callable[[], Any], urls: Mapping[str, str]) -> None:
+        """sqs: returns the client, when it is first needed. urls: the queues' URLs by their names."""
+        self._sqs, self._urls = sqs, dict(urls)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return for each queue, ordered by name: name, kind (work or failure), waiting and in_flight.
+
+        For a queue that does not answer, both counts are null, and reason says why.
+        """
+        if not self._urls:
+            return []
+        sqs = self._sqs()
+        with ThreadPoolExecutor(min(AT_ONCE_MAX, len(self._urls))) as pool:
+            return list(pool.map(lambda name: self._depth(sqs, name), sorted(self._urls)))
+
+    def _depth(self, sqs: Any, name: str) -> dict[str, Any]:
+        kind = "failure" if name.lower().endswith(FAILURES) else "work"
+        try:
+            answer = sqs.get_queue_attributes(
+                QueueUrl=self._urls[name], AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
+            )
+            counts = {key: int(value) for key, value in answer["Attributes"].items()}
+            waiting = counts[WAITING] + counts.get(DELAYED, 0)
+            return {"name": name, "kind": kind, "waiting": waiting, "in_flight": counts[IN_FLIGHT]}
+        except Exception as error:  # noqa: BLE001 (one queue's trouble hides nothing of the others)
+            unknown = {"waiting": None, "in_flight": None, "reason": str(error)[:200]}
+            return {"name": name, "kind": kind, **unknown}

@@ -26,10 +26,6 @@ class RedisError(Exception):
     """Redis cannot be reached, or refused a command."""
 
 
-class RedisUnsupported(RedisError):
-    """Redis sends us to another node: it is a cluster of several nodes, which this client does not follow."""
-
-
 class Redis:
     """One connection, opened when first needed and again after a failure. Threads take turns."""
 
@@ -44,6 +40,11 @@ class Redis:
         self._unsupported = ""
         self._has_warned = False
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether Redis is a cluster of several nodes, which this client does not follow."""
+        return bool(self._unsupported)
+
     def call(self, *command: str | float) -> Any:
         """Run one command; raises RedisError."""
         return self.pipeline([command])[0]
@@ -51,21 +52,12 @@ class Redis:
     def pipeline(self, commands: Sequence[Command]) -> list[Any]:
         """Run commands in one round trip; returns their answers.
 
-        Raises RedisError if any of them fails; the others may have run all the same.
-        """
-        answers = self.answers(commands)
-        _raise_first(answers)
-        return answers
-
-    def answers(self, commands: Sequence[Command]) -> list[Any]:
-        """Run commands in one round trip; returns their answers, a RedisError for each that was refused.
-
-        Raises RedisError if there are no answers. Raises RedisUnsupported, now and at every later call, once
-        a command has been sent to another node: a part of a cache would give old values.
+        Raises RedisError if any of them fails; the others may have run all the same. Raises it at every later
+        call, too, once a command has been sent to another node: a part of a cache would give old values.
         """
         with self._turn:
             if self._unsupported:
-                raise RedisUnsupported(self._unsupported)
+                raise RedisError(self._unsupported)
             try:
                 if self._socket is None:
                     self._connect()
@@ -97,7 +89,7 @@ class Redis:
         if database not in ("", "0"):
             hello.append(["SELECT", database])
         try:
-            _raise_first(self._exchange(hello))
+            self._exchange(hello)
         except RedisError as error:
             self.close()
             self._warn(f"Redis refuses the login or the database of REDIS_URL: {error}")
@@ -108,12 +100,15 @@ class Redis:
             raise OSError("not connected")
         self._socket.sendall(b"".join(map(_encode, commands)))
         answers = [self._read() for _ in commands]
-        for answer in answers:
-            if isinstance(answer, RedisError) and str(answer).startswith(ELSEWHERE):
-                self._unsupported = f"Redis is a cluster of several nodes, which is not supported: {answer}"
+        errors = [answer for answer in answers if isinstance(answer, RedisError)]
+        for error in errors:
+            if str(error).startswith(ELSEWHERE):
+                self._unsupported = f"Redis is a cluster of several nodes, which is not supported: {error}"
                 self._warn(f"{self._unsupported}. This process goes on without a cache.")
                 self.close()
-                raise RedisUnsupported(self._unsupported)
+                raise RedisError(self._unsupported)
+        if errors:
+            raise errors[0]
         return answers
 
     def _warn(self, text: str) -> None:
@@ -145,12 +140,6 @@ class Redis:
             raise OSError("connection closed inside a reply")
         text: str = data[:-2].decode()
         return text
-
-
-def _raise_first(answers: Sequence[Any]) -> None:
-    for answer in answers:
-        if isinstance(answer, RedisError):
-            raise answer
 
 
 def _encode(command: Command) -> bytes:

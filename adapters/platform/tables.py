@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
+from botocore.exceptions import ClientError
+
 from adapters.platform.aws import THROTTLES, Unavailable, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
@@ -16,12 +18,14 @@ BEFORE_ALL = "0"  # sorts before every stamp, and so before every sort key that 
 READ_MAX = 100  # DynamoDB's own limits of keys and items in a bulk call
 WRITE_MAX = 25
 ATTEMPTS_MAX = 8
+# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
+AWAY_SECONDS = 5
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
 
 
 class Unprocessed(SafeToLog, Exception):
-    """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
+    """A call was not finished after all attempts, or others were first in each; it is safe to repeat."""
 
 
 def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -29,6 +33,24 @@ def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(values)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def get_one(dynamodb: Any, table: str, key: Mapping[str, Any], is_strong: bool = True) -> Item | None:
+    """Return the item that has a key; None if there is none."""
+    answer = dynamodb.get_item(TableName=table, Key=encode_item(key), ConsistentRead=is_strong)
+    item: Item | None = answer.get("Item")
+    return item
+
+
+def write_if(write: Callable[..., Any], **request: Any) -> bool:
+    """Make a conditional write, by a method of the client; returns whether its condition held."""
+    try:
+        write(**request)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True
 
 
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
@@ -66,6 +88,33 @@ def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
             raise Unprocessed(f"{table}: items left unwritten")
 
 
+def refused_statements(
+    dynamodb: Any, table: str, statements: Sequence[dict[str, Any]], refusal: str
+) -> list[int]:
+    """Run statements of PartiQL, because a batch of writes takes conditions only as statements.
+
+    Returns the indices of those that were refused with the code `refusal`. Raises Unprocessed; and
+    RuntimeError for an unexpected code.
+    """
+    refused: list[int] = []
+    for chunk in chunks(range(len(statements)), WRITE_MAX):
+        left = chunk
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = dynamodb.batch_execute_statement(Statements=[statements[index] for index in left])
+            errors = [response.get("Error", {}) for response in answer["Responses"]]
+            codes = list(zip(left, (error.get("Code") for error in errors), strict=True))
+            refused += [index for index, code in codes if code == refusal]
+            left = [index for index, code in codes if code in THROTTLES]
+            for error in errors:
+                if error.get("Code") not in {None, refusal, *THROTTLES}:
+                    raise RuntimeError(f"{table}: {error['Code']}: {error.get('Message')}")
+            if not left:
+                break
+        else:
+            raise Unprocessed(f"{table}: statements left undone")
+    return refused
+
+
 def query_all(dynamodb: Any, **query: Any) -> Iterator[Item]:
     """Yield a query's items over all its pages."""
     return _all_pages(dynamodb.query, query)
@@ -98,44 +147,38 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     return reasons
 
 
-# While the table is away, a process uses the content that it has read, and tries again after so many seconds.
-AWAY_SECONDS = 5
-
-
 class Refresh:
-    """Says when a process must read again the content of a table that it remembers.
+    """Says when a process must read again the content of a table that it remembers for some seconds.
 
-    A process remembers it for some seconds, so that not every event costs a read. Times are by the process's
-    monotonic clock.
+    Without it every event would cost a read. Times are by the process's monotonic clock.
     """
 
-    def __init__(self) -> None:
-        self._until, self._has_read = 0.0, False
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._until, self._has_read = seconds, 0.0, False
 
     @property
     def is_over(self) -> bool:
         """Whether the remembered content is too old."""
         return time.monotonic() >= self._until
 
-    def renew(self, began_at: float, seconds: float) -> None:
-        """Note a read, which is good for so many seconds since it began. began_at: by time.monotonic()."""
-        self._until, self._has_read = began_at + seconds, True
+    def renew(self, began_at: float) -> None:
+        """Note a read. began_at: when it began, by time.monotonic()."""
+        self._until, self._has_read = began_at + self._seconds, True
 
     def end(self) -> None:
         """Make the next use read again."""
         self._until = 0.0
 
     def renew_if_over(self, read: Callable[[], object]) -> None:
-        """Call `read` if the remembered content is too old. `read` itself calls renew.
+        """Call `read`, which calls renew, if the remembered content is too old.
 
         If the table is away, the remembered content is used for a few seconds more. If the process has read
         nothing yet, the error is raised.
         """
-        if not self.is_over:
-            return
-        try:
-            read()
-        except Unavailable:
-            if not self._has_read:
-                raise
-            self._until = time.monotonic() + AWAY_SECONDS
+        if self.is_over:
+            try:
+                read()
+            except Unavailable:
+                if not self._has_read:
+                    raise
+                self._until = time.monotonic() + AWAY_SECONDS

@@ -1,13 +1,10 @@
-"""Migrations of PostgreSQL: numbered SQL files, each applied once, in order, in a transaction of its own.
+"""Migrations of PostgreSQL: numbered SQL files, each applied once, in order, in one transaction.
 
-The Data API takes one statement a call, so a line `-- next` stands between the statements of a file. It keeps
-no session either, so each transaction takes the lock anew, and reads again what has been applied meanwhile.
+The Data API takes one statement a call, so a line `-- next` stands between the statements of a file.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,57 +29,38 @@ class MigrationChanged(SafeToLog, Exception):
 
 
 def apply_migrations(connection: Any, folder: Path = FOLDER) -> list[str]:
-    """Apply the files that are not applied yet; returns their names. Safe to repeat and to run concurrently.
+    """Apply the files that are not applied yet, all or none; returns their names.
 
-    connection: the owner's, as adapters.postgresql.sql describes it. Migrations without a file here are
-    ignored: a newer version may have applied them. Raises MigrationChanged before anything is applied, and
-    what the connection raises; the files before the failing one then stay applied.
+    Safe to repeat and to run concurrently. connection: the owner's, as adapters.postgresql.sql describes it.
+    Migrations without a file here are ignored: a newer version may have applied them. Raises
+    MigrationChanged, and what the connection raises.
     """
     files = {path.name: path.read_text() for path in sorted(folder.glob("*.sql"))}
     if not files:
         raise FileNotFoundError(f"no migrations in {folder}")
-    with _locked_transaction(connection):
+    with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = '60s'")
+        connection.execute("SELECT 1 FROM pg_advisory_xact_lock(%s::bigint)", [LOCK])
         for statement in PREPARE:
             connection.execute(statement)
-        applied = _applied_digests(connection, files)
-    return [name for name in files if name not in applied and _apply(connection, name, files)]
+        applied: dict[str, str] = dict(connection.execute(APPLIED).fetchall())
+        for name, text in files.items():
+            if applied.get(name, _digest(text)) != _digest(text):
+                raise MigrationChanged(
+                    f"{name} was changed after it had been applied: write a new migration instead"
+                )
+        missing = [name for name in files if name not in applied]
+        connection.execute(f"SET LOCAL search_path = {SCHEMA}, pg_temp")
+        for name in missing:
+            for statement in statements(files[name]):
+                connection.execute(statement)
+            connection.execute(NOTE, [name, _digest(files[name])])
+    return missing
 
 
 def statements(script: str) -> list[str]:
     """Return a file's statements, which lines `-- next` separate; each without the semicolon at its end."""
     return [statement.strip().removesuffix(";") for statement in NEXT.split(script)]
-
-
-def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
-    """Apply a file; returns False if somebody else has done so meanwhile."""
-    with _locked_transaction(connection):
-        if name in _applied_digests(connection, files):
-            return False
-        connection.execute(f"SET LOCAL search_path = {SCHEMA}, pg_temp")
-        for statement in statements(files[name]):
-            connection.execute(statement)
-        connection.execute(NOTE, [name, _digest(files[name])])
-    return True
-
-
-@contextmanager
-def _locked_transaction(connection: Any) -> Iterator[None]:
-    """Run a transaction while no other process migrates."""
-    with connection.transaction():
-        connection.execute("SET LOCAL statement_timeout = '60s'")
-        connection.execute("SELECT 1 FROM pg_advisory_xact_lock(%s::bigint)", [LOCK])
-        yield
-
-
-def _applied_digests(connection: Any, files: dict[str, str]) -> dict[str, str]:
-    """Return the digests of the applied files, by name; raises MigrationChanged if a file has another."""
-    applied: dict[str, str] = dict(connection.execute(APPLIED).fetchall())
-    for name, text in files.items():
-        if applied.get(name, _digest(text)) != _digest(text):
-            raise MigrationChanged(
-                f"{name} was changed after it had been applied: write a new migration instead"
-            )
-    return applied
 
 
 def _digest(text: str) -> str:

@@ -60,14 +60,12 @@ class Postgres:
         if self._url.scheme != "postgresql" or not (self._url.hostname and self._url.username):
             raise ValueError(URL_FORMS)
         self._connection: Any = None
-        self.connects = 0  # how often a connection was opened
 
     def connection(self) -> Any:
         """Return the open connection (autocommit), or open one; raises what psycopg raises."""
         if self._connection is None or self._connection.closed:
             import psycopg  # noqa: PLC0415 (functions that use the Data API have no driver)
 
-            self.connects += 1
             self._connection = psycopg.connect(
                 **connection_arguments(self._url, self._password),
                 autocommit=True,

@@ -32,6 +32,7 @@ THROTTLES = aws.THROTTLES | {"TooManyRequestsException"}
 ENDED = frozenset({"NotFoundException", "TransactionNotFoundException"})
 # Errors of the service after which a later attempt may succeed.
 PASSING = THROTTLES | {
+    RESUMING,
     "DatabaseErrorException",  # without a SQLSTATE: between the service and the database
     "DatabaseUnavailableException",
     "InternalServerErrorException",
@@ -82,7 +83,6 @@ class RdsData:
             raise ValueError(URL_FORMS)
         self._names = {"resourceArn": arns["cluster"], "secretArn": arns["secret"]}
         self.database = unquote(parts.netloc)
-        self._still_asleep_at = -float("inf")  # when a call last waited in vain, by time.monotonic()
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
         """Return work(connection); see adapters.postgresql.sql.Database."""
@@ -114,25 +114,12 @@ class RdsData:
                 raise LostConnection(f"{type(error).__name__}: {error}") from error
             except ClientError as error:
                 code = error.response["Error"]["Code"]
-                if code == RESUMING:
-                    self._wait(waking)
+                if code == RESUMING and (seconds := next(waking, 0)):
+                    if seconds == WAKING_PAUSES_SECONDS[0]:
+                        logger.warning(WAKING)
+                    time.sleep(seconds)
                 elif code not in THROTTLES or next(throttled, None) is None:
                     raise error_meaning(error) from error
-
-    def _wait(self, waking: Iterator[int]) -> None:
-        """Wait for a database that wakes up; raises PostgresUnavailable if it has taken too long.
-
-        For a minute after that, other calls do not wait: a whole batch of messages waits for one minute, and
-        not each message. waking: the pauses that the call has left.
-        """
-        seconds = next(waking, None)
-        if seconds is None:
-            self._still_asleep_at = time.monotonic()
-        if seconds is None or time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
-            raise PostgresUnavailable("the identity database has not woken up yet")
-        if seconds == WAKING_PAUSES_SECONDS[0]:
-            logger.warning(WAKING)
-        time.sleep(seconds)
 
 
 class Connection:

@@ -1,9 +1,7 @@
 """Erasers: each finds the items that one store has of a person, and deletes them (docs/rules.md, rule 10).
 
-An eraser has `find`, which returns keys or items to delete; `remove`, which deletes them; and, if an export
-needs its store, `items`, which yields the items themselves. PartitionEraser and KeyEraser find items by their
-keys. The others find answers, phones, and identities. LeadErasureStarter begins the erasure of a lead when a
-source asks for it.
+An eraser has `find`, which returns keys or items to delete, and `remove`, which deletes them. An export reads
+`items` of an ItemEraser. LeadErasureStarter begins the erasure of a lead when a source asks for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,79 +17,71 @@ from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, qu
 from adapters.postgresql.sql import Database, call_function, call_in_pieces
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
+from adapters.questions.response_store import ResponseStore
 from adapters.questions.subscription_store import KEY, keys_of, subscription_from
 from rules.leads.identity import Identity
 from rules.privacy.erasures import Person
 
 ATTEMPTS_MAX = 8
-Partitions = Callable[[Person], Iterable[str]]
-Keys = Callable[[Person], Iterable[dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionEraser:
-    """Erases all items of a person's partitions in one table."""
+class ItemEraser:
+    """Erases a person's items of one table."""
 
     dynamodb: Any
     table: str
-    key: tuple[str, ...]  # the names of the table's key, the partition's first
-    partitions: Partitions
-
-    def items(self, person: Person) -> Iterator[Item]:
-        """Yield the items, strongly consistent."""
-        for partition in self.partitions(person):
-            yield from query_all(self.dynamodb, **self._query(partition))
+    key: tuple[str, ...]  # the names of the table's key
+    items: Callable[[Person], Iterable[Item]]  # returns the items
 
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys."""
-        # Names are given as placeholders, because some are reserved words of DynamoDB.
-        names = {f"#k{index}": name for index, name in enumerate(self.key)}
-        projection = {"ExpressionAttributeNames": names, "ProjectionExpression": ", ".join(names)}
-        keys = []
-        for partition in self.partitions(person):
-            items = query_all(self.dynamodb, **{**self._query(partition), **projection})
-            keys += [{name: item[name] for name in self.key} for item in items]
-        return keys
+        return [{name: item[name] for name in self.key} for item in self.items(person)]
 
     def remove(self, items: Sequence[Item]) -> None:
         """Delete what find has returned."""
         delete_all(self.dynamodb, self.table, items)
 
-    def _query(self, partition: str) -> dict[str, Any]:
-        return {
-            "TableName": self.table,
-            "KeyConditionExpression": "#k0 = :partition",
-            "ExpressionAttributeNames": {"#k0": self.key[0]},
-            "ExpressionAttributeValues": encode_item({":partition": partition}),
-            "ConsistentRead": True,
-        }
+
+def partition_eraser(
+    dynamodb: Any, table: str, key: tuple[str, ...], partitions: Callable[[Person], Iterable[str]]
+) -> ItemEraser:
+    """Return the eraser of all items of a person's partitions. key: the partition's name first."""
+
+    def items(person: Person) -> Iterator[Item]:
+        for partition in partitions(person):
+            yield from query_all(
+                dynamodb,
+                TableName=table,
+                KeyConditionExpression="#key = :partition",
+                ExpressionAttributeNames={"#key": key[0]},  # some names are reserved words of DynamoDB
+                ExpressionAttributeValues=encode_item({":partition": partition}),
+                ConsistentRead=True,
+            )
+
+    return ItemEraser(dynamodb, table, key, items)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyEraser:
-    """Erases items whose whole keys follow from the person."""
+def items_of_keys(dynamodb: Any, table: str, keys: Iterable[dict[str, str]]) -> Iterator[Item]:
+    """Yield the items that have these keys. A key may come twice."""
+    distinct = {tuple(key.values()): key for key in keys}.values()
+    for chunk in chunks(distinct, WRITE_MAX):
+        yield from get_all(dynamodb, table, chunk)
 
-    dynamodb: Any
-    table: str
-    keys: Keys  # returns keys of a person; some may have no item
 
-    def items(self, person: Person) -> Iterator[Item]:
-        """Yield the items, strongly consistent."""
-        for keys in chunks(self._distinct_keys(person), WRITE_MAX):
-            yield from get_all(self.dynamodb, self.table, keys)
+def response_eraser(dynamodb: Any, table: str) -> ItemEraser:
+    """Return the eraser of a person's answers, which an index finds by the person's hashes.
 
-    def find(self, person: Person) -> list[Item]:
-        """Return the keys that have an item."""
-        keys = self._distinct_keys(person)
-        names = list(keys[0]) if keys else []
-        return [{name: item[name] for name in names} for item in get_all(self.dynamodb, self.table, keys)]
-
-    def remove(self, items: Sequence[Item]) -> None:
-        """Delete what find has returned."""
-        delete_all(self.dynamodb, self.table, items)
-
-    def _distinct_keys(self, person: Person) -> list[dict[str, str]]:
-        return list({tuple(key.values()): key for key in self.keys(person)}.values())
+    An answer of the last moments may be missing, because the index follows the table. A later sweep of the
+    erasure finds it.
+    """
+    store = ResponseStore(dynamodb, table)
+    return ItemEraser(
+        dynamodb,
+        table,
+        ("question_id", "response_id"),
+        lambda person: (item for item, _ in store.of_person(person.hashes)),
+    )
 
 
 def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
@@ -104,41 +94,6 @@ def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
                 break
         else:
             raise Unprocessed(f"{table}: items left undeleted")
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEraser:
-    """Erases a person's answers, which an index finds by the person's hashes."""
-
-    dynamodb: Any
-    table: str
-
-    def find(self, person: Person) -> list[Item]:
-        """Return the keys of the answers.
-
-        An answer of the last moments may be missing, because the index is eventually consistent. A later
-        sweep of the erasure finds it.
-        """
-        keys = []
-        for person_hash in person.hashes:
-            answers = query_all(
-                self.dynamodb,
-                TableName=self.table,
-                IndexName="ByFingerprint",
-                KeyConditionExpression="fingerprint_hash = :person",
-                ExpressionAttributeValues=encode_item({":person": person_hash}),
-            )
-            keys += [{name: answer[name] for name in ("question_id", "response_id")} for answer in answers]
-        return keys
-
-    def items(self, person: Person) -> Iterator[Item]:
-        """Yield the answers' items."""
-        keys = [{name: value["S"] for name, value in key.items()} for key in self.find(person)]
-        yield from get_all(self.dynamodb, self.table, keys)
-
-    def remove(self, items: Sequence[Item]) -> None:
-        """Delete what find has returned."""
-        delete_all(self.dynamodb, self.table, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +215,7 @@ class LeadErasureStarter:
         return begin_erasure(self.jobs, self.tombstones, subject, person, now)
 
     def _lead(
-        self,
-        organization: str,
-        leaves: tuple[str, ...] = (),
-        identities: tuple[tuple[str, str], ...] = (),
+        self, organization: str, leaves: tuple[str, ...] = (), identities: tuple[tuple[str, str], ...] = ()
     ) -> Person:
         """Return the stored lead of these leaves and identities. It needs no digest for that."""
         return self.identities.person(

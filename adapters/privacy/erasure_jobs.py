@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import chunks, query_all
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import REFUSED, chunks, query_all
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from rules.days import stamp
 from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
@@ -38,7 +38,7 @@ class ErasureJobs:
 
     def begin(self, erasure: Erasure, entries: list[ErasureLogEntry]) -> None:
         """Write the tombstones and the erasure, all or nothing; raises ErasureMoved."""
-        self._transact([*erasure_log_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
+        self._transact([*erasure_log_puts(self._table, entries), {"Put": self._put(erasure)}])
 
     def note(self, entries: list[ErasureLogEntry]) -> None:
         """Write further tombstones, ENTRIES_MAX to a transaction. Writing them again changes nothing."""
@@ -60,18 +60,17 @@ class ErasureJobs:
     def get(self, erasure_id: str) -> Erasure | None:
         """Return an erasure that is not finished; None if there is none with this id."""
         item = self._item(OPEN, erasure_id)
-        return _erasure(decode_item(item)) if item else None
+        return _erasure(item) if item else None
 
     def certificate(self, erasure_id: str) -> dict[str, Any] | None:
         """Return the certificate of a finished erasure; None if there is none with this id."""
         item = self._item(DONE, erasure_id)
-        certificate: dict[str, Any] | None = json.loads(item["certificate"]["S"]) if item else None
+        certificate: dict[str, Any] | None = json.loads(item["certificate"]) if item else None
         return certificate
 
     def organization_digest(self, erasure_id: str) -> str:
         """Return the keyed hash of an erased lead's organization; "" for a user or an unfinished erasure."""
-        item = self._item(DONE, erasure_id)
-        return str(decode_item(item).get("organization", "")) if item else ""
+        return str(self._item(DONE, erasure_id).get("organization", ""))
 
     def go_on(self, erasure: Erasure) -> Erasure:
         """Store how far an erasure is; returns the stored erasure. Raises ErasureMoved."""
@@ -85,8 +84,7 @@ class ErasureJobs:
     def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
         """Replace the erasure by its certificate. From then on nothing says who the person was.
 
-        organization_digest: the keyed hash of a lead's organization, by which the organization may read the
-        certificate; "" for a user.
+        organization_digest: of a lead's organization, which may read the certificate; "" for a user.
         """
         text = json.dumps(certificate, sort_keys=True)
         fields = {"certificate": text, "organization": organization_digest}
@@ -104,32 +102,29 @@ class ErasureJobs:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             codes = {reason.get("Code") for reason in error.response.get("CancellationReasons", [])}
-            if "ConditionalCheckFailed" in codes:
-                raise ErasureMoved("somebody else was first") from None
-            raise
+            if REFUSED not in codes:
+                raise
+            raise ErasureMoved("somebody else was first") from None
 
-    def _put(self, erasure: Erasure, is_new: bool = False) -> dict[str, Any]:
+    def _put(self, erasure: Erasure) -> dict[str, Any]:
+        """Return the request that stores an erasure; `version`: 0 for one that is new."""
         condition = {"ConditionExpression": "attribute_not_exists(place)"}
-        if not is_new:
+        if erasure.version:
             condition = _unchanged_condition(replace(erasure, version=erasure.version - 1))
-        return {"TableName": self._table, "Item": _erasure_item(erasure), **condition}
+        fields = asdict(erasure)
+        item = encode_item({"part": OPEN, "place": fields.pop("erasure_id"), **fields})
+        return {"TableName": self._table, "Item": item, **condition}
 
-    def _item(self, part: str, erasure_id: str) -> Item | None:
+    def _item(self, part: str, erasure_id: str) -> dict[str, Any]:
+        """Return a stored item; {} if there is none."""
         key = encode_item({"part": part, "place": erasure_id})
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        item: Item | None = answer.get("Item")
-        return item
+        return decode_item(answer.get("Item", {}))
 
 
 def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
     values = encode_item({":read": erasure.version})
     return {"ConditionExpression": "version = :read", "ExpressionAttributeValues": values}
-
-
-def _erasure_item(erasure: Erasure) -> Item:
-    """Return an erasure as an item of the part `open`."""
-    fields = asdict(erasure)
-    return encode_item({"part": OPEN, "place": fields.pop("erasure_id"), **fields})
 
 
 def _erasure(stored: dict[str, Any]) -> Erasure:
@@ -146,10 +141,9 @@ def _erasure(stored: dict[str, Any]) -> Erasure:
 def begin_erasure(
     jobs: ErasureJobs, tombstones: Tombstones, subject: str, person: Person, now: datetime
 ) -> str:
-    """Write an erasure with its tombstones; returns its id.
+    """Write an erasure with its tombstones; returns its id, or that of the earlier erasure if there is one.
 
-    If the person is erased already, nothing is written, and the earlier erasure's id is returned. subject:
-    the id that the request named; "" if only identities of the person are known. Raises ErasureMoved.
+    subject: the id that was named; "" if only identities of the person are known. Raises ErasureMoved.
     """
     leads = person.leads[:SUBJECTS_MAX]
     person = replace(person, leads=leads, identities=person.identities[: SUBJECTS_MAX - len(leads)])

@@ -1,9 +1,7 @@
 """Exports of persons as jobs (rule 10). A person has at most one job; it and its file last a day.
 
-A job is an item of the table Limits, whose key is called `counter`. This key has the person's keyed hash,
-`export#DIGEST`, so the item names nobody.
-ErasureFunction is invoked to make the file. Lambda tries that three times. If all attempts fail, the next
-request of the same export invokes it again.
+A job is an item of the table Limits, under `export#` and the person's keyed hash, so it names nobody. Lambda
+tries three times to make the file. If that fails, the next request of the same export tries again.
 """
 
 import json
@@ -48,10 +46,9 @@ class ExportJob:
 
 
 class ExportJobs:
-    """All exports of the last day."""
+    """All exports of the last day, in the table Limits."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
-        """table: Limits."""
         self._dynamodb, self._table = dynamodb, table
 
     def get(self, digest: str, now: datetime) -> ExportJob | None:
@@ -66,8 +63,8 @@ class ExportJobs:
     ) -> ExportJob:
         """Return the job of an export: the unfinished one, or a new one.
 
-        wake: invokes the function. It is not called if the function was invoked in the last two minutes. If
-        it raises Unavailable, the error is raised again, and the next call of `ask` wakes at once.
+        wake: invokes the function, unless that was done in the last two minutes. If it raises Unavailable,
+        the error is raised again, and the next call of `ask` wakes at once.
         """
         second = int(now.timestamp())
         previous = self.get(digest, now)
@@ -89,6 +86,12 @@ class ExportJobs:
     def finish(self, job: ExportJob, size: int, now: datetime) -> bool:
         """Note that the file exists. Returns whether the job is still the newest one."""
         finished = replace(job, finished_at=int(now.timestamp()), size=size)
+        values = {
+            ":at": finished.finished_at,
+            ":size": size,
+            ":until": finished.expires_at,
+            ":job": job.job_id,
+        }
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
@@ -96,14 +99,7 @@ class ExportJobs:
                 UpdateExpression="SET finished_at = :at, #size = :size, expires_at = :until",
                 ConditionExpression="job_id = :job",
                 ExpressionAttributeNames={"#size": "size"},
-                ExpressionAttributeValues=encode_item(
-                    {
-                        ":at": finished.finished_at,
-                        ":size": size,
-                        ":until": finished.expires_at,
-                        ":job": job.job_id,
-                    }
-                ),
+                ExpressionAttributeValues=encode_item(values),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False

@@ -4,13 +4,13 @@ Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. The
 of keys of Redis, and of rows of boards.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
@@ -20,30 +20,59 @@ from adapters.platform.tables import chunks, scan_all
 from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
     IdentityEraser,
-    KeyEraser,
-    PartitionEraser,
-    ResponseEraser,
+    ItemEraser,
     SubscriptionEraser,
+    items_of_keys,
+    partition_eraser,
+    response_eraser,
 )
-from adapters.settings.common import ErasureSettings, PrivacyTables
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
-from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
 
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
-RATES = (
-    *("events", "commands", "reads", "subscriptions"),
-    *("answers", "relayed answers", "questions"),
-)
+RATES = (*("events", "commands", "reads", "subscriptions"), *("answers", "relayed answers", "questions"))
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"  # in the keys of the boards' parts with the best rows
 EXPORTS = "exports/"  # the bucket keeps them for a day
-READ_AT_ONCE = 16  # a client has this many connections
-Question = TypeVar("Question")
-Reply = TypeVar("Reply")
+READ_AT_ONCE = 16  # objects of an export; a client has this many connections
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyTables:
+    """All stores that have data of persons, without copies and caches."""
+
+    user_streaks_table: str
+    bp_events_table: str  # "bp" are bestie points
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    idempotency_keys_table: str
+    limits_table: str
+    event_table: str  # lead events
+    memory_table: str
+    feature_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    notifications_table: str
+    payload_bucket: str
+    identity_url: str
+    fingerprint_secret_arn: str
+    erasures_table: str
+    erasure_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSettings(PrivacyTables):
+    """Settings of ErasureFunction."""
+
+    boards_table: str
+    group_events_table: str
+    redis_url: str
+    settle_seconds: int  # this long after a tombstone was written, every process that writes knows it
 
 
 class StoreEraser(Protocol):
@@ -68,31 +97,40 @@ class Clients:
 
 def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers by the stores' names in rules.privacy.inventory, without stores that are copies."""
+    dynamodb = clients.dynamodb
 
-    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
-        return PartitionEraser(clients.dynamodb, name, key, of)
+    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> ItemEraser:
+        return partition_eraser(dynamodb, name, key, of)
 
     lead_events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
-    claims = tables.idempotency_keys_table
+    claims = table(tables.idempotency_keys_table, "user_id", "idempotency_key")
+
+    def all_claims(person: Person) -> Iterator[Item]:
+        yield from claims.items(person)
+        keys = _claims_of_leads(lead_events.items(person))
+        yield from items_of_keys(dynamodb, claims.table, keys)
+
     stores: dict[str, StoreEraser] = {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
-        "BPEvents": _user_events(clients.dynamodb, tables),
-        "DailyActivity": _active_days(clients.dynamodb, tables),
+        "BPEvents": table(tables.bp_events_table, "user_id", "event_id"),
+        "DailyActivity": table(tables.daily_activity_table, "user_id", "activity_date"),
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place"),
-        "IdempotencyKeys": UserAndLeadEraser(
-            table(claims, "user_id", "idempotency_key"),
-            KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(lead_events.items(person))),
-        ),
+        "IdempotencyKeys": replace(claims, items=all_claims),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
-        "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
+        "Limits": ItemEraser(
+            dynamodb,
+            tables.limits_table,
+            ("counter",),
+            lambda person: items_of_keys(dynamodb, tables.limits_table, _counters(person, now)),
+        ),
         "Event": lead_events,
         "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
         "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
-        "Responses": ResponseEraser(clients.dynamodb, tables.responses_table),
+        "Responses": response_eraser(dynamodb, tables.responses_table),
         "UserStats": table(tables.user_stats_table, "fingerprint_hash", of=lambda person: person.hashes),
         "Subscriptions": SubscriptionEraser(
-            clients.dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
+            dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
         ),
         "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, lead_events),
     }
@@ -103,14 +141,15 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
 
 def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers of all stores, also of those that are copies of others."""
-    dynamodb = clients.dynamodb
-    days, user_events = _active_days(dynamodb, config), _user_events(dynamodb, config)
+    stores = online_stores(clients, config, now)
     group_events_key = ("root_id", "event_type#occurred_at#id")
     return {
-        **online_stores(clients, config, now),
-        "Boards": BoardEraser(dynamodb, config.boards_table),
-        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, group_events_key, _lead_ids),
-        "Redis": RedisEraser(config.redis_url, days, user_events, now),
+        **stores,
+        "Boards": BoardEraser(clients.dynamodb, config.boards_table),
+        "GroupEvents": partition_eraser(
+            clients.dynamodb, config.group_events_table, group_events_key, _lead_ids
+        ),
+        "Redis": RedisEraser(config.redis_url, stores["DailyActivity"], stores["BPEvents"], now),
     }
 
 
@@ -127,32 +166,29 @@ class ObjectEraser:
 
     s3: Callable[[], Any]
     bucket: str
-    lead_events: PartitionEraser  # the events' ids are in their objects' keys
+    lead_events: StoreEraser  # the events' ids are in their objects' keys
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every version of the objects below the person's folders."""
-        return [version for folder in self.folders(person) for version in self._versions(folder)]
-
-    def folders(self, person: Person) -> Iterator[str]:
-        """Yield the prefixes of the keys of the person's objects, exports among them."""
-        yield f"{EXPORTS}{person.digest}/"
-        yield from self._payloads(person)
+        folders = (f"{EXPORTS}{person.digest}/", *self._payloads(person))
+        return [version for folder in folders for version in self._versions(folder)]
 
     def _payloads(self, person: Person) -> Iterator[str]:
-        for key in self.lead_events.find(person) if person.leads else ():
+        """Yield the prefixes of the keys of the person's objects, without exports."""
+        for key in self.lead_events.find(person):
             yield f"leads/{key[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
         """Yield key and content of the newest version of each object, without exports."""
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            listings = _read_ahead(pool, self._keys, self._payloads(person))
-            yield from _read_ahead(pool, self._content, chain.from_iterable(listings))
+            for folders in chunks(self._payloads(person), READ_AT_ONCE):
+                keys = chain.from_iterable(pool.map(self._keys, folders))
+                for some_keys in chunks(keys, READ_AT_ONCE):
+                    yield from pool.map(self._content, some_keys)
 
-    def _keys(self, folder: str) -> Iterator[str]:
-        """Return the keys below a folder. The first thousand are read before it returns."""
-        pages = iter(self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder))
-        first = next(pages)
-        return (entry["Key"] for page in chain([first], pages) for entry in page.get("Contents", ()))
+    def _keys(self, folder: str) -> list[str]:
+        pages = self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder)
+        return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
 
     def _content(self, key: str) -> tuple[str, bytes]:
         return key, bytes(self.s3().get_object(Bucket=self.bucket, Key=key)["Body"].read())
@@ -171,34 +207,32 @@ class ObjectEraser:
                 yield {"Key": version["Key"], "VersionId": version["VersionId"]}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RedisEraser:
-    """Erases keys of Redis that name a user.
-
-    Keys of leads are left alone: they are digests, and expire within an hour. After an erasure nobody looks
-    up events of the lead there.
-    """
+    """Erases keys of Redis that name a user. None names a lead."""
 
     url: str  # "": no Redis
-    days: PartitionEraser  # finds the user's dates, which are in some keys of Redis
-    events: PartitionEraser  # finds the user's event ids, which are in others
+    days: StoreEraser  # finds the user's dates, which are in some keys of Redis
+    events: StoreEraser  # finds the user's event ids, which are in others
     now: datetime
-    # The connection once it is open. It is a list, because the class is frozen.
-    _connection: list[Redis] = field(default_factory=list)
+
+    @cached_property
+    def _redis(self) -> Redis:
+        return Redis(self.url)
 
     def find(self, person: Person) -> list[str]:
         """Return the keys that exist; raises RedisError."""
         if not self.url or not person.user_id:
             return []
         keys = self._keys(person)
-        answers = self._redis().pipeline([["EXISTS", key] for key in keys])
+        answers = self._redis.pipeline([["EXISTS", key] for key in keys])
         return [key for key, answer in zip(keys, answers, strict=True) if answer]
 
     def remove(self, items: Sequence[str]) -> None:
         """Delete what find has returned, and the lists of the first 100, which are made anew each minute."""
         if items:
             keys = (*items, *map(top_list_key, ALL_REGIONS))
-            self._redis().pipeline([["DEL", key] for key in keys])
+            self._redis.pipeline([["DEL", key] for key in keys])
 
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
@@ -207,11 +241,6 @@ class RedisEraser:
         keys += [f"active:{user}:{key['activity_date']['S']}" for key in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
         return keys + [f"rate:{caller}:{minute + offset}" for caller in callers for offset in MINUTES]
-
-    def _redis(self) -> Redis:
-        if not self._connection:
-            self._connection.append(Redis(self.url))
-        return self._connection[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,48 +284,6 @@ class BoardEraser:
                 continue
 
 
-@dataclass(frozen=True, slots=True)
-class UserAndLeadEraser:
-    """Erases items of users, and items of leads, in one table."""
-
-    users: PartitionEraser
-    leads: KeyEraser
-
-    def find(self, person: Person) -> Sequence[Any]:
-        """Return the keys of a user's items and of a lead's items."""
-        return [*self.users.find(person), *self.leads.find(person)]
-
-    def items(self, person: Person) -> Iterator[Any]:
-        """Yield a user's items and a lead's items."""
-        yield from self.users.items(person)
-        yield from self.leads.items(person)
-
-    def remove(self, items: Sequence[Any]) -> None:
-        """Delete what find has returned. The keys have one form, so either eraser can delete both."""
-        self.users.remove(items)
-
-
-def _user_events(dynamodb: Any, tables: PrivacyTables) -> PartitionEraser:
-    return PartitionEraser(dynamodb, tables.bp_events_table, ("user_id", "event_id"), _user_ids)
-
-
-def _active_days(dynamodb: Any, tables: PrivacyTables) -> PartitionEraser:
-    return PartitionEraser(dynamodb, tables.daily_activity_table, ("user_id", "activity_date"), _user_ids)
-
-
-def _read_ahead(
-    pool: Executor, ask: Callable[[Question], Reply], questions: Iterable[Question]
-) -> Iterator[Reply]:
-    """Yield the replies to questions, in their order. It asks at most READ_AT_ONCE questions ahead."""
-    replies = deque[Future[Reply]]()
-    for question in questions:
-        replies.append(pool.submit(ask, question))
-        if len(replies) == READ_AT_ONCE:
-            yield replies.popleft().result()
-    while replies:
-        yield replies.popleft().result()
-
-
 def _user_ids(person: Person) -> Iterable[str]:
     return [person.user_id] if person.user_id else []
 
@@ -310,13 +297,11 @@ def _lead_ids(person: Person) -> Iterable[str]:
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    """Yield the keys of claims, orders and notes that leads' events may have."""
+    """Yield the keys of claims and orders that leads' events may have."""
     for event in map(decode_item, events):
         source = str(event["source"])
-        moment, number = mark_of(*str(event[SORT_KEY]).split("#", 1))
         names = (f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}")
         yield from ({"user_id": name, "idempotency_key": "lead-event"} for name in names)
-        yield {"user_id": f"lead-counted#{moment:x}.{number}", "idempotency_key": "counted"}
 
 
 def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:

@@ -1,7 +1,4 @@
-"""Tombstones as one process knows them, so that no event costs a read (docs/rules.md, rule 10).
-
-By tombstones, consumers tell whether an event, or a record of a table's stream, is of an erased person.
-"""
+"""Tombstones as one process knows them, so that no event costs a read (docs/rules.md, rule 10)."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -40,22 +37,17 @@ USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organi
 class Tombstones:
     """All tombstones, which follow from the entries of the erasure log.
 
-    Methods raise what DynamoDB and Secrets Manager raise. A caller that gets an error must not take the
-    event.
+    A caller that gets an error of DynamoDB or Secrets Manager must not take the event.
     """
 
     def __init__(self, dynamodb: Any, table: str, key: KeyedHash) -> None:
         """table: the table Erasures. key: the hash's, which is read once there is a tombstone."""
         self._dynamodb, self._table, self._key = dynamodb, table, key
         self._known: dict[str, Tombstone] = {}
-        self._newest, self._refresh = BEFORE_ALL, Refresh()
+        self._newest, self._refresh = BEFORE_ALL, Refresh(FRESH_SECONDS)
 
     def forbids(self, subject: str, happened_at: str) -> bool:
-        """Return whether an event of the subject must not be taken.
-
-        subject: the text of user_subject, lead_subject and so on (rules/privacy/tombstones.py). happened_at:
-        the event's stamp.
-        """
+        """Return whether an event of a subject (user_subject ...) must not be taken. happened_at: a stamp."""
         tombstone = self.of(subject)
         return tombstone is not None and tombstone.forbids(happened_at)
 
@@ -92,7 +84,7 @@ class Tombstones:
         entries = [_entry(decode_item(item)) for item in items]
         self._known = with_entries(self._known, entries)
         self._newest = max((self._newest, *(entry.place for entry in entries)))
-        self._refresh.renew(asked_at, FRESH_SECONDS)
+        self._refresh.renew(asked_at)
         return self._known
 
 
@@ -114,28 +106,18 @@ def tombstones_of(config: TombstoneSettings) -> Tombstones:
     return Tombstones(fence_writer(client("dynamodb")), config.erasures_table, key)
 
 
-class ErasureCheck(Protocol):
-    """The part of Tombstones that consumers call before they take an event."""
-
-    def forbids(self, subject: str, happened_at: str) -> bool:
-        """Return whether an event of the subject must not be taken."""
-
-    def of(self, subject: str) -> Tombstone | None:
-        """Return a subject's tombstone; None if it has none."""
-
-
-class NoErasures:
+class NoErasures(Tombstones):
     """The check where nobody can have been erased, as in a benchmark."""
 
-    def forbids(self, subject: str, happened_at: str) -> bool:  # noqa: ARG002 (as Tombstones has it)
-        """Return False."""
-        return False
+    def __init__(self) -> None:
+        """Read nothing."""
 
     def of(self, subject: str) -> Tombstone | None:  # noqa: ARG002 (as Tombstones has it)
         """Return None."""
         return None
 
 
+ErasureCheck = Tombstones  # consumers call it before they take an event
 NO_ERASURES = NoErasures()
 
 
@@ -155,10 +137,7 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
-    """Return whether a stream's record is of an erased person.
-
-    It is not if it came into the stream after the erasure was lifted.
-    """
+    """Return whether a stream's record is of an erased person, and came before that was lifted."""
     change = record["dynamodb"]
     if not (subject := subject_of(change.get("NewImage", {}))):
         return False

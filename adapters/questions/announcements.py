@@ -6,9 +6,8 @@ Each announcement to a person is claimed before it is sent.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from itertools import zip_longest
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
@@ -20,7 +19,6 @@ from adapters.questions.subscription_store import (
     Action,
     SubscriptionStore,
     claim_key,
-    delete_action,
     marker_keys,
     subscription_from,
     unchanged_condition,
@@ -39,7 +37,7 @@ from rules.questions.notifications import (
 DELAY_SECONDS_MAX = 900
 # A position in several partitions: by partition, the subscription_id and last_notified_at of the last row
 # that was read. Partitions that were read to their end are left out.
-After = Mapping[str, tuple[str, str]]
+After = Mapping[str, Sequence[str]]
 # Notes an announcement. It removes the mark for the publisher, because the lake does not have
 # last_notified_at.
 NOTE = f"SET last_notified_at = :noted REMOVE {CHANGED}"
@@ -53,36 +51,6 @@ class AnnouncementPage:
     shard: int  # of listeners
     after: After | None = None  # the position after the previous page; None: this is the first page
     attempt: int = 0  # how many attempts have not reached everybody
-
-    @staticmethod
-    def read(message: Mapping[str, Any]) -> "AnnouncementPage":
-        """Read what `message()` returned; raises KeyError, TypeError or ValueError for another message."""
-        after = message["after"]
-        if after is not None:
-            after = {partition: (identifier, at) for partition, (identifier, at) in after.items()}
-        return AnnouncementPage(
-            str(message["question_id"]), int(message["shard"]), after, int(message["attempt"])
-        )
-
-    def message(self) -> dict[str, Any]:
-        """Return the page as a message of the queue."""
-        after = None
-        if self.after is not None:
-            after = {partition: list(last_row) for partition, last_row in self.after.items()}
-        return {
-            "question_id": self.question_id,
-            "shard": self.shard,
-            "after": after,
-            "attempt": self.attempt,
-        }
-
-    def next(self, after: After) -> "AnnouncementPage":
-        """Return the page that follows."""
-        return AnnouncementPage(self.question_id, self.shard, after)
-
-    def again(self) -> "AnnouncementPage":
-        """Return the same page, to be tried once more."""
-        return replace(self, attempt=self.attempt + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +69,7 @@ class AnnouncementQueue:
         """Send a page, which is delivered after a delay."""
         self.sqs().send_message(
             QueueUrl=self.url,
-            MessageBody=json.dumps(page.message()),
+            MessageBody=json.dumps(asdict(page)),
             DelaySeconds=min(DELAY_SECONDS_MAX, delay_seconds),
         )
 
@@ -109,9 +77,8 @@ class AnnouncementQueue:
 class Announcements:
     """Announcements of questions."""
 
-    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
-        self._dynamodb, self.store = dynamodb, store
-        self.claims = MessageClaims(dynamodb, store)
+    def __init__(self, store: SubscriptionStore) -> None:
+        self.store, self.claims = store, MessageClaims(store)
 
     def page(
         self, audience: Collection[str], shard: int, after: After | None, size: int, now: datetime
@@ -120,27 +87,24 @@ class Announcements:
 
         audience: the question's. after: the position after the previous page; None: this is the first page.
         The returned position is the one after this page, empty if it is the last. Every partition gives
-        equally many people, those notified longest ago first. People in their quiet hours are among them.
-        The method makes one query for each of partitions_to_ask that is not at its end.
+        equally many people, those notified longest ago. People in their quiet hours are among them.
         """
         partitions = partitions_to_ask(audience, shard)
         if after is not None:
             partitions = [(minutes, partition) for minutes, partition in partitions if partition in after]
-        rows_by_partition: list[list[dict[str, Any]]] = []
-        next_after: dict[str, tuple[str, str]] = {}
+        all_rows: list[dict[str, Any]] = []
+        next_after: dict[str, Sequence[str]] = {}
         for minutes, partition in partitions:
             last_row = after[partition] if after else None
             limit = max(1, size // len(partitions))
             rows, new_last_row = self._read(partition, last_row, limit, last_notified_at_max(minutes, now))
-            rows_by_partition.append(rows)
+            all_rows += rows
             if new_last_row:
                 next_after[partition] = new_last_row
-        turns = zip_longest(*rows_by_partition)  # a turn has a row of each partition, None at its end
-        rows_in_turns = [row for turn in turns for row in turn if row]
-        return self._subscriptions(rows_in_turns), next_after
+        return self._subscriptions(all_rows), next_after
 
     def _read(
-        self, partition: str, last_row: tuple[str, str] | None, limit: int, until: str | None
+        self, partition: str, last_row: Sequence[str] | None, limit: int, until: str | None
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
         """Return (rows, last row): a partition's rows after `last_row`, and the last one, None at the end.
 
@@ -154,7 +118,7 @@ class Announcements:
             subscription_id, last_notified_at = last_row
             key = {KEY: subscription_id, "last_notified_at": last_notified_at, "active": partition}
             start = {"ExclusiveStartKey": encode_item(key)}
-        answer = self._dynamodb.query(
+        answer = self.store.dynamodb.query(
             TableName=self.store.table,
             IndexName=INDEX,
             KeyConditionExpression=condition,
@@ -187,16 +151,18 @@ class Announcements:
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
         """Return the people for whom no claim on this message exists.
 
-        key: the message's. since: a stamp; the message did not exist before. People who were not notified
-        since have no claim. So only the claims of the others are read, in bulk.
+        A person without an interval moves to the partition's end when told, and is read again on a later
+        page. A claim's transaction, even a refused one, costs more than this read in bulk.
+
+        key: the message's. since: a stamp; the message did not exist before, so only those who were notified
+        since may have a claim.
         """
         id_of_claim = {
             claim_key(person.subscription_id, key): person.subscription_id
             for person in people
             if person.last_notified_at >= since
         }
-        keys = [{KEY: key} for key in id_of_claim]
-        claims = get_all(self._dynamodb, self.store.table, keys, only=KEY)
+        claims = get_all(self.store.dynamodb, self.store.table, [{KEY: key} for key in id_of_claim], only=KEY)
         claimed = {id_of_claim[claim[KEY]["S"]] for claim in claims}
         return [person for person in people if person.subscription_id not in claimed]
 
@@ -214,12 +180,8 @@ class Announcements:
     def release(self, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
         subscription = claim.subscription
-        delete_claim = delete_action(self.store.table, claim.item_key)
-        notes = self._note_actions(subscription, _notified_at(claim), subscription.last_notified_at)
-        # If another announcement has moved last_notified_at since, it is not moved back. Only the claim is
-        # deleted.
-        if not self.store.transact([delete_claim, *notes]):
-            self.store.transact([delete_claim])
+        before, after = _notified_at(claim), subscription.last_notified_at
+        self.claims.undo(claim, self._note_actions(subscription, before, after))
 
     def _note_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
         """Return the actions that move last_notified_at of a subscription and of its markers.

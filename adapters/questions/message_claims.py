@@ -66,31 +66,23 @@ class MessageClaim:
         return claim_key(self.subscription.subscription_id, self.key)
 
 
-def read_index(
-    dynamodb: Any, table: str, partition: str, until: str | None = None
-) -> Iterator[dict[str, Any]]:
-    """Yield the items of an index partition, oldest last_notified_at first.
-
-    until: the newest last_notified_at that is yielded; None: all.
-    """
-    condition, values = "active = :active", {":active": partition}
-    if until is not None:
-        condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
+def read_index(store: SubscriptionStore, partition: str, until: str) -> Iterator[dict[str, Any]]:
+    """Yield an index partition's items, oldest last_notified_at first. until: the newest that is read."""
     items = query_all(
-        dynamodb,
-        TableName=table,
+        store.dynamodb,
+        TableName=store.table,
         IndexName=INDEX,
-        KeyConditionExpression=condition,
-        ExpressionAttributeValues=encode_item(values),
+        KeyConditionExpression="active = :active AND last_notified_at <= :until",
+        ExpressionAttributeValues=encode_item({":active": partition, ":until": until}),
     )
     return map(decode_item, items)
 
 
 class MessageClaims:
-    """Writes claims: opens them, stores their outcomes, and gives up those whose senders have died."""
+    """Opens claims, stores their outcomes, undoes them, and gives up those whose senders have died."""
 
-    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
-        self._dynamodb, self.store = dynamodb, store
+    def __init__(self, store: SubscriptionStore) -> None:
+        self.store = store
 
     def open(self, claim: MessageClaim, notes: Sequence[Action]) -> ClaimResult:
         """Claim a message.
@@ -112,10 +104,7 @@ class MessageClaims:
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
-        """Store the outcome of a claimed message.
-
-        endpoint_arn: the endpoint that it went to, if the subscription did not have it.
-        """
+        """Store a message's outcome, and the endpoint that it went to if the subscription did not have it."""
         values = encode_item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
         settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
@@ -123,6 +112,16 @@ class MessageClaims:
             return
         # There is no new endpoint; or the person has registered again since. Then the next message makes one.
         self.store.transact([settle])
+
+    def undo(self, claim: MessageClaim, notes: Sequence[Action]) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again.
+
+        notes: the actions that undo those of `open`. If the condition of one fails, the person has changed
+        the subscription since, and the claim alone is deleted.
+        """
+        delete_claim = delete_action(self.store.table, claim.item_key)
+        if not self.store.transact([delete_claim, *notes]):
+            self.store.transact([delete_claim])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
         """Return the action that stores a subscription's endpoint, unless the person has changed it."""
@@ -135,10 +134,9 @@ class MessageClaims:
     def stale_keys(self, now: datetime) -> list[str]:
         """Return the keys of open claims whose sender must have died."""
         until = stamp(now - UNCONFIRMED_AFTER)
-        keys: list[str] = []
-        for partition in SENDING_PARTITIONS:
-            keys += [item[KEY] for item in read_index(self._dynamodb, self.store.table, partition, until)]
-        return keys
+        return [
+            item[KEY] for partition in SENDING_PARTITIONS for item in read_index(self.store, partition, until)
+        ]
 
     def give_up(self, item_key: str) -> bool:
         """Mark a claim as unconfirmed. False: it has an outcome by now, so it is not marked."""
@@ -166,14 +164,13 @@ class ReminderStore:
     come first in a partition, whatever their zones, and no others are read.
     """
 
-    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
-        self._dynamodb, self.store = dynamodb, store
-        self.claims = MessageClaims(dynamodb, store)
+    def __init__(self, store: SubscriptionStore) -> None:
+        self.store, self.claims = store, MessageClaims(store)
 
     def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
         """Yield (subscription_id, when it was due) of all reminders that are due."""
         for partition in reminder_partitions():
-            for marker in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
+            for marker in read_index(self.store, partition, stamp(now)):
                 yield marker["of"], unstamp(marker["last_notified_at"])
 
     def claim(
@@ -193,14 +190,11 @@ class ReminderStore:
 
     def release(self, reminder: DueReminder, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        delete_claim = delete_action(self.store.table, claim.item_key)
         condition, values = f"attribute_not_exists({KEY})", None
         if reminder.next_due:
             condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
         marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
-        # If the person has registered again since, the new marker stays. Only the claim is deleted.
-        if not self.store.transact([delete_claim, put_action(self.store.table, marker, condition, values)]):
-            self.store.transact([delete_claim])
+        self.claims.undo(claim, [put_action(self.store.table, marker, condition, values)])
 
     def _next_action(self, reminder: DueReminder) -> Action:
         """Return the action that moves the marker to the next reminder, if it is still at this one."""

@@ -1,4 +1,4 @@
-"""Messages to phones: one interface, and SNS mobile push (FCM) behind it.
+"""Messages to phones, by SNS mobile push (FCM).
 
 How SNS reports that a token is dead: CreatePlatformEndpoint raises InvalidParameter for the token; or Publish
 raises EndpointDisabled, because a push service has refused an earlier message and SNS has set the endpoint's
@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -20,15 +20,12 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
-from adapters.platform.aws import pauses
 from rules.questions.notifications import PushMessage
 
-ATTEMPTS_MAX = 3
 # FCM takes 4096 bytes of payload.
 BODY_CHARACTERS_MAX = 240
 TTL_SECONDS_MAX = 28 * 86400
 EXISTING = re.compile(r"Endpoint (arn:\S+) already exists")
-SLOW_DOWN = re.compile("Throttl", re.IGNORECASE)
 # The call did not reach SNS.
 NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
 
@@ -50,21 +47,11 @@ class PushReceipt:
     endpoint: str = ""
 
 
-class Push(Protocol):
-    """Sends messages to phones. What a push service says is returned, not raised."""
-
-    def prepare(self, token: str) -> PushReceipt:
-        """Return SENT with a token's endpoint; or, if there is none, why: DEAD or UNSENT."""
-
-    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
-        """Send one message, at most once."""
-
-    def forget(self, endpoint: str) -> None:
-        """Delete an endpoint; one that is gone is no error. Raises what the service raises."""
-
-
 class SnsPush:
-    """SNS mobile push. sns: a client that makes each call once: a second Publish is a second message."""
+    """SNS mobile push. What SNS says is returned, not raised, except by `forget`.
+
+    sns: a client that makes each call once: a second Publish is a second message.
+    """
 
     def __init__(self, sns: Any, platform_application_arn: str = "") -> None:
         """platform_application_arn: not needed to forget."""
@@ -105,20 +92,16 @@ class SnsPush:
         return PushReceipt(self._publish(receipt.endpoint, message) or PushStatus.DEAD, receipt.endpoint)
 
     def _publish(self, endpoint: str, message: PushMessage) -> PushStatus | None:
-        """Publish; repeat only what SNS throttled, and so did not take. None: there is no such endpoint."""
-        for _ in pauses(ATTEMPTS_MAX, base_seconds=0.2):
-            try:
-                self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
-            except ClientError as error:
-                if not SLOW_DOWN.search(_code(error)):
-                    return _refusal(error)
-            except NOT_SENT:
-                return PushStatus.UNSENT
-            except BotoCoreError:
-                return PushStatus.UNSURE
-            else:
-                return PushStatus.SENT
-        return PushStatus.UNSENT
+        """Publish once. None: there is no such endpoint."""
+        try:
+            self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
+        except ClientError as error:
+            return _refusal(error)
+        except NOT_SENT:
+            return PushStatus.UNSENT
+        except BotoCoreError:
+            return PushStatus.UNSURE
+        return PushStatus.SENT
 
     def forget(self, endpoint: str) -> None:
         """Delete an endpoint."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
@@ -29,8 +30,21 @@ READ_AGAIN = 50
 ListPosition = Mapping[str, tuple[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """One page of a list."""
+
+    questions: list[Question]  # newest first
+    next: ListPosition | None  # where the next page begins; None: this is the last one
+
+
 class QuestionStore:
-    """Stores, reads and expires single questions of all agents."""
+    """Stores, reads, lists and expires questions of all agents.
+
+    The indexes hold nothing but keys, and of all answers only the last one changes a key, because it closes
+    the question. So the other answers write to no index. DynamoDB takes 1,000 writes a second in one
+    partition. In OPEN a question takes two, when it is asked and when it closes: 500 questions a second.
+    """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self.table = dynamodb, table
@@ -88,27 +102,6 @@ class QuestionStore:
             return False
         return True
 
-
-@dataclass(frozen=True, slots=True)
-class QuestionPage:
-    """One page of a list."""
-
-    questions: list[Question]  # newest first
-    next: ListPosition | None  # where the next page begins; None: this is the last one
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionLists:
-    """Reads lists of questions: their keys from an index, and the questions themselves from the table.
-
-    The indexes hold nothing but keys. Of all answers, only the last one changes a key, because it closes the
-    question. So the other answers write to no index. DynamoDB takes 1,000 writes a second in one partition.
-    In the partition OPEN a question takes two, when it is asked and when it closes: 500 questions a second.
-    """
-
-    dynamodb: Any
-    table: str
-
     def of_status(
         self, status: QuestionStatus, after: ListPosition, limit: int, matches: Callable[[Question], bool]
     ) -> QuestionPage:
@@ -134,7 +127,7 @@ class QuestionLists:
         # more: one because the division rounds down, and one to see whether the list goes on after the page.
         step = limit // len(partitions) + 2
         key_lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
-        keys = heapq.merge(*key_lists, key=_created_at, reverse=True)
+        keys = heapq.merge(*key_lists, key=itemgetter(1), reverse=True)
         matching: list[Question] = []
         position, read_count, size = dict(after), 0, limit
         while read_count < READ_MAX and (chunk := list(islice(keys, size))):
@@ -153,19 +146,14 @@ class QuestionLists:
     def _keys(
         self, index: tuple[str, str], partition: str, start: tuple[str, str] | None, step: int
     ) -> Iterator[tuple[str, str, str]]:
-        """Yield (partition, created_at, question_id), newest first.
-
-        start: (created_at, question_id) of the row before the first one; None: begin with the newest. step:
-        how many rows one request reads.
-        """
+        """Yield (partition, created_at, question_id), newest first, after `start`; `step` in a request."""
         name, attribute = index
-        start_key: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if start:
-            created_at, question_id = start
-            row_before = {attribute: partition, "created_at": created_at, "question_id": question_id}
-            start_key = {"ExclusiveStartKey": encode_item(row_before)}
+            row_before = {attribute: partition, "created_at": start[0], "question_id": start[1]}
+            more = {"ExclusiveStartKey": encode_item(row_before)}
         items = query_all(
-            self.dynamodb,
+            self._dynamodb,
             TableName=self.table,
             IndexName=name,
             KeyConditionExpression="#part = :part",
@@ -173,17 +161,12 @@ class QuestionLists:
             ExpressionAttributeValues=encode_item({":part": partition}),
             ScanIndexForward=False,
             Limit=step,
-            **start_key,
+            **more,
         )
         for item in items:
             yield partition, item["created_at"]["S"], item["question_id"]["S"]
 
     def _get(self, question_ids: Iterable[str]) -> dict[str, Question]:
         keys = ({"question_id": question_id} for question_id in dict.fromkeys(question_ids))
-        questions = (from_item(decode_item(item)) for item in get_all(self.dynamodb, self.table, keys))
+        questions = (from_item(decode_item(item)) for item in get_all(self._dynamodb, self.table, keys))
         return {question.question_id: question for question in questions}
-
-
-def _created_at(key: tuple[str, str, str]) -> str:
-    _, created_at, _ = key
-    return created_at

@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all
+from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
@@ -47,7 +47,6 @@ from rules.questions.notifications import (
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8
-REFUSED = "ConditionalCheckFailed"
 
 Action = dict[str, Any]  # of a transaction
 
@@ -158,7 +157,7 @@ class SubscriptionStore:
     """Registers, finds and removes subscriptions."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self.table = dynamodb, table
+        self.dynamodb, self.table = dynamodb, table
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Read one subscription, strongly consistent."""
@@ -167,17 +166,14 @@ class SubscriptionStore:
     def get_many(self, subscription_ids: Iterable[str]) -> list[Subscription]:
         """Read subscriptions in bulk, strongly consistent; those that are gone are left out."""
         keys = [{KEY: identifier} for identifier in dict.fromkeys(subscription_ids)]
-        return [subscription_from(decode_item(item)) for item in get_all(self._dynamodb, self.table, keys)]
+        return [subscription_from(decode_item(item)) for item in get_all(self.dynamodb, self.table, keys)]
 
     def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
         """Store a subscription; returns it, and whether it is new.
 
-        If the person has registered this token before, the new subscription replaces the old one and keeps
-        its history. If another person has registered it, their subscription is removed in the same
-        transaction: a phone has one user at a time, and the person who sends its token holds the phone. The
-        endpoint belongs to the phone, so the new subscription keeps it.
-
-        Raises Unprocessed if other processes kept changing the subscription; it is safe to repeat.
+        It replaces the person's own of this token, and keeps its history. Another person's of this token is
+        removed in the same transaction: whoever sends the token holds the phone. The endpoint is the phone's,
+        so it is kept. Raises Unprocessed; it is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
             former = self._former_subscriptions(wanted)
@@ -189,11 +185,11 @@ class SubscriptionStore:
     def _former_subscriptions(self, wanted: Subscription) -> "_FormerSubscriptions":
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
-        items = {item[KEY]["S"]: decode_item(item) for item in get_all(self._dynamodb, self.table, keys)}
-        own = items.get(wanted.subscription_id)
+        items = {item[KEY]["S"]: decode_item(item) for item in get_all(self.dynamodb, self.table, keys)}
+        own = subscription_from(items[wanted.subscription_id]) if wanted.subscription_id in items else None
         token_holder = items.get(token, {}).get("of", "")
         of_another = self.get(token_holder) if token_holder not in ("", wanted.subscription_id) else None
-        return _FormerSubscriptions(subscription_from(own) if own else None, of_another, token_holder)
+        return _FormerSubscriptions(own, of_another, token_holder)
 
     def remove(self, subscription: Subscription) -> bool:
         """Delete a subscription with all its items; False: it has changed since it was read."""
@@ -202,10 +198,7 @@ class SubscriptionStore:
         return self.transact([*actions, *(delete_action(self.table, key) for key in other_keys)])
 
     def deactivate(self, subscription: Subscription, now: datetime) -> bool:
-        """Take a subscription whose token is dead out of the index, and delete its token and endpoint.
-
-        False: the person has registered it again meanwhile, and it stays. Safe to repeat.
-        """
+        """Take a subscription with a dead token out of the index; False: it was registered again since."""
         main_key, *other_keys = keys_of(subscription)
         condition, values = unchanged_condition(subscription)
         changes = (
@@ -222,19 +215,14 @@ class SubscriptionStore:
         return self.write_all_or_none(actions) == []
 
     def write_all_or_none(self, actions: list[Action]) -> list[int]:
-        """Write all actions, or none if a condition fails; returns the indexes of the refused actions.
-
-        Raises Unprocessed if DynamoDB keeps answering that it is busy. It is safe to repeat.
-        """
+        """Write all actions, or none; returns the indexes of the refused ones. Raises Unprocessed."""
         for _ in pauses(ATTEMPTS_MAX):
             try:
-                self._dynamodb.transact_write_items(TransactItems=actions)
-            except self._dynamodb.exceptions.TransactionCanceledException as error:
-                codes = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
-                if REFUSED in codes:
-                    return [index for index, code in enumerate(codes) if code == REFUSED]
-                if not THROTTLES & set(codes):
-                    raise
+                self.dynamodb.transact_write_items(TransactItems=actions)
+            except self.dynamodb.exceptions.TransactionCanceledException as error:
+                reasons = cancellation_reasons(error, len(actions))
+                if refused := [i for i, reason in enumerate(reasons) if reason.get("Code") == REFUSED]:
+                    return refused
             else:
                 return []
         raise Unprocessed(f"{self.table}: a transaction left undecided")
@@ -308,8 +296,7 @@ def _registration(
     put_subscription = actions[merged.subscription_id]["Put"]
     put_subscription |= _when("attribute_not_exists(subscription_id)", None)
     for subscription in former.all:
-        # The request is the put of the person's own subscription, or the delete of another person's. For the
-        # put, this condition replaces the one above.
+        # This is the put of the person's own subscription, whose condition it replaces, or another's delete.
         request = next(iter(actions[subscription.subscription_id].values()))
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         request |= _when(

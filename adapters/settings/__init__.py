@@ -1,7 +1,6 @@
 """The settings of each Lambda function, read from the environment when they are first needed.
 
-A function has one class of settings. That of a processor stands beside its handler, all others in the modules
-here. Example: `settings.read_settings(EventsApiSettings)`.
+A function has one class of settings, beside its handler. `wiring` makes a handler's parts of them.
 """
 
 import os
@@ -50,10 +49,8 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
 
 
 def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]]":
-    """Return a decorator for a function that makes a handler's parts of its settings.
-
-    The decorated function takes no settings, and makes the parts once. `cache_clear()` forgets them, as the
-    end of a process does.
+    """Return a decorator for a function that makes a handler's parts of its settings. The decorated function
+    takes no settings, and makes the parts once. `cache_clear()` forgets them, as the end of a process does.
     """
 
     def decorate(make: Callable[[T], P]) -> "_lru_cache_wrapper[P]":

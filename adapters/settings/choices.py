@@ -7,7 +7,7 @@ rates, phone regions); the list of all settings, with all that docs/settings.md 
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -27,6 +27,10 @@ HOT_DAYS, CURATED_DAYS = "EventHotDays", "CuratedRetentionDays"
 BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED_DAYS, "PayloadRetentionDays")
 DAYS_MAX = 36_500
 NO_RULE_DAYS = 3650  # S3 takes no rule without days, so a disabled rule has these
+NOTHING_THERE = (
+    "there is nothing before or after a semicolon: `sam` cuts off a text with blanks that needs quotes"
+)
+ORIGINS_ALLOWED = "origins with blanks between them, such as https://login.example.com"
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
@@ -54,15 +58,22 @@ def settings_of(text: str) -> dict[str, str]:
     faults: list[str] = []
     for part in text.split(";") if text.strip() else ():
         name, equals, value = (each.strip() for each in part.partition("="))
-        if not equals:
-            faults.append(_no_pair(part))
+        if not part.strip():
+            faults.append(NOTHING_THERE)
+        elif not equals:
+            faults.append(f"{part.strip()!r} is no setting and its value, such as Currency=EUR")
         elif name not in SETTINGS:
-            faults.append(_unknown(name))
+            near = difflib.get_close_matches(name, SETTINGS, 1)
+            hint = f"did you mean {near[0]}?" if near else "docs/settings.md has all"
+            faults.append(f"there is no setting {name}; {hint}")
         elif name in given:
             faults.append(f"{name} is given twice")
         else:
             given[name] = value
-            faults += _faults(SETTINGS[name], value)
+            try:
+                SETTINGS[name].check(value)
+            except ValueError as error:
+                faults.append(str(error))
     values = {name: given.get(name, each.default) for name, each in SETTINGS.items()}
     if not faults and 0 < int(values[CURATED_DAYS]) <= int(values[HOT_DAYS]):
         faults.append(
@@ -90,7 +101,8 @@ def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
 def settings_table() -> str:
     """Return a Markdown table of all settings."""
     rows = (
-        f"| `{setting.name}` | {_code(setting.default)} | {setting.allowed} | {setting.meaning} |\n"
+        f"| `{setting.name}` | {f'`{setting.default}`' if setting.default else 'nothing'} "
+        f"| {setting.allowed} | {setting.meaning} |\n"
         for setting in SETTINGS.values()
     )
     return "| setting | default | values | what it is |\n|---|---|---|---|\n" + "".join(rows)
@@ -160,30 +172,6 @@ def region_of(setting: str, organization_id: str) -> str | None:
     return by_organization.get(organization_id, by_organization.get(EVERYBODY))
 
 
-def _code(value: str) -> str:
-    return f"`{value}`" if value else "nothing"
-
-
-def _no_pair(part: str) -> str:
-    if part.strip():
-        return f"{part.strip()!r} is no setting and its value, such as Currency=EUR"
-    return "there is nothing before or after a semicolon: `sam` cuts off a text with blanks that needs quotes"
-
-
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, SETTINGS, 1)
-    return f"there is no setting {name}; " + (
-        f"did you mean {near[0]}?" if near else "docs/settings.md has all"
-    )
-
-
-def _faults(setting: Setting, value: str) -> Iterator[str]:
-    try:
-        setting.check(value)
-    except ValueError as error:
-        yield str(error)
-
-
 def _number(name: str, default: int, meaning: str, least: int, most: int | None = None) -> Setting:
     allowed = f"{least} or more" if most is None else f"{least} to {most}"
 
@@ -206,12 +194,9 @@ def _days(name: str, meaning: str, least: int) -> Setting:
     return Setting(name, "0", allowed, meaning, check)
 
 
-def _text(name: str, default: str, allowed: str, meaning: str, pattern: re.Pattern[str]) -> Setting:
-    def check(value: str) -> None:
-        if not pattern.fullmatch(value):
-            raise ValueError(f"{name} must be {allowed}, unlike {value!r}")
-
-    return Setting(name, default, allowed, meaning, check)
+def _origins(value: str) -> None:
+    if not ORIGINS.fullmatch(value):
+        raise ValueError(f"SignInOrigins must be {ORIGINS_ALLOWED}, unlike {value!r}")
 
 
 _ALL = (
@@ -278,12 +263,12 @@ _ALL = (
         0,
         1_000_000,
     ),
-    _text(
+    Setting(
         "SignInOrigins",
         "",
-        "origins with blanks between them, such as https://login.example.com",
+        ORIGINS_ALLOWED,
         "further origins that the page may call to sign people in with your own issuer (`SignInClientId`)",
-        ORIGINS,
+        _origins,
     ),
     _days(
         "RawRetentionDays",

@@ -130,7 +130,7 @@ def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
 
 
 def _rounded_quotient(total: str, count: str, division: str) -> str:
-    """Divide as rules.leads.feature_values.rounded_mean does.
+    """Divide as rules.leads.feature_items.rounded_mean does.
 
     SQL's division cuts off towards 0, so the remainder is subtracted before it.
     """

@@ -24,17 +24,18 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
 from analytics.forgetting.curated_rows import write_without
-from analytics.forgetting.person_lines import Finder
-from analytics.forgetting.raw_objects import RawObjects
+from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
 from analytics.lake.curated_files import RangedFile, column_bounds
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
-from rules.privacy.retention import GONE_PHONES_STAY
 
 ENTITY = TABLE_ITEMS.name
+# If somebody empties the table of phones by mistake, it can be restored for so long, and until that week's
+# pass (rule 21).
+GONE_PHONES_STAY = timedelta(days=7)
 ITEM_COLUMNS = ["store", "place", "version", "changed_at", "item"]
 PHONE_ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16  # threads, because reading a file is mostly waiting

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, RangedObjects, StoredObject
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
@@ -222,7 +222,7 @@ def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]
 class RangedFile(io.RawIOBase):
     """A stored object as a file. Each read requests only that part of the object."""
 
-    def __init__(self, objects: RangedObjects, stored: StoredObject) -> None:
+    def __init__(self, objects: Objects, stored: StoredObject) -> None:
         super().__init__()
         self._objects, self._stored, self._at = objects, stored, 0
 

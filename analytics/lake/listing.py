@@ -151,6 +151,10 @@ class PrelistedObjects:
         """Return an object's last bytes; raises NoObject."""
         return self._while_listed(lambda: self._objects.tail(key, size))
 
+    def part(self, key: str, start: int, size: int) -> bytes:
+        """Return some bytes of an object; raises NoObject."""
+        return self._while_listed(lambda: self._objects.part(key, start, size))
+
     def put(self, key: str, data: bytes) -> None:
         """Store an object."""
         self._objects.put(key, data)

@@ -8,25 +8,106 @@ meanwhile.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Any
 
 from pyarrow import Table
 
+from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import ANSWERS_COMPARED
+from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
-from analytics.reconcile.answer_findings import AnswerFindings
-from analytics.reconcile.candidates import SEGMENTS, in_parallel
-from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
-from analytics.reconcile.stats_rows import AnswersLake, StatsRows
-from analytics.reconcile.stats_scan import StatsScan
+from analytics.reconcile.differences import Difference
+from analytics.reconcile.stats_reconciler import (
+    AnswersLake,
+    PersonVerdict,
+    StatsReconciler,
+    StatsRows,
+    hashes_of,
+    is_moved,
+)
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG
+from rules.lake.question_entities import pseudonym
 from rules.lake.residue import is_residue
 from rules.questions.answer_doubts import LakeAnswers
 from rules.turns import slice_of, slices_due
+
+RESULT = "answer_stats.json"
+SEGMENTS = 8  # parts of the table that are scanned side by side; also the people who are examined at once
+LISTS = ("differences", "disagreements", "uncounted")  # what the report lists of the findings
+
+
+@dataclass(slots=True)
+class AnswerFindings:
+    """A night's findings about people who answer.
+
+    A person's name is the fingerprint hash of the stats, or the pseudonym if the table lacks the person.
+    """
+
+    people: int = 0
+    looked_at: int = 0  # the number of people who were examined
+    different: list[str] = field(default_factory=list)  # people; so are the next three lists
+    unrepaired: list[str] = field(default_factory=list)
+    contended: list[str] = field(default_factory=list)  # people whose stats others kept changing
+    uncounted: list[str] = field(default_factory=list)  # people with answers that should have been counted
+    differences: list[Difference] = field(default_factory=list)
+    # (person, how lake and table differ). No stats of these people are repaired.
+    disagreements: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, fingerprint_hash: str, verdict: PersonVerdict) -> None:
+        """Add the verdict on one person."""
+        if verdict.disagreement:
+            self.disagreements.append((fingerprint_hash, verdict.disagreement))
+        if verdict.is_uncounted:
+            self.uncounted.append(fingerprint_hash)
+        if verdict.is_contended:
+            self.contended.append(fingerprint_hash)
+        elif verdict.differences:
+            self.differences += verdict.differences
+            self.different.append(fingerprint_hash)
+            if not verdict.is_repaired:
+                self.unrepaired.append(fingerprint_hash)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the figures."""
+        counts = {
+            name: value if isinstance(value, int) else len(value) for name, value in asdict(self).items()
+        }
+        return {**counts, "repaired": len(self.different) - len(self.unrepaired)}
+
+    def save(self, objects: Objects, run_id: str) -> str:
+        """Store the findings as a result of the nightly run; returns the key."""
+        key = run_key(run_id, RESULT)
+        text = json.dumps({"counts": self.counts, **asdict(self)}, indent=1, default=str)
+        objects.put(key, text.encode())
+        return key
+
+
+def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
+    """Return a run's findings: `counts`, and the first listed_max of each of LISTS.
+
+    All of them are empty if the run ended before it compared answers.
+    """
+    try:
+        findings = json.loads(objects.get(run_key(run_id, RESULT)))
+    except NoObject:
+        findings = {"counts": {}, **{name: [] for name in LISTS}}
+    return {"counts": findings["counts"]} | {name: findings[name][:listed_max] for name in LISTS}
+
+
+def tables(findings: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
+    """Return the report's tables: title, heads of columns, rows. findings: as short_result returns them."""
+    uncounted = [(person,) for person in findings["uncounted"]]
+    return [
+        ("Figures of people who answer", ("what", "number"), list(findings["counts"].items())),
+        ("Answers and the lake disagree", ("person", "what"), findings["disagreements"]),
+        ("Answers that nobody has counted", ("person",), uncounted),
+    ]
 
 
 def reconcile_answers(
@@ -54,11 +135,76 @@ def reconcile_answers(
 
 
 def _last_compared_at(objects: Objects) -> datetime | None:
-    """Return when a night compared and repaired answers last; None: never."""
     try:
         return datetime.fromisoformat(json.loads(objects.get(ANSWERS_COMPARED))["compared_at"])
     except NoObject:
         return None
+
+
+@dataclass(slots=True)
+class StatsScan:
+    """The result of a pass over the stats. A hash is a person's fingerprint hash."""
+
+    people: int = 0  # the number of people with stats
+    chosen: set[str] = field(default_factory=set)  # hashes whose stats are to be examined
+    known_pseudonyms: set[str] = field(default_factory=set)  # of all hashes that any item names
+    moves: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes whose stats moved there
+    listed: dict[str, set[str]] = field(default_factory=dict)  # hash -> older hashes that its stats list
+
+    def add_item(self, item: Item, is_chosen: bool) -> None:
+        """Add an item. is_chosen: whether its stats are to be examined, if it has some."""
+        fingerprint_hash = item["fingerprint_hash"]["S"]
+        hashes = hashes_of(fingerprint_hash, item)
+        self.known_pseudonyms.update(map(pseudonym, hashes))
+        if is_moved(item):
+            self.moves.setdefault(str(decode_item(item)["moved_to"]), set()).add(fingerprint_hash)
+            return
+        self.people += 1
+        if len(hashes) > 1:
+            self.listed[fingerprint_hash] = set(hashes[1:])
+        if is_chosen:
+            self.chosen.add(fingerprint_hash)
+
+    def merge(self, other: "StatsScan") -> None:
+        """Add the result of another part of the table."""
+        self.people += other.people
+        self.chosen |= other.chosen
+        self.known_pseudonyms |= other.known_pseudonyms
+        self.listed |= other.listed
+        for new, older in other.moves.items():
+            self.moves.setdefault(new, set()).update(older)
+
+    def choose_unlisted(self) -> None:
+        """Choose also stats that do not list a hash whose stats have moved to them: one of both is wrong."""
+        for home in self._homes():
+            if self.moved_from(home) - self.listed.get(home, set()):
+                self.chosen.add(home)
+
+    def hash_in_circle(self) -> set[str]:
+        """Return the first of the hashes whose stats have moved in a circle; an empty set if there is none.
+
+        One hash is enough: once it has its stats back, the moves of the others lead to it.
+        """
+        # A move that leads to no home is one of a circle.
+        in_circles = self._moved_hashes().difference(*map(self.moved_from, self._homes()))
+        return set(sorted(in_circles)[:1])
+
+    def moved_from(self, fingerprint_hash: str) -> set[str]:
+        """Return the older hashes whose stats have moved to a hash, in one step or several."""
+        all_older: set[str] = set()
+        waiting = [fingerprint_hash]
+        while waiting:
+            older = self.moves.get(waiting.pop(), set()) - all_older
+            all_older |= older
+            waiting += older
+        return all_older
+
+    def _homes(self) -> set[str]:
+        """Return the hashes to which stats have moved, and from which they have not moved on."""
+        return self.moves.keys() - self._moved_hashes()
+
+    def _moved_hashes(self) -> set[str]:
+        return set().union(*self.moves.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +232,9 @@ class _Comparison:
             return scan
 
         total = StatsScan()
-        for scan in in_parallel(scan_segment, range(SEGMENTS)):
-            total.merge(scan)
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            for scan in pool.map(scan_segment, range(SEGMENTS)):
+                total.merge(scan)
         total.choose_unlisted()
         return total
 
@@ -97,18 +244,18 @@ class _Comparison:
         totals: see answer_totals.
         """
         for row in totals.select(["person", "question_id"]).to_pylist():
-            pseudonym = row["person"]
-            if pseudonym in scan.known_pseudonyms or is_residue(pseudonym):
+            person = row["person"]
+            if person in scan.known_pseudonyms or is_residue(person):
                 continue
             findings.people += 1
-            if fingerprint_hash := self.reconciler.hash_of(pseudonym, row["question_id"]):
+            if fingerprint_hash := self.reconciler.hash_of(person, row["question_id"]):
                 scan.chosen.add(fingerprint_hash)
             else:
-                findings.disagreements.append((pseudonym, "the table lacks all answers that the lake has"))
+                findings.disagreements.append((person, "the table lacks all answers that the lake has"))
         with_stats = self.lake.rows.row_of_person.keys()
-        for pseudonym in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
-            if not is_residue(pseudonym):
-                findings.disagreements.append((pseudonym, "the table lacks the stats that the lake has"))
+        for person in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
+            if not is_residue(person):
+                findings.disagreements.append((person, "the table lacks the stats that the lake has"))
 
     def examine_chosen(self, findings: AnswerFindings, scan: StatsScan) -> None:
         """Examine the chosen stats, and add the verdicts to the findings.
@@ -127,16 +274,13 @@ class _Comparison:
     def _examine(
         self, scan: StatsScan, hashes: Iterable[str], *, are_strangers: bool = False
     ) -> dict[str, PersonVerdict]:
-        """Return the verdicts on people, by fingerprint hash."""
         ordered = sorted(hashes)
-        verdicts = in_parallel(
-            lambda fingerprint_hash: self.reconciler.examine(
-                fingerprint_hash,
-                scan.moved_from(fingerprint_hash),
-                self.lake,
-                self.now,
-                is_stranger=are_strangers,
-            ),
-            ordered,
-        )
-        return dict(zip(ordered, verdicts, strict=True))
+
+        def examine(fingerprint_hash: str) -> PersonVerdict:
+            moved = scan.moved_from(fingerprint_hash)
+            return self.reconciler.examine(
+                fingerprint_hash, moved, self.lake, self.now, is_stranger=are_strangers
+            )
+
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            return dict(zip(ordered, pool.map(examine, ordered), strict=True))

@@ -175,7 +175,6 @@ class Reconciler:
         return texts or weeks_unlike_book(view.entries, self.books)
 
     def _pass_on_ledger(self, view: UserView) -> None:
-        """Pass a sound ledger on to tonight's tree and to the rows of goals."""
         if self.previous_tree:
             self.previous_tree.note_head(view.user_id, view.entries)
         if self.goal_rows:

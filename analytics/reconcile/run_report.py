@@ -13,8 +13,8 @@ from analytics.curation import spark_job
 from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
-from analytics.reconcile import answer_findings
-from analytics.reconcile.shares.findings import RESULT, Findings, failed_shares
+from analytics.reconcile import reconcile_answers
+from analytics.reconcile.shares.stored import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
@@ -50,7 +50,7 @@ class Report(TypedDict):
     run_id: str
     made_at: str
     error: Any  # why repair, or all of the run, ended early; None: it did not
-    # The fields from here to `root` are those of shares.findings.Findings.
+    # The fields from here to `root` are those of shares.stored.Findings.
     counts: dict[str, int]
     different: list[str]  # ids of users, as in the next three lists
     unrepaired: list[str]
@@ -60,7 +60,7 @@ class Report(TypedDict):
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
     ledger_and_lake: list[Any]  # disagreements of ledger and lake: (user, what)
-    answer_stats: dict[str, Any]  # see answer_findings.short_result
+    answer_stats: dict[str, Any]  # see reconcile_answers.short_result
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
     leads: list[Any]  # leads whose features do not follow from their events: lead, features, outcome
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
@@ -96,7 +96,7 @@ def gather(
         "root": findings["root"],
         "differences": findings["differences"][:LISTED_MAX],
         "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
-        "answer_stats": answer_findings.short_result(objects, run_id, LISTED_MAX),
+        "answer_stats": reconcile_answers.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
         "failed_tests": failed_tests,
@@ -141,7 +141,6 @@ def with_warehouse(
 
 
 def _warehouse_part(objects: Objects, run_id: str, error: Any) -> tuple[list[dict[str, Any]], WarehousePart]:
-    """Return the tests that failed, and the outcome of the work in the warehouse."""
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [
@@ -230,7 +229,7 @@ def markdown(report: Report) -> str:
             "Differences", ("user", "table", "date", "attribute", "stored", "expected"), list(differences)
         ),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*table) for table in answer_findings.tables(report["answer_stats"])),
+        *(_table(*table) for table in reconcile_answers.tables(report["answer_stats"])),
         _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
         _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
@@ -288,7 +287,6 @@ def _cell(value: Any) -> str:
 
 
 def _partition_rows(notes: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the rows of a table with the columns PARTITION."""
     return [(note["entity"], note["dt"], note["hour"] or "day", note["reason"]) for note in notes]
 
 
@@ -306,7 +304,6 @@ def _rebuild(notes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the warehouse was not asked, if it was not."""
     if run_id := warehouse["quiet_since"]:
         yield (
             f"**The warehouse was not asked.** Since run {run_id} there is nothing to be loaded, built, "
@@ -315,7 +312,6 @@ def _quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _warehouse(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the tables of the work in the warehouse that was not done."""
     not_done = _columns(warehouse["not_done"], "what", "state", "reason")
     yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
     yield _table(

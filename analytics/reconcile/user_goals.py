@@ -23,7 +23,6 @@ from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
     achievement_positions,
-    declared_achievements,
     measured_days,
     ordered_history,
 )
@@ -32,6 +31,7 @@ from rules.engagement.goals import (
     KnownPeriods,
     Outcome,
     PastPeriods,
+    declared_achievements,
     fold_periods,
     unsettled_goals,
 )
@@ -69,7 +69,6 @@ def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Boo
 
 
 def _up_to_reached(past: PastPeriods) -> PastPeriods:
-    """Return periods up to the newest one that was reached."""
     return replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
 
 

@@ -4,7 +4,7 @@ A night with much to read is handed to the Spark job first (analytics/curation/s
 also stores the job's code at each deployment, and starts the job for `streakline night backfill`.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from functools import cache, partial
 from typing import Any
@@ -17,12 +17,11 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.custom_resources import send_response
 from adapters.platform.objects import Objects, S3Objects
-from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
-from analytics.forgetting.progress import changed_places
+from analytics.forgetting.lake_pass import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
@@ -32,6 +31,17 @@ from analytics.lake.run_notes import failed_tasks, note_failed_task
 GIGABYTE = 2**30
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
+
+
+@dataclass(frozen=True, slots=True)
+class CurateSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    glue_database: str
+    raw_retention_days: int  # how long the lake keeps raw objects; 0: for ever
+    curate_job_name: str  # the Glue job that curates large nights
+    spark_from_gb: int  # the Glue job curates a night whose raw objects have more GB; 0: it curates none
 
 
 @cache

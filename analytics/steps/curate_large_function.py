@@ -3,6 +3,7 @@
 A task that ends its process ends no other.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,12 +14,19 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
-from adapters.settings.lake import CurateLargeSettings
 from analytics.curation.curate import Task, curate_in_run
 from analytics.lake.catalog import Catalog
 
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
+
+
+@dataclass(frozen=True, slots=True)
+class CurateLargeSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    glue_database: str
 
 
 @cache

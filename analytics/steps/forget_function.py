@@ -21,12 +21,10 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.objects import ForgettingObjects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.settings.lake import ForgetSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.gone_phones import GonePhones
-from analytics.forgetting.lake_pass import LakePass
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.lake_pass import LakePass, Progress
 from rules.days import stamp, unstamp
 from rules.privacy.erasures import after_pass
 
@@ -34,6 +32,16 @@ logger = Logger(service="forgetting")
 metrics = Metrics(namespace="Streakline", service="forgetting")
 # After that a call begins no more files. The function has 900 s.
 SECONDS_MAX = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    erasures_table: str
+    erasure_secret_arn: str
+    lake_settle_seconds: int  # this long after a row was sent, it is in the lake
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import settings
 from adapters.logs import Logger
-from adapters.platform.objects import RangedObjects, StoredObject, objects_at
-from adapters.settings.lake import PastEventsSettings
+from adapters.platform.objects import Objects, StoredObject, objects_at
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, stamp, unstamp
@@ -37,6 +36,13 @@ SECONDS_MAX = 8.0
 
 
 @dataclass(frozen=True, slots=True)
+class PastEventsSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+
+
+@dataclass(frozen=True, slots=True)
 class PastQuery:
     """The newest `limit` events of a user with since <= event_id < until."""
 
@@ -47,7 +53,7 @@ class PastQuery:
 
 
 def newest_events(
-    objects: RangedObjects, query: PastQuery, has_time: Callable[[], bool]
+    objects: Objects, query: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return events as table attributes, newest first, and the stamp down to which files were searched.
 
@@ -64,7 +70,7 @@ def newest_events(
     return events[: query.limit], query.since
 
 
-def _files(objects: RangedObjects, query: PastQuery) -> Iterator[StoredObject]:
+def _files(objects: Objects, query: PastQuery) -> Iterator[StoredObject]:
     """Yield the files that may have events of the span, from the last to the first."""
     first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
     oldest = next(objects.list(layout.curated_prefix("events")), None)
@@ -81,7 +87,7 @@ def _files(objects: RangedObjects, query: PastQuery) -> Iterator[StoredObject]:
         last = start - DAY
 
 
-def _events_of_file(objects: RangedObjects, stored: StoredObject, query: PastQuery) -> list[dict[str, Any]]:
+def _events_of_file(objects: Objects, stored: StoredObject, query: PastQuery) -> list[dict[str, Any]]:
     """Return the events of a file that the query asks for, newest first."""
     file = pq.ParquetFile(pa.PythonFile(RangedFile(objects, stored), mode="r"))
     columns = set(file.schema_arrow.names)
@@ -116,7 +122,7 @@ def _span_of(stored: StoredObject) -> tuple[str, str]:
 
 
 @cache
-def _parts() -> RangedObjects:
+def _parts() -> Objects:
     return objects_at(f"s3://{settings.read_settings(PastEventsSettings).lake_bucket}")
 
 

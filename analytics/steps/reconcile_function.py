@@ -27,12 +27,10 @@ from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
-from analytics.reconcile.lead_items import LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.lead_repair import LeadItems, LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
     CURATION,
@@ -45,10 +43,10 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
-from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.shares.stored import NightPlan
 from analytics.reconcile.stats_reconciler import StatsReconciler
-from analytics.warehouse.last_run import LastWarehouseRun, settle
+from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
@@ -56,6 +54,28 @@ metrics = Metrics(namespace="Streakline", service="reconcile")
 StepAnswer = dict[str, Any]
 # After so long a call begins no further users. The function has 900 s.
 SECONDS_MAX = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    roots_bucket: str  # where roots over all ledgers are published
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    responses_table: str
+    user_stats_table: str
+    event_table: str
+    feature_table: str
+    feature_queue_url: str
+    redis_url: str
+    stats_shards: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

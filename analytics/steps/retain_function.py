@@ -17,7 +17,6 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.settings.lake import RetainSettings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
 from analytics.retention import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionPass, RetentionRule
@@ -30,6 +29,22 @@ SECONDS_MAX = 600.0
 # A night makes at most so many calls, because it must come to its report. The next night goes on.
 CALLS_MAX = 18
 STATE_NAME = "retain.json"  # below runs/{run_id}/
+
+
+@dataclass(frozen=True, slots=True)
+class RetainSettings:
+    """Settings of this function.
+
+    After the given days, events, payloads and texts of answers leave their tables; 0: they stay.
+    """
+
+    lake_bucket: str
+    bp_events_table: str
+    event_table: str
+    responses_table: str
+    event_hot_days: int
+    payload_retention_days: int
+    answer_text_retention_days: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,26 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.objects import Objects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.progress import Progress, changed_places
+from analytics.forgetting.lake_pass import Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
-from analytics.warehouse.last_run import SUNDAY, LastWarehouseRun, version
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.models import Model, ancestors, check_model, models
-from analytics.warehouse.night import Item, Kind, State, WarehouseNight, do_items, items_of
+from analytics.warehouse.night import (
+    SUNDAY,
+    Item,
+    Kind,
+    LastWarehouseRun,
+    State,
+    WarehouseNight,
+    do_items,
+    items_of,
+    version,
+)
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import (
     CompactableWarehouse,
@@ -51,6 +59,20 @@ NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
+class WarehouseSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
+    copy_role_arn: str  # the role that Redshift reads the lake with; a DuckDB file needs none
+    # The workgroup of Redshift that gets the daily limit; "": the deployment has no workgroup of its own
+    warehouse_workgroup_arn: str
+    warehouse_daily_rpu_hours: int
+    campaign_grace_days: int
+    erasures_table: str
+
+
+@dataclass(frozen=True, slots=True)
 class WarehouseSteps:
     """The nightly run's step in the warehouse, and the stores that it uses."""
 
@@ -59,7 +81,7 @@ class WarehouseSteps:
     lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
     open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
-    filled_by: str = ""  # the version of the code that fills the warehouse (last_run.version)
+    filled_by: str = ""  # the version of the code that fills the warehouse (night.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:

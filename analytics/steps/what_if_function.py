@@ -1,5 +1,6 @@
 """Computes what another book of rules would have led to. An admin waits for it (adapters/what_if_jobs.py)."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger, error_summary
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.settings.lake import WhatIfSettings
 from adapters.what_if_jobs import ATTEMPT, LOST, WhatIfJob, WhatIfJobs
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfQuestion, what_if
@@ -17,6 +17,13 @@ from rules.days import unstamp
 logger = Logger(service="what-if")
 BOOK_NAME = "this book"  # in the report; a report of the command has the file's name instead
 REPLACED = "the nightly run has replaced files of the lake meanwhile: ask again"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfSettings:
+    """Settings of this function."""
+
+    lake_bucket: str
 
 
 def work_out(objects: Objects, job_id: str, now: datetime) -> bool:

@@ -100,7 +100,6 @@ class Builder:
         return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
-        """Return the dates of rows that later loads brought or replaced, as spans."""
         return joined_days(self._days(model, since))
 
     def _days(self, model: Model, since: Loads) -> set[date]:
@@ -224,7 +223,6 @@ def _create(model: Model, kind: str | None) -> list[str]:
 
 
 def _refill(model: Model) -> list[str]:
-    """Return the SQL that empties a table and fills it."""
     return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
 
 
@@ -357,14 +355,12 @@ def _replace_table(sql: str, table: str, rows: str) -> str:
 
 
 def _start(day: date, period: str) -> date:
-    """Return the first date of a date's period."""
     if period == "month":
         return day.replace(day=1)
     return day - day.weekday() * DAY if period == "week" else day
 
 
 def _end(day: date, period: str) -> date:
-    """Return the last date of a date's period."""
     first = _start(day, period)
     if period == "month":
         return (first + 31 * DAY).replace(day=1) - DAY

@@ -100,7 +100,6 @@ def _encoding(entity: Entity, field: Field) -> str:
 
 
 def _table(path: Path) -> Table:
-    """Return the table that a file of sql/ddl creates."""
     sql = path.read_text(encoding="utf-8")
     tree = sqlglot.parse_one(sql, read=REDSHIFT)
     columns = tuple(
@@ -151,7 +150,6 @@ def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
 
 
 def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
-    """Return the statements that recreate the table as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))

@@ -10,9 +10,8 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
-from analytics.warehouse.copy_statement import Copy, manifest_tables
 from analytics.warehouse.dialect.parser import NotAsRedshift
-from analytics.warehouse.statements import StatementFailed, refuse_oversized
+from analytics.warehouse.statements import Copy, StatementFailed, manifest_tables, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 
 # While one process writes to the file, no other may write or read it, so the second process waits. These are

@@ -14,9 +14,8 @@ from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Footer, read_footer
 from analytics.lake.layout import Place
-from analytics.warehouse.copy_statement import Copy, manifest
 from analytics.warehouse.ddl import LOAD_NUMBER, declared_tables
-from analytics.warehouse.statements import literal
+from analytics.warehouse.statements import Copy, literal, manifest
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, Entity
 
@@ -105,7 +104,6 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
 
 
 def _columns(entity: Entity) -> list[str]:
-    """Return the names of a lake table's columns without load_number."""
     return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
 
 
@@ -129,7 +127,6 @@ def _as_declared(entity: Entity, staged: Columns) -> str:
 
 
 def _has_same_key(entity: Entity, one: str, other: str) -> str:
-    """Return the condition that rows of two tables have one key."""
     return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
 
 
@@ -164,7 +161,6 @@ class Loader:
         return {entity: self._load_entity(run_id, entity, hours) for entity, hours in sorted(days.items())}
 
     def _load_entity(self, run_id: str, entity: str, hours: HoursByDate) -> int:
-        """Load an entity's partitions; returns the number of files."""
         days, count = sorted(hours), 0
         for start in range(0, len(days), DAYS_MAX):
             chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
@@ -242,7 +238,6 @@ def _hours(loaded: set[str | None]) -> str:
 
 
 def _row(file: CuratedFile) -> str:
-    """Return a file's row of lake.curation, as SQL."""
     place, counts = file.place, file.footer.counts.as_dict()
     hour = literal(place.hour or WHOLE_DAY)
     return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts.values()))})"

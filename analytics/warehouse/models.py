@@ -290,7 +290,6 @@ def _tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
 
 
 def _where(table: str, condition: str) -> str:
-    """Return the query for a table's rows that break a test."""
     return f"SELECT 1 AS broken FROM {table} WHERE {condition}"  # noqa: S608
 
 

@@ -4,23 +4,36 @@ An item that fails hinders only those that need it. The state of all items is st
 (runs/{run_id}/warehouse.json) before each one, so a call of the function does what its time allows, and the
 next call goes on. An item begins only in a call's first 100 s, so it has 13 minutes. If an item ends its
 function, the next call finds it begun, reports it as failed, and does not try it again.
+
+The warehouse wakes when it is asked, and costs money then. So a night does not ask if the last run that
+asked (state/warehouse.json) left nothing to do and no rows have come since: a model depends on rows alone,
+and on no date. Slices of leads and users are compared in turn, each once in 28 nights, so after 28 nights
+without a question the warehouse is asked again.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass, field, fields
+from datetime import date, datetime, timedelta
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import WAREHOUSE_RESULT, run_key
+from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
+from rules.turns import NIGHTS
 
 BEGIN_SECONDS_MAX = 100.0  # an item begins at most so long after a call's first one
 NIGHT_MAX = timedelta(hours=4)  # no item begins later; the state machine has six hours for the whole night
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
+SUNDAY = 6
+QUIET_MAX = timedelta(days=NIGHTS)  # after so long the warehouse is asked again
+PACKAGED = Path(__file__).resolve().parents[2]
+MADE_BY = ("analytics", "rules", "sql")  # the folders whose files make tables, models and tests
 
 
 class Kind(StrEnum):
@@ -174,5 +187,57 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    """Return the fields of a WarehouseNight or an Item, for JSON."""
     return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
+@dataclass(slots=True)
+class LastWarehouseRun:
+    """The newest run that has asked the warehouse (state/warehouse.json)."""
+
+    run_id: str
+    at: str  # when it began, ISO 8601
+    version: str  # of the code (see `version`)
+    is_settled: bool = False  # whether it left nothing to be done
+    are_all_tested: bool = False  # whether the tests were of all rows
+    curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
+
+    @classmethod
+    def read(cls, objects: Objects) -> "LastWarehouseRun | None":
+        """Return the stored note; None if no run has asked yet."""
+        try:
+            return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
+        except NoObject:
+            return None
+
+    def save(self, objects: Objects) -> None:
+        """Store the note."""
+        objects.put(WAREHOUSE_ASKED, json.dumps(asdict(self)).encode())
+
+    def still_holds(self, version: str, today: date) -> bool:
+        """Whether a night with this version of the code may rely on what this run has left.
+
+        The run must have left nothing to be done, and be younger than QUIET_MAX. On Sundays all rows are
+        tested, so then it must have tested all rows.
+        """
+        is_tested = self.are_all_tested or today.weekday() != SUNDAY
+        is_young = today - datetime.fromisoformat(self.at).date() < QUIET_MAX
+        return self.is_settled and self.version == version and is_tested and is_young
+
+
+def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
+    """Note that a run has left nothing to be done, if it was the last one that asked the warehouse."""
+    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
+    if last and night and last.run_id == run_id:
+        last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
+        last.save(objects)
+
+
+@cache
+def version(url: str, grace_days: int) -> str:
+    """Return a digest of the code that fills a warehouse, of its URL, and of the grace days of campaigns."""
+    digest = hashlib.sha256(f"{url} {grace_days}".encode())
+    for folder in MADE_BY:
+        for path in sorted((PACKAGED / folder).rglob("*")):
+            if path.suffix in (".py", ".sql", ".yml"):
+                digest.update(f"\0{path.relative_to(PACKAGED)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()

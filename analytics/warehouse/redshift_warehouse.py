@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -55,7 +55,15 @@ class RedshiftWarehouse:
         submitted = self._submit([sql])
         self._wait(submitted, [sql])
         # `:1` is the batch's first statement, and its only one.
-        return [row for page in self._pages(f"{submitted}:1") for row in page]
+        pages = self.data_api.get_paginator("get_statement_result").paginate(Id=f"{submitted}:1")
+        return [
+            {
+                column["name"]: _value(field, column["typeName"])
+                for column, field in zip(page["ColumnMetadata"], row, strict=True)
+            }
+            for page in pages
+            for row in page["Records"]
+        ]
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Do nothing: there is no connection that could stay open."""
@@ -93,26 +101,8 @@ class RedshiftWarehouse:
         )
         raise StatementFailed(statements[min(done, len(statements) - 1)], reason)
 
-    def _pages(self, result: str) -> Iterator[list[dict[str, Any]]]:
-        """Yield the rows of a result, page by page."""
-        next_page: dict[str, str] = {}
-        while True:
-            page = self.data_api.get_statement_result(Id=result, **next_page)
-            columns = page["ColumnMetadata"]
-            yield [
-                {
-                    column["name"]: _value(field, column["typeName"])
-                    for column, field in zip(columns, row, strict=True)
-                }
-                for row in page["Records"]
-            ]
-            if not page.get("NextToken"):
-                return
-            next_page = {"NextToken": page["NextToken"]}
-
 
 def _failure(state: dict[str, Any], statements: Sequence[str]) -> StatementFailed:
-    """Return the error of the first statement of a batch that failed."""
     parts = state.get("SubStatements") or [state]
     for index, part in enumerate(parts):
         if part["Status"] in ENDED_BADLY and part.get("Error"):

@@ -1,7 +1,7 @@
-"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop), Athena (the lake) and PostgreSQL (tests).
+"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop) and Athena (the lake).
 
-It leaves out the features that the other engine lacks: how Redshift spreads, sorts and compresses a table,
-late binding of views, and on DuckDB also locks, because its file has one writer.
+It leaves out the features that DuckDB lacks: how Redshift spreads, sorts and compresses a table, late binding
+of views, and locks, because DuckDB's file has one writer.
 """
 
 from collections.abc import Sequence
@@ -15,27 +15,27 @@ from analytics.warehouse.dialect.kinds import of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import parse_statement
 
-REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
+REDSHIFT, DUCKDB, ATHENA = "redshift", "duckdb", "athena"
 Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # (table, ((column, DuckDB's type), ...))
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
 _LATE_BINDING, _LOCK = "WITH NO SCHEMA BINDING", "LOCK "
 
 
+def for_athena(query: str) -> str:
+    """Return a query of Redshift in Athena's dialect. Raises sqlglot's ParseError."""
+    tree = sqlglot.parse_one(query, read=REDSHIFT)
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.upper() == "IS_VALID_JSON":
+            parsed = exp.func("TRY", exp.Anonymous(this="JSON_PARSE", expressions=call.expressions))
+            call.replace(exp.paren(parsed.is_(exp.null()).not_(), copy=False))
+    for part in list(tree.find_all(exp.Extract)):
+        if part.name.upper() == "DOW":  # to Athena a Sunday is day 7, to Redshift day 0
+            part.replace(exp.paren(exp.Mod(this=part.copy(), expression=exp.Literal.number(7))))
+    return str(tree.sql(dialect=ATHENA))
+
+
 # A translation takes 20 to 40 ms of CPU, and a night has up to a thousand statements, in the same order each
 # night. If the cache had room for fewer, it would drop each statement before its next use.
-@lru_cache(maxsize=4096)
-def translate(statement: str, dialect: str) -> str:
-    """Return one Redshift statement in the dialect of Athena or PostgreSQL.
-
-    Raises sqlglot's ParseError if the statement is not Redshift's SQL.
-    """
-    text = statement.strip().rstrip(";")
-    if text.upper().startswith(_LOCK):
-        return text.replace(_LOCK, "LOCK TABLE ", 1)
-    tree = sqlglot.parse_one(text.removesuffix(_LATE_BINDING), read=REDSHIFT)
-    return str(_adapt(tree, dialect).sql(dialect=dialect, copy=False))
-
-
 @lru_cache(maxsize=4096)
 def tables_of(statement: str) -> Sequence[str]:
     """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters.
@@ -68,7 +68,7 @@ def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
         for table, fields in columns
     }
     tree = on_duckdb(parse_statement(_without_binding(statement)), lambda name: kinds.get(name, {}))
-    _strip_layout(tree)
+    strip_layout(tree)
     # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
     for key in list(tree.find_all(exp.PrimaryKey)):
         key.pop()
@@ -83,22 +83,7 @@ def _is_lock(statement: str) -> bool:
     return statement.strip().upper().startswith(_LOCK)
 
 
-def _adapt(tree: Any, dialect: str) -> Any:
-    """Adapt a statement to Athena or PostgreSQL where sqlglot does not."""
-    _strip_layout(tree)
-    for call in list(tree.find_all(exp.Anonymous)):
-        if call.name.upper() == "IS_VALID_JSON":
-            call.replace(_is_json(call.expressions[0], dialect))
-    for call in list(tree.find_all(exp.FromBase)):
-        call.replace(_hexadecimal(call.this, dialect))
-    if dialect == POSTGRES:
-        _for_postgres(tree)
-    if dialect == ATHENA:
-        _for_athena(tree)
-    return tree
-
-
-def _strip_layout(tree: Any) -> None:
+def strip_layout(tree: Any) -> None:
     """Take out how Redshift spreads, sorts and compresses a table."""
     for properties in tree.find_all(exp.Properties):
         others = [expression for expression in properties.expressions if not isinstance(expression, _LAYOUT)]
@@ -110,40 +95,3 @@ def _strip_layout(tree: Any) -> None:
             if not isinstance(constraint.kind, exp.EncodeColumnConstraint)
         ]
         column.set("constraints", constraints)
-
-
-def _is_json(text: Any, dialect: str) -> Any:
-    """Return the condition that a text is JSON, which Redshift's IS_VALID_JSON is."""
-    if dialect == ATHENA:
-        parsed = exp.Anonymous(
-            this="TRY", expressions=[exp.Anonymous(this="JSON_PARSE", expressions=[text.copy()])]
-        )
-        return exp.Paren(this=exp.Not(this=exp.Is(this=parsed, expression=exp.Null())))
-    return exp.Paren(this=exp.Is(this=text.copy(), expression=exp.Var(this="JSON")))
-
-
-def _hexadecimal(digits: Any, dialect: str) -> Any:
-    """Return the counterpart of STRTOL(digits, 16). Our statements have no other base."""
-    if dialect == POSTGRES:
-        padded = exp.func("LPAD", digits.copy(), exp.Literal.number(16), exp.Literal.string("0"))
-        bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=padded), "bit(64)")
-        return exp.cast(bits, "bigint")
-    return exp.FromBase(this=digits.copy(), expression=exp.Literal.number(16))
-
-
-def _for_athena(tree: Any) -> None:
-    """Adapt a statement: to Athena a Sunday is day 7, to Redshift day 0."""
-    for part in list(tree.find_all(exp.Extract)):
-        if part.name.upper() == "DOW":
-            part.replace(exp.Paren(this=exp.Mod(this=part.copy(), expression=exp.Literal.number(7))))
-
-
-def _for_postgres(tree: Any) -> None:
-    """Adapt a statement: PostgreSQL wants JSON text cast, and a list's order inside of STRING_AGG."""
-    for path in list(tree.find_all(exp.JSONExtractScalar)):
-        path.set("this", exp.cast(path.this, "json"))
-    for group in list(tree.find_all(exp.WithinGroup)):
-        listed, order = group.this, group.expression
-        if isinstance(listed, exp.GroupConcat):
-            listed.set("this", exp.Order(this=listed.this, expressions=order.expressions))
-            group.replace(listed)

@@ -1,19 +1,21 @@
 """Replays users one after the other, and adds up their figures. One process does this for its parts."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from analytics.what_if.figures import USERS, Figures, RunLengths
-from analytics.what_if.goals import GoalFigures, Goals
-from analytics.what_if.reasons import other_reasons, reasons
+from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.user_fold import UserFold
-from analytics.what_if.user_history import Row, UserSettings, World, actual_world
-from analytics.what_if.user_settings import Todays
+from analytics.what_if.user_fold import Outcome, UserFold
+from analytics.what_if.user_history import Row, Todays, UserSettings, World, actual_world
+from rules.book.book import Book
+from rules.book.point_rules import Cap
 from rules.days import EPOCH
+from rules.engagement.events import instant_of
 from rules.engagement.ledger import INTO_DEBT, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
 
@@ -21,6 +23,92 @@ LARGEST_CHANGES = 20  # the answer lists so many users, those who change most
 FIRST_DATE = EPOCH.date()  # a date is a whole number in USERS: the days since this one
 NO_DAY = -(1 << 23)  # the last active day of a user who has none: before all dates
 NO_SETTINGS = UserSettings()
+
+
+@dataclass(slots=True)
+class Reason:
+    """One cause by which the points of some of a user's events change."""
+
+    cause: str  # in words
+    events: int  # the number of these events
+    points: int  # the sum of their changes
+    first: date  # the earliest date of these events
+    last: date  # the latest one
+
+    @property
+    def text(self) -> str:
+        """The reason as a line."""
+        days = str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+        events = "1 event" if self.events == 1 else f"{self.events} events"
+        return f"{self.points:+,} points, {events}, {days}: {self.cause}"
+
+
+def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
+    """Return the causes that change a user's points, the largest change first."""
+    by_cause: dict[str, Reason] = {}
+    for outcome in user.outcomes:
+        day, change = outcome.row.day, (outcome.points or 0) - outcome.row.points
+        if not change:
+            continue
+        cause = ": ".join(_cause(outcome, timeline))
+        reason = by_cause.setdefault(cause, Reason(cause, 0, 0, day, day))
+        reason.events += 1
+        reason.points += change
+        reason.first, reason.last = min(reason.first, day), max(reason.last, day)
+    return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
+
+
+def other_reasons(
+    actual: World, hypothetical: World, corrected_before: int, corrected_after: int
+) -> Iterator[str]:
+    """Yield what else changes a user's balance and streak, beside the points of events.
+
+    corrected_before, corrected_after: the points of reversed events and corrections.
+    """
+    if hypothetical.expired != actual.expired:
+        yield f"{hypothetical.expired:,} points would have expired by now, in place of {actual.expired:,}"
+    if corrected_before != corrected_after:
+        yield (
+            f"{corrected_after:+,} points by reversed events and corrections, in place of "
+            f"{corrected_before:+,}"
+        )
+    lost_days, won_days = actual.active - hypothetical.active, hypothetical.active - actual.active
+    for days, word in ((lost_days, "no longer be"), (won_days, "be")):
+        if days:
+            span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
+            dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
+            yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
+
+
+def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
+    """Yield, in words, the version that has judged the event, then in what the candidate differs from it."""
+    row, ruling = outcome.row, outcome.terms.ruling
+    kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
+    yield f"{kind}, judged by version {number}"
+    if outcome.points is None:
+        yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
+        return
+    before = next((version.book for version in timeline.real.versions if version.number == number), None)
+    boosted_before, factor_before = _worth(before, kind, occurred)
+    boosted_after, factor_after = ruling.points, ruling.factor
+    changes = []
+    if boosted_before is not None and boosted_after is not None:
+        points_before, points_after = boosted_before // factor_before, boosted_after // factor_after
+        if points_before != points_after:
+            changes.append(f"{points_before} -> {points_after} points each")
+    if factor_before != factor_after:
+        changes.append(f"boost x{factor_before} -> x{factor_after}")
+    cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
+    if ruling.points is not None and cap_before != cap_after:
+        changes.append(f"cap {cap_before} -> {cap_after}")
+    yield "; ".join(changes) or "other events have used more or less of its cap"
+
+
+def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
+    """Return an event's points, boosted, and the boost's factor; (None, 1) if no book has its type."""
+    if book is None or kind not in book.event_types:
+        return None, 1
+    return book.points(kind, occurred), book.factor(kind, occurred)
 
 
 @dataclass(frozen=True)
@@ -31,7 +119,6 @@ class Replay:
     settings: dict[str, UserSettings]  # by user; others have none
     todays: Todays
     now: datetime
-    keep_days: bool = False  # see WhatIfQuestion
 
 
 @dataclass(slots=True)
@@ -41,8 +128,6 @@ class PartAnswer:
     users: pa.Table
     figures: Figures
     largest_changes: list[dict[str, Any]]
-    days: dict[tuple[str, date], int] = field(default_factory=dict)
-    goals: GoalFigures = field(default_factory=dict)
 
     def add(self, other: "PartAnswer") -> None:
         """Count other users in."""
@@ -51,8 +136,6 @@ class PartAnswer:
         self.largest_changes = sorted([*self.largest_changes, *other.largest_changes], key=_rank)[
             :LARGEST_CHANGES
         ]
-        self.days |= other.days
-        self.goals |= other.goals
 
 
 @dataclass(slots=True)
@@ -96,27 +179,15 @@ def folded_streak(world: World, today: date) -> FoldedStreak:
     return FoldedStreak(streak, shown, ended)
 
 
-@dataclass(slots=True)
-class PointSums:
-    """Points that events and corrections have earned, and would earn."""
-
-    before: int = 0
-    after: int = 0
-
-
 class CountedUsers:
     """Replays users, and adds up their figures."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay, self._figures = replay, Figures()
         self._terms = TermsMemo(replay.timeline)
-        self._goal_figures: GoalFigures = {}
-        goal_figures = self._goal_figures if replay.keep_days else None
-        self._goals = Goals(replay.timeline, replay.now, self._figures, goal_figures)
+        self._goals = Goals(replay.timeline, replay.now, self._figures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
-        self._points_by_day: dict[date, PointSums] = {}  # of all users
-        self._days: dict[tuple[str, date], int] = {}  # by user and day: points that there would be
 
     def add(self, rows: list[Row]) -> None:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
@@ -148,23 +219,21 @@ class CountedUsers:
             self._list_change(score, row, user, (before, after))
 
     def _count_events(self, user: UserFold) -> None:
-        by_day, keep_days = self._points_by_day, self._replay.keep_days
-        for row, terms, day, points in user.outcomes:
-            sums_of_terms = terms.sums
-            sums_of_day = by_day.get(row.day) or by_day.setdefault(row.day, PointSums())
-            sums_of_terms.entries += 1
-            sums_of_terms.before += row.points
-            sums_of_day.before += row.points
+        figures = self._figures
+        for row, terms, points in user.outcomes:
+            sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
+            sums.entries += 1
+            sums.before += row.points
+            month[0] += row.points
             if points is None:
-                sums_of_terms.refused += 1
-                continue
-            sums_of_terms.after += points
-            sums_of_day.after += points
-            if keep_days:
-                self._add_day(user.user_id, day, points)
+                sums.refused += 1
+                sums.broken += terms.is_broken
+            else:
+                sums.after += points
+                month[1] += points
 
     def _count_other_entries(self, user: UserFold) -> None:
-        figures, by_day = self._figures, self._points_by_day
+        figures = self._figures
         figures.entries += len(user.rows)
         figures.impossible += user.impossible
         for row in user.rows:
@@ -172,16 +241,10 @@ class CountedUsers:
                 figures.redemptions += row.points < 0
             elif row.kind in INTO_DEBT:
                 figures.of_type(row.event_type).before += row.points
-                by_day.setdefault(row.day, PointSums()).before += row.points
+                figures.of_month(row.day)[0] += row.points
         for draft in user.corrected:
-            day = date.fromisoformat(draft.activity_date or "")
             figures.of_type(draft.event_type or "").after += draft.points
-            by_day.setdefault(day, PointSums()).after += draft.points
-            if self._replay.keep_days:
-                self._add_day(user.user_id, day, draft.points)
-
-    def _add_day(self, user: str, day: date, points: int) -> None:
-        self._days[user, day] = self._days.get((user, day), 0) + points
+            figures.of_month(date.fromisoformat(draft.activity_date or ""))[1] += draft.points
 
     def _list_change(
         self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
@@ -206,25 +269,11 @@ class CountedUsers:
 
     def answer(self) -> PartAnswer:
         """Return the answer for all users that were added."""
-        figures = self._figures
-        for terms in self._terms.all():
-            of_type = figures.of_type(terms.event_type)
-            of_type.entries += terms.sums.entries
-            of_type.before += terms.sums.before
-            of_type.after += terms.sums.after
-            of_type.refused += terms.sums.refused
-            of_type.broken += terms.sums.refused if terms.is_broken else 0
-        for day, points in self._points_by_day.items():
-            if points.before or points.after:
-                month = figures.of_month(f"{day:%Y-%m}")
-                month[0] += points.before
-                month[1] += points.after
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
         arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
         users = pa.table(arrays, USERS)
-        return PartAnswer(users, figures, self._largest_changes, self._days, self._goal_figures)
+        return PartAnswer(users, self._figures, self._largest_changes)
 
 
 def _rank(change: dict[str, Any]) -> tuple[int, str]:
-    """Return the sort key of a user's change: the largest score comes first."""
     return -change["score"], change["user_id"]

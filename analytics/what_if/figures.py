@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from datetime import date
 
 import pyarrow as pa
 
@@ -110,9 +111,9 @@ class Figures:
         """Return the sums of a type."""
         return self.types.setdefault(name, TypeSums())
 
-    def of_month(self, name: str) -> list[int]:
-        """Return the sums of a month."""
-        return self.months.setdefault(name, [0, 0])
+    def of_month(self, day: date) -> list[int]:
+        """Return the sums of a date's month."""
+        return self.months.setdefault(day.isoformat()[:7], [0, 0])
 
     def add(self, other: "Figures") -> None:
         """Count other users in. Both are of one question, so streaks and achievements are the same."""
@@ -121,7 +122,7 @@ class Figures:
             for figure in fields(TypeSums):
                 setattr(total, figure.name, getattr(total, figure.name) + getattr(sums, figure.name))
         for name, (before, after) in other.months.items():
-            month = self.of_month(name)
+            month = self.months.setdefault(name, [0, 0])
             month[0] += before
             month[1] += after
         run_pairs = ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from analytics.what_if.figures import Figures, GoalChange
+from analytics.what_if.figures import Figures, GoalChange, GoalSums
 from analytics.what_if.timeline import Terms, Timeline
 from analytics.what_if.user_fold import UserFold
 from analytics.what_if.user_history import Row
@@ -20,29 +20,28 @@ from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
     achievement_positions,
-    declared_achievements,
     measured_days,
     ordered_history,
 )
 from rules.engagement.events import COUNTED, measures_of
-from rules.engagement.goals import KnownPeriods, unsettled_goals
+from rules.engagement.goals import KnownPeriods, declared_achievements, unsettled_goals
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover
-
-BEFORE, AFTER = "before", "after"
-# (world, name of the streak or achievement, user) -> (current, longest, reached)
-GoalFigures = dict[tuple[str, str, str], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class GoalWorld:
     """The history as it is, or as it would be; and the goals that are computed from it."""
 
-    name: str  # BEFORE or AFTER
+    is_after: bool  # whether it is the history as it would be
     books: Books
     changes: tuple[GoalChange, ...]  # those whose streak or achievement the book in force has
     period_of: Mapping[str, StreakPeriod]  # by name, of all streaks that the changes are about or need
     event_types: frozenset[str] | None  # the types of events that count for the changes; None: all types
+
+    def sums(self, change: GoalChange) -> GoalSums:
+        """Return the sums of a streak or an achievement in this world."""
+        return change.after if self.is_after else change.before
 
     def concerns(self, user: UserFold) -> bool:
         """Whether a user may have any of these streaks and achievements."""
@@ -54,20 +53,18 @@ class GoalWorld:
 class Goals:
     """Computes the goals that a candidate changes, user by user, and counts them into figures."""
 
-    def __init__(
-        self, timeline: Timeline, now: datetime, figures: Figures, of_users: GoalFigures | None
-    ) -> None:
+    def __init__(self, timeline: Timeline, now: datetime, figures: Figures) -> None:
         """Set the changes of streaks and achievements in `figures`, into which `count` will count.
 
-        now: says which book is in force. of_users: takes the figures of each user; None: they are not needed.
+        now: says which book is in force.
         """
-        self.timeline, self.now, self._of_users = timeline, now, of_users
+        self.timeline, self.now = timeline, now
         old, new = timeline.real_at(now), timeline.candidate
         figures.streaks = list(_streak_changes(old, new)) if new else []
         figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
         changes = [*figures.streaks, *figures.achievements]
-        self._before = _world(BEFORE, timeline.real, now, changes)
-        self._after = _world(AFTER, timeline.predicted, now, changes)
+        self._before = _world(timeline.real, now, changes, is_after=False)
+        self._after = _world(timeline.predicted, now, changes, is_after=True)
         # Answers of _measure by its arguments, because many events have the same ones
         self._measures_memo: dict[tuple[Any, ...], str | None] = {}
 
@@ -85,10 +82,9 @@ class Goals:
             self._count(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
-        """Yield the entries that earn as they would be."""
-        for row, terms, day, points in user.outcomes:
+        for row, terms, points in user.outcomes:
             if points is not None:
-                yield _event(row, day, points, self._measures(row, terms))
+                yield _event(row, points, self._measures(row, terms))
         yield from user.corrected
 
     def _count(
@@ -101,8 +97,10 @@ class Goals:
             if change.per is not None:
                 streak, _ = known.standing(change.name, world.period_of[change.name], today, cover)
                 if streak.reached:
-                    figures = streak.length, streak.longest, streak.reached
-                    self._note(world, change, user.user_id, figures)
+                    sums = world.sums(change)
+                    sums.reached += 1
+                    sums.current += streak.length > 0
+                    sums.longest = max(sums.longest, streak.longest)
         achievements = {change.name: change for change in world.changes if change.per is None}
         if not achievements:
             return
@@ -111,19 +109,7 @@ class Goals:
         streaks = StreakHistory(periods, cover, world.books)
         rules = {name: declared[name] for name in achievements}
         for name in achievement_positions(rules, UserHistory(entries), streaks):
-            # In the figures of a streak: an achievement is reached once, and does not end.
-            self._note(world, achievements[name], user.user_id, (1, 1, 1))
-
-    def _note(self, world: GoalWorld, change: GoalChange, user: str, figures: tuple[int, int, int]) -> None:
-        """Note that a user has a streak or an achievement. figures: see GoalFigures."""
-        current, longest, _ = figures
-        sums = change.before if world.name == BEFORE else change.after
-        sums.reached += 1
-        if change.per is not None:
-            sums.current += current > 0
-            sums.longest = max(sums.longest, longest)
-        if self._of_users is not None:
-            self._of_users[world.name, change.name, user] = figures
+            world.sums(achievements[name]).reached += 1
 
     def _measures(self, row: Row, terms: Terms) -> str | None:
         """Return the measures of an event, as a ledger entry has them. terms: those that judge it."""
@@ -152,19 +138,16 @@ class Goals:
 
 
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
-    """Yield the entries that earn as the ledger has them."""
     for row in rows:
         if row.kind in EARNING:
-            yield _event(row, row.day, row.points, row.measures, EntryKind(row.kind))
+            yield _event(row, row.points, row.measures, EntryKind(row.kind))
 
 
-def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
-    """Return the entry that an event makes on a day."""
-    return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
+def _event(row: Row, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
+    return Draft(kind, points, row.event_id, row.event_type, row.day.isoformat(), measures=measures)
 
 
 def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
-    """Yield the streaks that differ between two books, sorted by name."""
     for name in sorted(old.streaks.keys() | new.streaks.keys()):
         old_rule, new_rule = old.streaks.get(name), new.streaks.get(name)
         if old_rule != new_rule:
@@ -198,7 +181,7 @@ def _change(old_rule: object | None, new_rule: object | None) -> str:
     return "removed" if new_rule is None else "changed"
 
 
-def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]) -> GoalWorld:
+def _world(books: Books, now: datetime, changes: Sequence[GoalChange], *, is_after: bool) -> GoalWorld:
     """Return a world with the changes whose goal is in its book in force. Nobody has the others there."""
     book = books.at(now).book
     streaks = [change for change in changes if change.per is not None and change.name in book.streaks]
@@ -213,11 +196,10 @@ def _world(name: str, books: Books, now: datetime, changes: Sequence[GoalChange]
                 types.update(rule.event_types)
     counts_points = any(rule.kind is ConditionKind.POINTS for rule in conditions)
     event_types = None if counts_points else frozenset(types)
-    return GoalWorld(name, books, (*streaks, *achievements), period_of, event_types)
+    return GoalWorld(is_after, books, (*streaks, *achievements), period_of, event_types)
 
 
 def _read_object(text: str | None) -> Any:
-    """Return the object that a JSON text stands for; {} if it stands for none."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

@@ -71,6 +71,7 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
         "by_month": {
             month: {"before": before, "after": after}
             for month, (before, after) in sorted(figures.months.items())
+            if before or after
         },
         "streaks": {
             "current": _pair(totals, "shown") | _longer_and_shorter(totals, "shown"),

@@ -12,8 +12,7 @@ from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from analytics.what_if.figures import TypeSums
-from rules.book.book import Book, Books, FreezeRules, PauseRules, Version
+from rules.book.book import Book, Books, Version
 from rules.book.point_rules import Cap, lot_date
 from rules.days import EPOCH, MICROSECOND, stamp
 
@@ -39,7 +38,7 @@ class Ruling:
 
 @dataclass(slots=True)
 class Terms:
-    """The common values of all entries whose events one ruling judges, and the sums of these entries."""
+    """The common values of all entries whose events one ruling judges."""
 
     event_type: str
     ruling: Ruling
@@ -49,7 +48,6 @@ class Terms:
     is_broken: bool  # the candidate's contract refuses the events' properties
     # As Ruling.later, with instants in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
-    sums: TypeSums = field(default_factory=TypeSums)  # of all these entries; `broken` stays 0
     _ends: dict[date, date] = field(default_factory=dict)  # when points expire, by their date
 
     def at(self, created_at: int) -> "Terms":
@@ -82,12 +80,6 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
             ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
         )
         return terms
-
-    def all(self) -> Iterator[Terms]:
-        """Yield all terms that were looked up, and those of later arrivals."""
-        for terms in self.values():
-            yield terms
-            yield from (later for _, later in terms.later)
 
 
 def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
@@ -178,7 +170,6 @@ class Timeline:
                 yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
 
     def _ruling_as_before(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
-        """Return the ruling of the version that has judged an event."""
         if version is None or event_type not in version.book.event_types:
             return Ruling(None)
         book, number = version.book, version.number
@@ -207,14 +198,6 @@ class Timeline:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [version for version in self.real.versions if version.effective_at > until]
         return Books(versions)
-
-    def freezes(self, now: datetime) -> FreezeRules:
-        """Return what freezes cost at an instant."""
-        return self.book_at(now).freezes
-
-    def pauses(self, now: datetime) -> PauseRules:
-        """Return how much may be paused at an instant."""
-        return self.book_at(now).pauses
 
     def book_at(self, now: datetime) -> Book:
         """Return the book in force at an instant."""

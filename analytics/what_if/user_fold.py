@@ -5,7 +5,7 @@ possible. After it, the rules decide.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -13,21 +13,16 @@ from typing import NamedTuple
 
 from analytics.what_if.figures import ImpossibleAct
 from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
-from analytics.what_if.user_history import NO_DATES, Row, UserSettings, World
+from analytics.what_if.user_history import Row, UserSettings, World
 from rules.book.point_rules import Cap
-from rules.days import UnknownZone, skipped_dates, stamp
-from rules.engagement.account import days_with_entries
-from rules.engagement.account_state import Day
-from rules.engagement.assigned_dates import assign_dates, dates_beside, flight_gap_dates
+from rules.days import stamp
 from rules.engagement.earnings import CappedPoints, monday_of
-from rules.engagement.events import Event
-from rules.engagement.ledger import INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
 from rules.engagement.streak import Cover, fold, net_freezes, revocation_date, shown_streak
 
 CAPTURE = "CAPTURE"  # the kind of a step that is no entry: held points are spent
-NO_NEW_DATES: Mapping[str, date] = {}
 # A freeze for a date that is farther from the day of its entry is a gift for that date.
 USUAL_FREEZE_SPAN = timedelta(days=1)
 
@@ -37,64 +32,12 @@ class Outcome(NamedTuple):
 
     row: Row
     terms: Terms
-    day: date  # the date that it counts for
     points: int | None  # None: it is refused
 
     @property
     def is_active(self) -> bool:
         """Whether it keeps a streak."""
         return self.points is not None and self.terms.is_active
-
-
-class PlacedDates:
-    """Places the events of one user on dates anew (rule 8).
-
-    This is needed if some events no longer count, and the dates of the events contradict each other: then
-    others of the events may decide on the dates.
-    """
-
-    def __init__(self, user_id: str) -> None:
-        self._user_id = user_id
-        self._days = dict[date, Day]()
-        self.flight_gaps = set[date]()  # dates that flights leave out
-
-    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
-        """Return the dates of one transaction's events by event id. Refused events are left out.
-
-        terms_of: the terms of each event, by its id.
-        """
-        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
-        events = [self._event(row, terms_of[row.event_id]) for row in judged]
-        near = dates_beside(event.activity_date for event in events)
-        placed = assign_dates(events, {day: self._days.get(day) for day in near})
-        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
-        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
-        self.flight_gaps |= flight_gap_dates(opened, beside)
-        dates = {event.event_id: event.activity_date for event in placed}
-        for row in judged:
-            is_passive = not terms_of[row.event_id].is_active
-            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
-        return dates
-
-    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
-        """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
-        for outcome in outcomes:
-            if outcome.row.event_id == row.event_id and outcome.points is not None:
-                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
-
-    def count(self, row: Row, draft: Draft) -> None:
-        """Count an entry into its day. row: has the entry's place in the ledger."""
-        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
-
-    def _event(self, row: Row, terms: Terms) -> Event:
-        # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
-        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
-        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
-
-
-def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
-    """Return an entry that changes an event's day, and has no points."""
-    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
 
 
 class Freezes:
@@ -112,7 +55,7 @@ class Freezes:
         if self._is_gift(row):
             return 0
         _, free_after = self._free_taken[row.month]
-        return self._timeline.freezes(row.at).price(free_after)
+        return self._timeline.book_at(row.at).freezes.price(free_after)
 
     def _is_gift(self, row: Row) -> bool:
         """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
@@ -127,7 +70,7 @@ class Freezes:
         # left.
         real_max = self._timeline.real_at(row.at).freezes.free_a_month
         free_taken[0] += row.points == 0 and free_taken[0] < real_max
-        free_taken[1] += not is_gift and free_taken[1] < self._timeline.freezes(row.at).free_a_month
+        free_taken[1] += not is_gift and free_taken[1] < self._timeline.book_at(row.at).freezes.free_a_month
         if row.freeze_date:
             self.changes.append((row.freeze_date, 1))
             self._date_of[row.place] = row.freeze_date
@@ -167,8 +110,6 @@ class UserFold:
         self._rerated = rerated_since(rows) if self._rates_anew else {}
         self._drafts: list[Draft] = []  # all entries so far, if corrections are computed anew from them
         self.has_changed = any(terms.is_active != terms.was_active for terms in self._terms.values())
-        # None: the events stay on the dates of the ledger
-        self._placed_dates = PlacedDates(self.user_id) if self.has_changed and settings.has_doubts else None
         self._capped = CappedPoints()
         self._impossible_places: set[str] = set()  # of entries that would have been impossible
         # How many more entries there would be than there are, by their points and the date on which these
@@ -189,11 +130,8 @@ class UserFold:
             CAPTURE: self._capture,
         }
         for kind, rows in groupby(self._in_order(), key=attrgetter("kind")):
-            if kind == EntryKind.EARN and self._placed_dates:
-                for batch in _batches(rows):
-                    self._earn(batch, self._placed_dates.place(batch, self._terms))
-            elif kind == EntryKind.EARN:
-                self._earn(rows, NO_NEW_DATES)
+            if kind == EntryKind.EARN:
+                self._earn(rows)
             else:
                 step = steps.get(kind, self._keep)
                 for row in rows:
@@ -226,88 +164,69 @@ class UserFold:
         """What protects the streak."""
         settings = self.settings
         freezes = net_freezes(self._freezes.changes)
-        return Cover(freezes, settings.pauses_after, self._skipped(), opening=settings.opening)
+        return Cover(freezes, settings.pauses_after, settings.skipped, opening=settings.opening)
 
     @property
     def active(self) -> set[date]:
         """The active dates so far."""
         return {
-            outcome.day
+            outcome.row.day
             for outcome in self.outcomes
             if outcome.is_active and outcome.row.event_id not in self._clawed_back
         }
 
-    def _skipped(self) -> frozenset[date]:
-        """Return the dates that are no misses. Flights may leave out others if dates are placed anew."""
-        if not self._placed_dates:
-            return self.settings.skipped
-        earns = [row for row in self.rows if row.kind == EntryKind.EARN]
-        flight_gaps = flight_gap_dates([(row.event_id, row.day) for row in earns if not row.is_passive], {})
-        zones = {row.zone for row in earns if row.zone}
-        zones_after = {
-            outcome.row.zone for outcome in self.outcomes if outcome.points is not None and outcome.row.zone
-        }
-        # The other skipped dates, such as those of an amnesty, do not depend on events.
-        others = self.settings.skipped.difference(flight_gaps, *map(_skipped_in, zones))
-        return others.union(self._placed_dates.flight_gaps, *map(_skipped_in, zones_after))
-
-    def _earn(self, rows: Iterable[Row], placed: Mapping[str, date]) -> None:
-        """Apply the entries of events. placed: the dates of events that were placed anew, by event id."""
+    def _earn(self, rows: Iterable[Row]) -> None:
         for row in rows:
             terms = self._terms[row.event_id]
             ruling = terms.ruling
             if ruling.is_refused:
-                self.outcomes.append(Outcome(row, terms, row.day, None))
+                self.outcomes.append(Outcome(row, terms, None))
                 self._differences[row.points, row.expires_on] -= 1
                 continue
-            day = placed.get(row.event_id) or row.day
             points = row.points
             if not self._keeps_points:
                 worth = points if ruling.points is None else ruling.points
-                points = self._capped.award(row.event_type, day, worth, terms.cap)
+                points = self._capped.award(row.event_type, row.day, worth, terms.cap)
             self.full_balance += points
-            self.outcomes.append(Outcome(row, terms, day, points))
+            self.outcomes.append(Outcome(row, terms, points))
             ends = None if ruling.is_new else row.expires_on
             if ends is None and ruling.expiry:
-                ends = terms.end_of(day)
+                ends = terms.end_of(row.day)
             if ends and points:
                 self.lots[ends] += points
             if points != row.points or ends != row.expires_on:
                 self._differences[points, ends] += 1
                 self._differences[row.points, row.expires_on] -= 1
             if self._rates_anew:
-                self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
+                self._drafts.append(_earn_draft(row, terms, points, ends if points else None))
 
     def _claw_back(self, row: Row) -> None:
         """Reverse an event (rule 12). The entries that follow from that are computed anew."""
         self._differences[row.points, row.expires_on] -= 1
-        if self._placed_dates:
-            self._placed_dates.claw_back(row, self.outcomes)
         if not self._rates_anew:
             self._clawed_back.add(row.event_id)
-            self._correct(row, [_correction(row)])
+            self._correct([_correction(row)])
             return
         drafts_of_event = [draft for draft in self._drafts if draft.event_id == row.event_id]
         if len(drafts_of_event) == 1:  # an event that was refused cannot be reversed
             self._clawed_back.add(row.event_id)
             books = PredictedBooks(self.timeline, row.at)
             # The entry's place and reason change no points, so they stay empty.
-            self._correct(row, clawback(drafts_of_event[0], "", self._drafts, books, ""))
+            self._correct(clawback(drafts_of_event[0], "", self._drafts, books, ""))
 
     def _rerate(self, row: Row) -> None:
         """Add the points that are lacking by the versions known then, from a date's week on (rule 12)."""
         self._differences[row.points, row.expires_on] -= 1
         if not self._rates_anew:
-            self._correct(row, [_correction(row)])
+            self._correct([_correction(row)])
         elif first := self._rerated.get(row.created_at):
             since, books = monday_of(first), PredictedBooks(self.timeline, row.at)
             entries = [
                 draft for draft in self._drafts if is_earning(draft) and monday_of(_day_of(draft)) >= since
             ]
-            self._correct(row, balancing_entries(shortfalls(entries, books), books.newest.number, ""))
+            self._correct(balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
-    def _correct(self, row: Row, drafts: Sequence[Draft]) -> None:
-        """Apply corrections in the place of a row of the ledger."""
+    def _correct(self, drafts: Sequence[Draft]) -> None:
         self._drafts += drafts
         for draft in drafts:
             self.full_balance += draft.points
@@ -317,8 +236,6 @@ class UserFold:
                 self.lots[ends] += draft.points
             if draft.cap:
                 self._capped.add(draft.event_type or "", _day_of(draft), draft.cap, draft.points)
-            if draft.kind is EntryKind.CLAWBACK and self._placed_dates:
-                self._placed_dates.count(row, draft)
             self.corrected.append(draft)
 
     def _redeem(self, row: Row) -> None:
@@ -358,7 +275,6 @@ class UserFold:
         return price - balance + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
-        """Return how many points have expired by an instant."""
         return expired_points(self.lots, list(self.spendings.values()), now)
 
     def _capture(self, row: Row) -> None:
@@ -411,7 +327,7 @@ class UserFold:
         at, day = row.at, row.freeze_date
         if day is None or abs(day - at.astimezone(UTC).date()) > USUAL_FREEZE_SPAN:
             return ""
-        terms = self.timeline.freezes(at)
+        terms = self.timeline.book_at(at).freezes
         if self._is_as_it_was and terms == self.timeline.real_at(at).freezes:
             return ""  # nothing differs, and then it was allowed
         cover = self.cover
@@ -455,12 +371,12 @@ def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
     return first_dates
 
 
-def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
+def _earn_draft(row: Row, terms: Terms, points: int, ends: date | None) -> Draft:
     """Return the entry of an event under the timeline's books. ends: when its points expire."""
     ruling = terms.ruling
     number = (row.version or None) if ruling.points is None else ruling.version
     return Draft(
-        *(EntryKind.EARN, points, row.event_id, row.event_type, day.isoformat()),
+        *(EntryKind.EARN, points, row.event_id, row.event_type, row.day.isoformat()),
         rules_version=CANDIDATE if ruling.is_new and number is None else number,
         cap=terms.cap,
         is_passive=not terms.is_active,
@@ -480,22 +396,3 @@ def _correction(row: Row) -> Draft:
 
 def _day_of(draft: Draft) -> date:
     return date.fromisoformat(draft.activity_date or "")
-
-
-def _skipped_in(zone: str) -> frozenset[date]:
-    try:
-        return skipped_dates(zone)
-    except UnknownZone:
-        return NO_DATES
-
-
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the entries of each transaction: their places are a microsecond apart."""
-    batch: list[Row] = []
-    for row in rows:
-        if batch and row.created_at - batch[-1].created_at != 1:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

@@ -4,11 +4,12 @@ The ledger is read once, and written in parts of whole users. Each part is repla
 processes as there are cores. Their figures are added up. Only temporary files are written.
 """
 
+import json
 import multiprocessing
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +18,15 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
+from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, PartAnswer, Replay
+from analytics.what_if.counted_users import CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, ImpossibleAct
-from analytics.what_if.goals import GoalFigures, Goals
-from analytics.what_if.sent_events import broken_contracts, doubtful_users
+from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_history import Row, UserSettings
-from analytics.what_if.user_settings import user_settings
+from analytics.what_if.user_history import Row, UserSettings, user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import SafeToLog
@@ -35,9 +35,7 @@ from rules.privacy.tombstones import SafeToLog
 EXPIRIES = (
     "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
 )
-EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
-WHERE kind = '{EntryKind.EARN}'"""
-# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
+# The columns of user_history.Row but for `properties`, which the events have (SENT)
 ENTRIES = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
@@ -49,17 +47,18 @@ LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM br
 WHERE kind <> '{EntryKind.OPEN}'
   AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
 """
-SENT = """
-SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
-  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
-FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
-  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
-WHERE is_doubtful OR is_summed
-"""
-ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
-NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
-JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
-    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+SENT = """SELECT user_id, event_id, properties FROM events
+WHERE properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed)"""
+ROWS = """SELECT entries.*, {properties} AS properties FROM {source} AS entries {join}
+ORDER BY user_id, created_at, seq"""
+JOIN_SENT = """LEFT JOIN (
+  SELECT user_id, event_id, any_value(properties) AS properties FROM {sent} GROUP BY ALL
+) AS sent USING (user_id, event_id)"""
+EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
+PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
+WHERE event_type IN (SELECT event_type FROM contracts)"""
+REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
 class ProcessDied(SafeToLog, RuntimeError):
@@ -74,8 +73,6 @@ class WhatIfQuestion:
     now: datetime  # the prediction is as of this instant: expired points, and each user's date
     since: datetime | None = None  # since, until: when the candidate is in force
     until: datetime | None = None
-    # Whether the answer has the points of each day, and each user's streaks and achievements that differ.
-    keep_days: bool = False
 
 
 @dataclass(slots=True)
@@ -86,8 +83,6 @@ class WhatIfAnswer:
     users: pa.Table  # a row for each user (figures.USERS)
     figures: Figures
     largest_changes: list[dict[str, Any]] = field(default_factory=list)  # the users, and why they change
-    days: dict[tuple[str, date], int] = field(default_factory=dict)  # points by user and day
-    goals: GoalFigures = field(default_factory=dict)
 
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
@@ -97,12 +92,8 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
     broken = broken_contracts(objects, question.book)
-    if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
-        with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
-        for user in doubtful_users(objects) | with_skipped:
-            settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
-    replay = Replay(timeline, settings, todays, question.now, question.keep_days)
-    summed = Goals(timeline, question.now, Figures(), None).summed_types
+    replay = Replay(timeline, settings, todays, question.now)
+    summed = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), replay, broken, summed)
         total = replayed(replay, Path(name), parts)
@@ -110,7 +101,7 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     users = total.users.combine_chunks().sort_by("user_id")
     for change in total.largest_changes:
         del change["score"]
-    return WhatIfAnswer(question, users, total.figures, total.largest_changes, total.days, total.goals)
+    return WhatIfAnswer(question, users, total.figures, total.largest_changes)
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
@@ -121,20 +112,10 @@ def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     return of_books | of_events
 
 
-def _changes_activity(objects: Objects, book: Book) -> bool:
-    """Whether a book may change which dates are active: it refuses events, or other events keep a streak."""
-    with table_of(db := small_database(), "ledger", objects, "ledger"):
-        kinds = db.execute(EARNING_KINDS).fetchall()
-    return any(
-        kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
-        for kind, is_passive in kinds
-    )
-
-
 def _write_history(
     objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
 ) -> int:
-    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
+    """Write the ledger's entries, and the properties of events that need them; returns how many parts.
 
     broken: events whose properties the candidate refuses. summed: the event types of which streaks and
     achievements sum a property.
@@ -144,10 +125,8 @@ def _write_history(
     parts = parts_of(objects, "ledger")
     with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
         write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    doubted = [user for user, settings in replay.settings.items() if settings.has_doubts]
-    if doubted or summed:
+    if summed:
         with table_of(db := small_database(), "events", objects, "events"):
-            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
             db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
             write_parts(db, SENT, folder / "sent", parts)
     return parts
@@ -201,9 +180,7 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
             continue
         sent = part_source(folder / "sent", part)
         join = JOIN_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(
-            sent="claimed, zone, properties" if sent else NO_SENT_COLUMNS, source=source, join=join
-        )
+        sql = ROWS.format(properties="sent.properties" if sent else "NULL", source=source, join=join)
         for _, rows in rows_of_users(small_database(), sql, Row._make):
             counted.add(rows)
     return counted.answer()
@@ -215,3 +192,32 @@ def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible
             if (first, last) not in user_setting.pauses_after:
                 why = f"it would have been one of too many dates up to {last}"
                 yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
+
+
+def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
+    """Return the events whose properties a book refuses, as a table with the columns EVENTS.
+
+    Equal properties are checked once.
+    """
+    types = book.event_types.items() if book else ()
+    contracts = {name: rule.properties for name, rule in types if rule.properties}
+    if not contracts:
+        return EVENTS.empty_table()
+    with table_of(db := small_database(), "events", objects, "events"):
+        with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
+            texts = query(db, PROPERTIES).to_pylist()
+        refused = []
+        for text in texts:
+            contract = {"type": "object", **contracts[text["event_type"]]}
+            if first_problem(contract, _read_json(text["properties"])):
+                refused.append(text)
+        schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
+        with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):
+            return query(db, REFUSED_EVENTS).cast(EVENTS)
+
+
+def _read_json(text: str | None) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}

@@ -27,9 +27,8 @@ from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
 from bench.counting.canned_services import CannedServices
 from bench.counting.dynamodb_units import shape_of
-from bench.counting.meter import Meter
+from bench.counting.meter import Meter, UnmeteredTables
 from bench.counting.requests import Record, captured_logs
-from bench.counting.unmetered_tables import UnmeteredTables
 from bench.deployed import consumers, handler_modules
 from tests.support.dynamodb_engine import TABLES, Engine, table_definition
 

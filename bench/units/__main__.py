@@ -15,7 +15,7 @@ from bench.units.budget import (
     message,
     write_units_of_both,
 )
-from local.plan.measured_units import UNITS
+from local.plan.cost import UNITS
 
 
 def main(arguments: list[str]) -> int:

@@ -8,14 +8,12 @@ from bench.counting.desk import Units, desk
 from bench.units.engagement import board_paths, event_paths, reading_paths
 from bench.units.leads import lead_paths, lead_rows
 from bench.units.naive import naive_paths
-from bench.units.operators import operators_paths
 from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
 from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
-from bench.units.warehouse import statements_a_night
-from local.plan.measured_units import total
-from local.plan.standing import sizes
+from bench.units.standing import sizes
+from local.plan.cost import total
 
 ACCEPT = "make units"
 ABOUT = (
@@ -43,9 +41,7 @@ def measure_all() -> dict[str, Any]:
     for family in (points_paths, outgoing_paths):
         with desk() as own_desk:
             paths |= family(own_desk)
-    with desk(IDENTITY_URL="") as without_postgresql:  # which is not measured in units
-        paths |= operators_paths(without_postgresql)
-    return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes(statements_a_night()))}
+    return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes())}
 
 
 def _rounded(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, Units]]:

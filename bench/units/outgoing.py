@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_items import LANE_SHARDS, shard_of
-from adapters.outgoing.transports import SendAnswer, WebhookTransport
+from adapters.outgoing.outbox_store import LANE_SHARDS, shard_of
+from adapters.outgoing.transports import SendAnswer, Transport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, PathCosts, Units
 from bench.units.engagement import DAY, USER_ID, apply_events
@@ -47,7 +47,7 @@ def _paths_with_endpoints(desk: Desk, count: int) -> PathCosts:
     desk.start_path()
     event = {"endpoint_id": _endpoint_id(count, 0), "share": shard_of(user, LANE_SHARDS)}
     # No request leaves the machine. How long an endpoint takes to answer is an assumption of the plan.
-    with patch.object(WebhookTransport, "send", lambda *_: SendAnswer(200)):
+    with patch.object(Transport, "send", lambda *_: SendAnswer(200)):
         answer = desk.call("WebhookDeliveryFunction", event)
     assert answer == {"lanes": 1}, answer
     desk.add_cost("WebhookDeliveryFunction", {"calls.webhook": 1})  # the meter cannot see it

@@ -11,14 +11,12 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, claimed_event, derived_fields
-from adapters.engagement.event_store import EventStore
+from adapters.engagement.event_store import EventStore, ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
@@ -28,6 +26,18 @@ from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
 ERASED = "erased"
+
+
+@dataclass(frozen=True)
+class IntakeSettings:
+    """Settings that each function has that accepts events."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    rule_books_table: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 class AcceptStatus(StrEnum):
@@ -251,7 +261,7 @@ def _error(code: str, reason: str, field: str) -> dict[str, str]:
     return {"code": code, "message": f"{field} {reason}", "field": field}
 
 
-def acceptor_of(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
+def acceptor_of(config: IntakeSettings) -> Acceptor:
     """Return the Acceptor of a deployment."""
     dynamodb = fence_writer(client("dynamodb"))
     return Acceptor(

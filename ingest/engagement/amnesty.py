@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
@@ -23,9 +23,11 @@ from ingest.web.json_schema import (
 )
 from ingest.web.paging import instant_in
 from rules.days import stamp
-from rules.engagement.amnesty import LENGTH_MAX, Amnesty
+from rules.engagement.account_state import Amnesty
 
 USERS_MAX, ZONES_MAX, REASON_MAX = 100, 600, 500
+# A longer outage is declared in parts: nobody makes a year neutral by a slip of a digit.
+LENGTH_MAX = timedelta(days=14)
 _INSTANT: Schema = INSTANT | {"maxLength": 40}
 DECLARATION = closed_object(
     {

@@ -1,5 +1,6 @@
 """POST /v1/events."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,11 +14,17 @@ from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.event_intake import EventsApiSettings
-from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor_of
+from ingest.engagement.acceptance import (
+    ERASED,
+    Acceptor,
+    AcceptResult,
+    AcceptStatus,
+    IntakeSettings,
+    acceptor_of,
+)
 from ingest.engagement.event_body import EVENTS, FORBIDDEN, RESULTS
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
-from ingest.web.api import Api
+from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
@@ -25,6 +32,15 @@ from rules.engagement.events import RIGHT_CLOCK, DeviceClock, skew_of
 
 app = Api("EventsApi")
 logger = app.logger
+
+
+@dataclass(frozen=True)
+class EventsApiSettings(Allowance, IntakeSettings):
+    """Settings of this function."""
+
+    redis_url: str
+    rate_limit_per_minute: int  # events of one user; admins are not limited
+    receipt_secret_arn: str
 
 
 @cache

@@ -22,10 +22,16 @@ from aws_kinesis_agg import DIGEST_SIZE, MAGIC
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
+from adapters.platform.queues import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
-from adapters.settings.event_intake import EventsStreamSettings
-from ingest.engagement.acceptance import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor_of
+from ingest.engagement.acceptance import (
+    ERASED,
+    Acceptor,
+    AcceptResult,
+    AcceptStatus,
+    IntakeSettings,
+    acceptor_of,
+)
 from ingest.web.caller import Caller
 from rules.json_values import NoJson, read_integer, read_json, text_of
 
@@ -44,6 +50,14 @@ CONSUMER = "events-stream"
 BATCH_MAX = 100
 
 logger = Logger(service="events-stream")
+
+
+@dataclass(frozen=True)
+class EventsStreamSettings(IntakeSettings):
+    """Settings of this function."""
+
+    payload_bucket: str
+    failure_queue_url: str  # gets the records that the function cannot accept
 
 
 @dataclass(frozen=True, slots=True)

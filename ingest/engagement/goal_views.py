@@ -5,24 +5,19 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.achievements import AchievementReader
-from adapters.engagement.goals import StreakReader, periods_of
+from adapters.engagement.achievements import AchievementReader, StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.achievements import (
-    StreakHistory,
-    UserHistory,
-    declared_achievements,
-    key_of,
-)
+from rules.engagement.achievements import StreakHistory, UserHistory, key_of
 from rules.engagement.goals import (
     KnownPeriods,
     PeriodReason,
     contribution_of,
     dates_of,
+    declared_achievements,
     explain_period,
     fold_periods,
     judging_version,

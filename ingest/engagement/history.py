@@ -36,7 +36,7 @@ from ingest.web.paging import (
     span_of,
 )
 from rules.days import DAY, EPOCH, is_stamp, stamp
-from rules.engagement.date_reasons import DateReason
+from rules.engagement.account_state import DateReason
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import FUTURE_MAX
 from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.engagement.account_indexes import LeaderboardIndex
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.boards import BoardNames, BoardSnapshots
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError

@@ -6,8 +6,13 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ReviewIndex
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.account_store import (
+    ATTEMPTS_MAX,
+    AccountContended,
+    AccountStore,
+    ProjectionMoved,
+    ReviewIndex,
+)
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError, invalid_field

@@ -12,9 +12,14 @@ from adapters.engagement.points import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
 from ingest.web.json_schema import COUNT, TEXT, one_of, open_object, text_or_null, whole
 from rules.days import DAY, is_skipped
-from rules.engagement.account_state import Profile, date_at
-from rules.engagement.amnesty import amnesty_of
-from rules.engagement.date_reasons import DateReason, covered_dates, explain_date
+from rules.engagement.account_state import (
+    DateReason,
+    Profile,
+    amnesty_of,
+    covered_dates,
+    date_at,
+    explain_date,
+)
 from rules.engagement.events import Event
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points

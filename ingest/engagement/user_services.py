@@ -1,20 +1,19 @@
 """What users_api.py and points_api.py share: stores and services, and who may ask for what."""
 
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import LeaderboardIndex, ReviewIndex
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.achievements import AchievementReader, AchievementStore
+from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
-from adapters.engagement.boards import BoardNames, BoardSnapshots
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
-from adapters.engagement.goals import GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
@@ -23,7 +22,6 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyCommands
 from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
@@ -35,14 +33,37 @@ from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.redemptions import Catalogue, Redemptions
 from ingest.engagement.preferences import Preferences
 from ingest.engagement.profiles import Profiles
-from ingest.web.api import Api, refuse_erased
+from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import RateLimit
 from ingest.web.routes import text_matching
-from rules.book.goal_sections import NAME
+from rules.book.goal_rules import GOAL_NAME
 from rules.privacy.tombstones import user_subject
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApiSettings(Allowance):
+    """Settings of UsersApiFunction."""
+
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    boards_table: str
+    redis_url: str
+    rule_books_table: str
+    fingerprint_secret_arn: str
+    commands_per_minute: int
+    erasures_table: str
+    erasure_secret_arn: str
+    receipt_secret_arn: str
+    event_hot_days: int  # after this many days events leave their table; 0: they expire
+    past_function: str  # the function that reads past events from the lake
 
 
 class UserServices:
@@ -110,7 +131,7 @@ app = Api(
         "user_id": text_matching(USER_ID),
         "entry_id": text_matching("^[0-9]{8}T[0-9]{12}Z$"),
         "hold_id": text_matching(HOLD_ID),
-        "name": text_matching(NAME),
+        "name": text_matching(GOAL_NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
         "number": text_matching("^[0-9]{1,6}$"),
     },

@@ -12,7 +12,6 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement import user_services
 from ingest.engagement.amnesty import (
     AMNESTIES,
@@ -42,7 +41,7 @@ from ingest.engagement.preferences import (
 )
 from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import receipt_keys, with_receipt
-from ingest.engagement.user_services import app, services
+from ingest.engagement.user_services import UsersApiSettings, app, services
 from ingest.web.api import ERASED_REASON, error_response, json_response
 from ingest.web.caller import ApiError
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, integer

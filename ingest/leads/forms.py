@@ -154,10 +154,7 @@ def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
     # Latin-1 has a character for each byte. So escaped and plain characters become the same bytes below.
     try:
         pairs = parse_qsl(
-            body.decode("latin-1"),
-            keep_blank_values=True,
-            encoding="latin-1",
-            max_num_fields=FIELDS_MAX,
+            body.decode("latin-1"), keep_blank_values=True, encoding="latin-1", max_num_fields=FIELDS_MAX
         )
     except ValueError:
         raise NoForm(f"it has more than {FIELDS_MAX} fields") from None

@@ -1,21 +1,35 @@
 """Requests to hooks: which hook a request may use.
 
-A caller cannot learn whether a hook exists: an unknown hook and a wrong secret get the same 401.
+An unknown hook and a wrong secret get the same 401. rules.leads.hooks checks HMAC. ECDSA needs the library
+`cryptography`, which only the hooks' layer contains.
 """
 
 import base64
+import binascii
 import hmac
-import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from adapters.leads.ecdsa import ecdsa_check, new_key_pair
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_der_public_key,
+)
+
+from adapters.leads.hook_store import HookStore, NoHook
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
+from adapters.platform.limits import network_of
 from ingest.leads import sources
-from ingest.leads.known_hooks import HookName, KnownHooks, TooManyUnknown
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.api import BODY_BYTES_MAX
@@ -24,8 +38,6 @@ from ingest.web.validate import first_problem
 from rules.leads.hooks import (
     Algorithm,
     Hook,
-    HookSecret,
-    Signature,
     SignedDelivery,
     challenge_token,
     hmac_check,
@@ -33,6 +45,16 @@ from rules.leads.hooks import (
     is_signed,
     read_delivery,
 )
+
+CACHE_SECONDS = 60.0  # how long a process remembers a hook, and the list of all hooks' names
+REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
+NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
+STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0  # how many requests that fit no hook are examined
+SHARE_OF_NETWORK, EVERYBODY = 1 / 4, ""
+HookName = tuple[str, str]  # organization, source
+K = TypeVar("K")
+T = TypeVar("T")
+logger = Logger(service="hooks-api")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +99,88 @@ def hook_refusal() -> ApiError:
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
+class KnownHooks:
+    """What one process remembers of hooks, so that it reads Secrets Manager about once a minute for each.
+
+    A hook is read again sooner if a request does not fit what is remembered, at most once in two seconds. So
+    a new secret is valid two seconds after it was stored, and `streakline hook` prints it only then.
+
+    Anybody may ask for hooks that do not exist, under as many names as they like. So each request that fits
+    no hook spends one of an *allowance*, which grows by a few a second. When it is used up, all such requests
+    are told to try again, whether their hook exists or not. A sender's network has a quarter of the allowance
+    at most. A hook on the list of names, which is read once a minute, is found whatever else comes. The list
+    may be some minutes behind a new hook. Within the allowance that hook is found, too.
+    """
+
+    def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
+        """clock: returns seconds, and never goes back."""
+        self._store, self._clock = store, clock
+        # By name, the hook and when it was read; None: there was none. The newest ones are at the end
+        self._hooks = OrderedDict[HookName, tuple[Hook | None, float]]()
+        self._listed_names, self._listed_at = frozenset[HookName](), -CACHE_SECONDS
+        # By name, when a request that fitted no hook was last examined
+        self._misfits = OrderedDict[HookName, float]()
+        # By network (EVERYBODY: all together), how many requests are left, and when there were so many
+        self._allowances = OrderedDict[str, tuple[float, float]]()
+
+    def get(self, name: HookName) -> Hook | None:
+        """Return a hook as it was at most a minute ago; None if none is known."""
+        hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
+        if self._clock() - read_at < CACHE_SECONDS:
+            return hook
+        return self._read(name) if hook or self._is_listed(name) else None
+
+    def reread(self, name: HookName, address: str) -> Hook | None:
+        """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
+
+        address: of the sender. Raises 503 if the sender's allowance or that of all is used up. Both are spent
+        once in two seconds for each name.
+        """
+        now = self._clock()
+        if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
+            self._spend_allowance(network_of(address), now)
+            _remember(self._misfits, name, now)
+        hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
+        return hook if now - read_at < REREAD_SECONDS else self._read(name)
+
+    def _spend_allowance(self, network: str, now: float) -> None:
+        left = dict[str, float]()
+        for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
+            before, counted_at = self._allowances.get(holder, (STRANGERS_BURST * share, now))
+            grown = before + (now - counted_at) * STRANGERS_PER_SECOND * share
+            left[holder] = min(STRANGERS_BURST * share, grown)
+        is_enough = min(left.values()) >= 1
+        for holder, requests in left.items():
+            _remember(self._allowances, holder, (requests - is_enough, now))
+        if not is_enough:
+            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
+
+    def _is_listed(self, name: HookName) -> bool:
+        if self._clock() - self._listed_at >= CACHE_SECONDS:
+            self._listed_at = self._clock()
+            try:
+                self._listed_names = frozenset(self._store.names())
+            except Unavailable:
+                logger.exception("the list of hooks stays as it was")
+        return name in self._listed_names
+
+    def _read(self, name: HookName) -> Hook | None:
+        try:
+            hook = self._store.get(*name)
+        except NoHook:
+            hook = None
+        _remember(self._hooks, name, (hook, self._clock()))
+        return hook
+
+
+def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
+    """Put a value under a key, and forget the oldest one beyond NAMES_MAX."""
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > NAMES_MAX:
+        memory.popitem(last=False)
+
+
 class HookAuthenticator:
     """Finds the hook that a request may use. Each method raises 401, or 503 for a caller to try again."""
 
@@ -84,89 +188,84 @@ class HookAuthenticator:
         self._known_hooks = known_hooks
 
     def authenticate_webhook(
-        self, organization: str, source_name: str, request: HookRequest, now: datetime
+        self, name: HookName, request: HookRequest, now: datetime
     ) -> tuple[Hook, Source, SignedDelivery]:
         """Return the hook whose secret signed a request, its source, and the signed message."""
-        source = _source(source_name)
+        source = _source(name)
         scheme = source.signature
         delivery = read_delivery(scheme, request.headers, request.body) if scheme else None
         if scheme is None or delivery is None or not is_fresh(delivery, now):
             raise hook_refusal()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-
-        def fits(hook: Hook) -> bool:
-            return is_signed(delivery, hook.valid(now), check)
-
-        hook = self._fitting_hook((organization, source_name), request.address, fits, _decoy_hook(scheme))
+        hook = self._fitting_hook(name, request, lambda hook: is_signed(delivery, hook.valid(now), check))
         return hook, source, delivery
 
-    def authenticate_form(
-        self, organization: str, source_name: str, request: HookRequest
-    ) -> tuple[Hook, Source]:
+    def authenticate_form(self, name: HookName, request: HookRequest) -> tuple[Hook, Source]:
         """Return the hook that takes forms of the page that sent a request, and its source."""
-        source, origin = _source(source_name), origin_of(request.headers)
+        source, origin = _source(name), origin_of(request.headers)
         if source.from_browser is None:
             raise hook_refusal()
-        name = (organization, source_name)
-        return self._fitting_hook(name, request.address, lambda hook: origin in hook.origins), source
+        return self._fitting_hook(name, request, lambda hook: origin in hook.origins), source
 
     def answer_challenge(
-        self,
-        organization: str,
-        source_name: str,
-        request: HookRequest,
-        query: Mapping[str, str],
-        now: datetime,
+        self, name: HookName, request: HookRequest, query: Mapping[str, str], now: datetime
     ) -> str:
         """Return the text that a vendor wants to read back before it sends webhooks."""
-        read_challenge = _source(source_name).challenge
+        read_challenge = _source(name).challenge
         challenge = read_challenge(query) if read_challenge else None
         if challenge is None:
             raise hook_refusal()
-        token, reply = challenge
+        token, reply = challenge[0].encode(), challenge[1]
 
         def fits(hook: Hook) -> bool:
-            tokens = [challenge_token(secret).encode() for secret in hook.valid(now)]
-            # All are compared before any() looks, so that the time does not tell which one fits.
-            results = [hmac.compare_digest(valid, token.encode()) for valid in tokens]
-            return any(results)
+            valid_tokens = (challenge_token(secret).encode() for secret in hook.valid(now))
+            return any(hmac.compare_digest(valid, token) for valid in valid_tokens)
 
-        self._fitting_hook((organization, source_name), request.address, fits)
+        self._fitting_hook(name, request, fits)
         return reply
 
-    def _fitting_hook(
-        self, name: HookName, address: str, fits: Callable[[Hook], bool], decoy: Hook | None = None
-    ) -> Hook:
-        """Return the hook of this name if it fits, as it is remembered or as it is now; raises 401 and 503.
-
-        decoy: a hook that is checked in place of one that does not exist, so that both take the same time. It
-        never lets anybody in.
-        """
-        organization, source_name = name
-        if first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
+    def _fitting_hook(self, name: HookName, request: HookRequest, fits: Callable[[Hook], bool]) -> Hook:
+        """Return the hook of this name if it fits, as it is remembered or as it is now."""
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
             raise hook_refusal()
-        remembered = self._known_hooks.get(organization, source_name)
-        checked = remembered or decoy
-        if checked is not None and fits(checked) and remembered is not None:
+        remembered = self._known_hooks.get(name)
+        if remembered and fits(remembered):
             return remembered
-        try:
-            current = self._known_hooks.reread(organization, source_name, address)
-        except TooManyUnknown:  # raised for hooks that exist as for others, so nobody learns which do
-            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
-        candidate = current or decoy
-        if candidate is not None and candidate is not checked and fits(candidate) and current is not None:
+        current = self._known_hooks.reread(name, request.address)
+        if current and current is not remembered and fits(current):
             return current
         raise hook_refusal()
 
 
-def _source(name: str) -> Source:
-    if name not in sources.names():
+def _source(name: HookName) -> Source:
+    if name[1] not in sources.names():
         raise hook_refusal()
-    return sources.source_named(name)
+    return sources.source_named(name[1])
 
 
-@cache
-def _decoy_hook(scheme: Signature) -> Hook:
-    """Return a hook that belongs to nobody. Nobody knows its secret or its private key."""
-    is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
-    return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))
+def public_key(text: str) -> ec.EllipticCurvePublicKey:
+    """Read a public key (SubjectPublicKeyInfo in DER, base64); raises ValueError."""
+    try:
+        key = load_der_public_key(base64.b64decode(text, validate=True))
+    except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
+        raise ValueError("is no public key in DER, base64") from None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("is the public key of another algorithm than ECDSA")  # noqa: TRY004 (a key, but not ours)
+    return key
+
+
+def ecdsa_check(message: bytes, signature: bytes, key_text: str) -> bool:
+    """Return whether a signature (DER) over SHA-256 fits a public key; raises as public_key()."""
+    try:
+        public_key(key_text).verify(signature, message, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def new_key_pair() -> tuple[str, str]:
+    """Make keys on the curve P-256; returns private (PKCS 8) and public key, both DER in base64."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(private).decode(), base64.b64encode(public).decode()

@@ -5,6 +5,7 @@ If it were refused, its vendor would only repeat it. A bad form is refused, beca
 """
 
 import hashlib
+import hmac
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -16,18 +17,17 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.leads.hook_store import FormCounts, HookStore
+from adapters.leads.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.settings.leads import HooksApiSettings
+from adapters.platform.limits import SharedCounters, network_of
 from ingest.leads import forms, sources
-from ingest.leads.hooks import HookAuthenticator, HookRequest, hook_request, origin_of
-from ingest.leads.known_hooks import KnownHooks
+from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_request, origin_of
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
-from ingest.web.api import SECURITY_HEADERS, Answer, Api, json_of, json_response
+from ingest.web.api import SECURITY_HEADERS, Allowance, Answer, Api, json_of, json_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import text_matching
@@ -37,6 +37,7 @@ from rules.leads.hooks import Hook
 # A batch of SendGrid's may have more events than one message of the queue.
 MESSAGES_MAX = 10
 FORM_BYTES_MAX = 100_000
+COUNT_SECONDS = 300  # how long it is kept how many forms an address has sent in a minute
 CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
 # A webhook has no token: its signature opens the authenticator.
 HOOK = "/v1/hooks/{organization}/{source}"
@@ -48,10 +49,23 @@ logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
+class HooksApiSettings(Allowance):
+    """Settings of this function."""
+
+    lead_queue_url: str
+    payload_bucket: str
+    # A hook's secret has the name {hook_secret_prefix}{organization_id}/{source}. Example of a prefix:
+    # `streakline/hooks/`.
+    hook_secret_prefix: str
+    currency: str
+    phone_regions: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     authenticator: HookAuthenticator
     queue: LeadQueue
-    forms: FormCounts
+    counters: SharedCounters
     currency: str
     phone_regions: str
 
@@ -64,7 +78,7 @@ def _parts() -> _Parts:
     return _Parts(
         HookAuthenticator(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        FormCounts(fence_writer(client("dynamodb")), config.idempotency_keys_table),
+        SharedCounters(lambda: fence_writer(client("dynamodb")), config.limits_table),
         config.currency,
         config.phone_regions,
     )
@@ -80,8 +94,8 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    authenticator = _parts().authenticator
-    hook, source_format, delivery = authenticator.authenticate_webhook(organization, source, request, now)
+    authenticator, name = _parts().authenticator, (organization, source)
+    hook, source_format, delivery = authenticator.authenticate_webhook(name, request, now)
     context_fields = {
         "topic": request.headers.get(source_format.topic_header, "")[:128],
         "delivery_id": delivery.delivery_id[:256],
@@ -96,8 +110,8 @@ def post_hook(organization: str, source: str) -> Answer:
 @app.route(f"GET {HOOK}", answer={"type": "string", "contentMediaType": "text/plain"}, is_open=True)
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
-    request = hook_request(app.event)
-    answer = _parts().authenticator.answer_challenge(organization, source, request, app.query, clock.now())
+    request, name = hook_request(app.event), (organization, source)
+    answer = _parts().authenticator.answer_challenge(name, request, app.query, clock.now())
     return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 
@@ -105,7 +119,7 @@ def get_hook(organization: str, source: str) -> Response[str]:
 def options_hook(organization: str, source: str) -> Response[str]:
     """Let a page of an allowed origin send a form as JSON."""
     request = hook_request(app.event)
-    _parts().authenticator.authenticate_form(organization, source, request)
+    _parts().authenticator.authenticate_form((organization, source), request)
     return Response(
         204, headers=_cors(request.headers) | CORS | SECURITY_HEADERS | {"Access-Control-Max-Age": "600"}
     )
@@ -151,7 +165,7 @@ def _queue_payload(
 
 
 def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, source = _parts().authenticator.authenticate_form(organization, source_name, request)
+    hook, source = _parts().authenticator.authenticate_form((organization, source_name), request)
     try:
         return _queue_form(hook, source, request, now)
     except ApiError as refused:
@@ -160,8 +174,10 @@ def _take_form(organization: str, source_name: str, request: HookRequest, now: d
 
 
 def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime) -> Response[str]:
-    if _parts().forms.count(hook, request.address, now) > hook.per_minute:
-        wait = str(60 - int(now.timestamp()) % 60)
+    minute, second = divmod(int(now.timestamp()), 60)
+    counter = f"form#{hook.organization_id}/{hook.source}#{_address_digest(hook, request.address)}#{minute}"
+    if _parts().counters.add(counter, 1, now, COUNT_SECONDS) > hook.per_minute:
+        wait = str(60 - second)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
     fields = form_fields(request)
     if not fields.pop(hook.honeypot, ""):
@@ -185,6 +201,11 @@ def form_fields(request: HookRequest) -> dict[str, str]:
         return forms.read_form(request.headers["content-type"], request.body)
     except forms.NoForm as error:
         raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
+
+
+def _address_digest(hook: Hook, address: str) -> str:
+    key = hook.secrets[0].value.encode()
+    return hmac.digest(key, network_of(address).encode(), "sha256").hex()[:32]
 
 
 def _submission_id(fields: Mapping[str, str], now: datetime) -> str:

@@ -15,11 +15,10 @@ from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.settings.leads import IdentityApiSettings
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.web.api import Api
+from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
 from ingest.web.routes import POSITION, text_matching
@@ -33,6 +32,15 @@ WHEN_ASLEEP = (
 
 app = Api("IdentityApi", {"lead_id": text_matching(LEAD_ID)}, PostgresUnavailable)
 logger, handler = app.logger, app.handler
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityApiSettings(Allowance):
+    """Settings of this function."""
+
+    identity_url: str  # as in LeadsSettings
+    lead_queue_url: str
+    phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)

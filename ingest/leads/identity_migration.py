@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+from dataclasses import dataclass
 from typing import Any
 
 from adapters import settings
@@ -18,7 +19,6 @@ from adapters.platform.custom_resources import send_response
 from adapters.postgresql.migrations import apply_migrations
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
-from adapters.settings.leads import MigrateSettings
 
 ROLE = "streakline_leads_api"
 ITERATIONS = 4096  # PostgreSQL's own
@@ -27,6 +27,16 @@ RESOURCE_ID = "identity-schema"
 CONNECT_ATTEMPTS = 8
 
 logger = Logger(service="migrate")
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateSettings:
+    """Settings of this function."""
+
+    identity_url: str  # as in LeadsSettings, with the role that owns the schema
+    admin_secret_arn: str  # the secret with the owner's password, if identity_url has none
+    # The secret by which the role streakline_leads_api signs in to the Data API; "": nobody uses the Data API
+    app_secret_arn: str
 
 
 @logger.inject_lambda_context

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.settings.choices import currency_of, region_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import MESSAGE
-from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
+from ingest.leads.readers import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp, unstamp
 from rules.json_values import BadValue, check_strict

@@ -6,7 +6,7 @@ is idempotent, so if any step fails, the whole message comes again. Poison is ke
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,28 +15,23 @@ from adapters import clock, settings
 from adapters.leads.identity_store import (
     AlreadyUndone,
     CannotRepair,
-    IdentityCache,
     IdentityChange,
     IdentityStore,
-    LeadEventKey,
     Resolution,
 )
-from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
+from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
-from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
 from adapters.platform import aws
-from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
-from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage, SourceQueue, TimeIsUp
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from adapters.settings.leads import LeadsSettings
 from ingest.leads.lead_accept import (
     RESERVED_INTEGRATION,
     BadEnvelope,
@@ -47,13 +42,13 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.leads.order_intake import OrderIntake
-from ingest.leads.payloads import DecodedEvent, ErasurePart, PayloadPart
+from ingest.leads.readers import DecodedEvent, ErasurePart, OrderPart, PayloadPart, amount_in
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
-from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
-from rules.privacy.tombstones import identity_subject, lead_subject
+from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
+from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
+from rules.privacy.tombstones import identity_subject
 
 CONSUMER = "leads"
 REASONS_MAX = 10  # reasons of one message that are kept
@@ -61,7 +56,26 @@ REASONS_MAX = 10  # reasons of one message that are kept
 STEP_SECONDS_MAX = 65
 # Leaves in one event, of 40 bytes each: a text of the warehouse has 64 KB at most.
 MOVES_MAX = 500
+ORDER_ATTEMPTS_MAX = 12
 logger = Logger(service="leads")
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsSettings:
+    """Settings of this function."""
+
+    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM if there is no
+    # password rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
+    identity_url: str
+    lead_queue_url: str  # the queue that the function reads, and in which messages wait for another attempt
+    event_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    failure_queue_url: str
+    currency: str
+    phone_regions: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,6 @@ class LeadConsumer:
     """Stores the events of messages."""
 
     identities: IdentityStore
-    cache: IdentityCache
     events: LeadEventStore
     orders: OrderStore
     payloads: LeadPayloads
@@ -156,28 +169,49 @@ class LeadConsumer:
         Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
-        digest, organization = part_digest(part), envelope.context.organization_id
+        digest = part_digest(part)
         if event.order is not None:
-            intake = OrderIntake(self.orders, self.payloads)
-            return intake.store(event, part, envelope, lambda: self._lead_of(event, envelope, now))
-        lead = self._cached_lead(organization, event)
-        if lead is None:
-            outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
-            if outcome is not None:
-                return outcome
-            lead = self._resolve(event, envelope, now)
+            return self._store_order(event, event.order, part, envelope, now)
+        outcome = self.events.claimed(envelope.context.source, event.external_event_id, digest)
+        if outcome is not None:
+            return outcome
+        lead = self._resolve(event, envelope, now)
         stored = stored_event(event, envelope, lead.leaf, lead.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
-    def _lead_of(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
-        cached = self._cached_lead(envelope.context.organization_id, event)
-        return cached or self._resolve(event, envelope, now)
+    def _store_order(
+        self, event: DecodedEvent, order: OrderPart, part: PayloadPart, envelope: Envelope, now: datetime
+    ) -> StoreOutcome:
+        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
 
-    def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
-        """Return the lead that Redis remembers. An erased one is left out: PostgreSQL no longer has it."""
-        lead = self.cache.get(organization, event.identities)
-        is_erased = lead is not None and self.erased.of(lead_subject(lead.leaf)) is not None
-        return None if is_erased else lead
+        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
+        If no webhook of the order has named a lead yet, the state is stored without events.
+        """
+        digest, source = part_digest(part), envelope.context.source
+        for _ in pauses(ORDER_ATTEMPTS_MAX):
+            stored = self.orders.read(source, order.order_id)
+            if stored is not None and (outcome := _unchanged_outcome(stored, event, order.state, digest)):
+                return outcome
+            before = stored.state if stored else OrderState()
+            after = join_orders(before, order.state)
+            # An order without a lead has no stored events yet. So all of its state is a change.
+            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            if stored and after == before and not changes:
+                return StoreOutcome.DUPLICATE
+            record = stored or OrderRecord(source, order.order_id, after, digest)
+            if order.state.placed and after.placed == order.state.placed:
+                record = replace(record, body_hash=digest)
+            if not record.leaf and not event.identities:
+                changes = []
+            elif changes and not record.leaf:
+                lead = self._resolve(event, envelope, now)
+                record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
+            record, events = _count_changes(replace(record, state=after), event, order, envelope, changes)
+            if events:  # the webhook is stored once, as the raw payload of the first event
+                events[0] = self.payloads.with_raw(events[0], part.payload, digest)
+            if self.orders.put(record, stored, events):
+                return StoreOutcome.STORED
+        raise Unprocessed("an order kept changing")
 
     def _resolve(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
         """Return the event's lead, which may be a new one, and announce the changes of identity.
@@ -186,10 +220,9 @@ class LeadConsumer:
         rest.
         """
         organization = envelope.context.organization_id
-        evidence = LeadEventKey(envelope.context.source, event.external_event_id)
+        evidence = {"source": envelope.context.source, "external_event_id": event.external_event_id}
         lead = self.identities.resolve(organization, event.identities, evidence, now)
         self._announce(lead.changes, now)
-        self.cache.remember(organization, event.identities, lead)
         return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
@@ -227,6 +260,55 @@ class LeadConsumer:
         except CannotRepair as reason:
             raise PoisonMessage(str(reason)) from None
         self._announce(changes, now)
+
+
+def _unchanged_outcome(
+    record: OrderRecord, event: DecodedEvent, state: OrderState, digest: str
+) -> StoreOutcome | None:
+    """Return the outcome for a webhook that changes nothing; None: it may change something."""
+    placings = (record.state.placed, state.placed)
+    have_no_version = all(placed and not placed.version for placed in placings)
+    if have_no_version and record.body_hash != digest:
+        return StoreOutcome.CONFLICT
+    if contradicts(record.state, state):
+        return StoreOutcome.CONFLICT
+    names_lead = bool(event.identities) and not record.leaf
+    is_known = join_orders(record.state, state) == record.state
+    return StoreOutcome.DUPLICATE if is_known and not names_lead else None
+
+
+def _count_changes(
+    record: OrderRecord,
+    event: DecodedEvent,
+    order: OrderPart,
+    envelope: Envelope,
+    changes: list[OrderChange],
+) -> tuple[OrderRecord, list[LeadEvent]]:
+    """Return (record, events): the events that report the changes, and the record with them counted.
+
+    The events' ids are `order:7`, then `order:7/2`.
+    """
+    event_counts, events = dict(record.event_counts), list[LeadEvent]()
+    for change in changes:
+        number = event_counts[change.key] = event_counts.get(change.key, 0) + 1
+        base_id = f"order:{order.order_id}" if change.key == ORDER else change.key
+        decoded = replace(
+            event,
+            external_event_id=base_id if number == 1 else f"{base_id}/{number}",
+            event_type=change.event_type,
+            occurred_at=change.at,
+            payload=_payload(change, order, envelope),
+        )
+        events.append(stored_event(decoded, envelope, record.leaf, record.root_id))
+    return replace(record, event_counts=event_counts), events
+
+
+def _payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
+    amount = amount_in(change.currency, change.amount_minor, envelope.context)
+    payload: dict[str, object] = {"order_id": order.order_id, **amount}
+    if change.event_type == PURCHASE_COMPLETED and order.products:
+        payload["products"] = list(order.products)
+    return payload
 
 
 def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
@@ -270,7 +352,6 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
     jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(
         IdentityStore(identities),
-        IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
         OrderStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),

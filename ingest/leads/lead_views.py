@@ -23,7 +23,7 @@ from rules.leads.features import Input
 from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
 from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
-from rules.leads.series_text import decode_series
+from rules.leads.series import decode_series
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.

@@ -15,7 +15,6 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.choices import exchange_rates
-from adapters.settings.leads import LeadsApiSettings
 from ingest.leads import sources
 from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
 from ingest.leads.lead_schemas import (
@@ -29,8 +28,8 @@ from ingest.leads.lead_schemas import (
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
-from ingest.leads.payloads import DecodedEvent, PayloadPart
-from ingest.web.api import SECURITY_HEADERS, Api, exact_json, json_body, shorten_details
+from ingest.leads.readers import DecodedEvent, PayloadPart
+from ingest.web.api import SECURITY_HEADERS, Allowance, Api, exact_json, json_body, shorten_details
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.json_schema import TEXT
 from ingest.web.routes import PAGE, in_query, text_matching
@@ -51,6 +50,24 @@ WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SO
 
 app = Api("LeadsApi", {"lead_id": text_matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
 logger, handler = app.logger, app.handler
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsApiSettings(Allowance):
+    """Settings of this function."""
+
+    lead_queue_url: str
+    payload_bucket: str
+    event_table: str
+    memory_table: str
+    feature_table: str
+    group_events_table: str
+    currency: str  # currency, phone_regions, campaign_grace_days: as in the parameter Settings
+    phone_regions: str
+    exchange_rates: str
+    campaign_grace_days: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

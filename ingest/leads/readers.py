@@ -1,25 +1,24 @@
-"""The readers that decoders of lead sources share.
+"""What decoders of lead sources take and return, and the readers of fields that they share.
 
-There are two kinds. Functions such as `moment` read what an event must have: they raise a DecodeError that
-names the field, which refuses the event. `SideFields` reads everything else: it leaves out and notes what it
-cannot read, and the event stays.
+Functions such as `moment` read what an event must have: they raise a DecodeError that names the field, which
+refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from ingest.leads.payloads import DecodeContext, DecodeError, Omission
 from ingest.leads.spelling import identity
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
 from rules.leads.identity import Identity
 from rules.leads.objections import objections_in
-from rules.leads.orders import EXPONENTS
+from rules.leads.orders import EXPONENTS, OrderState
 
 ID_BYTES_MAX = 256
 # Up to 15 digits and 12 decimals, with at least one of either.
@@ -40,6 +39,90 @@ IDENTITIES_MAX = 20
 PREFERENCES_MAX = 20
 VALUE_CHARACTERS_MAX = 128
 REASON_CHARACTERS_MAX = 200
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+
+
+class DecodeError(ValueError):
+    """A payload that is no event of its source. field: the path of the bad field; reason: what is wrong."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field, self.reason = field, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A side field that an event goes without."""
+
+    field: str  # its path in the payload
+    reason: str  # what is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeContext:
+    """What a decoder needs beside the payload."""
+
+    organization_id: str
+    integration: str
+    currency: str  # ISO 4217, the organization's own
+    received_at: str  # a stamp
+    # ISO 3166: the country of telephone numbers without a country code. None: such numbers are refused
+    region: str | None = None
+    topic: str = ""  # the kind of webhook, if a header says it
+    delivery_id: str = ""  # the vendor's name for this delivery
+    # Whether a secret of the organization signed the payload, so that no stranger can have sent it
+    is_signed: bool = False
+
+    @property
+    def source(self) -> str:
+        """The scope of external event ids: `acme/ecommerce`."""
+        return f"{self.organization_id}/{self.integration}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPart:
+    """What a payload says of a shop's order."""
+
+    order_id: str
+    state: OrderState
+    products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePart:
+    """A request to erase the lead of the event's identities, and of these orders of the source."""
+
+    order_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedEvent:
+    """One event of a payload."""
+
+    external_event_id: str  # unique in its integration, and the same in every resend
+    event_type: str
+    occurred_at: str  # a stamp
+    identities: tuple[Identity, ...]
+    object_id: str | None = None  # what the event is about (an order, a message, a campaign)
+    object_id_ref: str | None = None  # what kind of thing that is
+    # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    # If it is about an order. Then the changes of the order's state are stored, instead of this event.
+    order: OrderPart | None = None
+    erasure: ErasurePart | None = None  # if it asks for an erasure
+    omissions: tuple[Omission, ...] = ()  # side fields that could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadPart:
+    """The piece of a payload that holds one event."""
+
+    payload: Any  # a payload of the source's shape that has this event alone
+    # The event's path in the whole payload, which errors name: `entry.0.changes.0.value.messages.3`
+    path: str = ""
+    # The path within `payload`, with which the decoder's errors begin: `entry.0.changes.0.value.messages.0`
+    inner: str = ""
 
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:

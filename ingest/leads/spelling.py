@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 from adapters.settings.choices import region_of
 from ingest.web.caller import invalid_field
-from rules.leads.identity import CHANNELS, RANKS, Identity
-from rules.leads.worthless import is_worthless
+from rules.leads.identity import CHANNELS, RANKS, Identity, is_worthless
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber
@@ -97,11 +96,7 @@ RENUMBERINGS: dict[int, tuple[tuple[str, str], ...]] = {
     # Cameroon, 2014: 6 before mobiles, 2 before fixed lines.
     237: ((r"([5-9]\d{7})", r"+2376\1"), (r"([23]\d{7})", r"+2372\1")),
     # Gabon, 2019: a digit of the operator, and the 0 stays at home.
-    241: (
-        (r"0?(1\d{6})", r"+2411\1"),
-        (r"0?([256]\d{6})", r"+2416\1"),
-        (r"0?([47]\d{6})", r"+2417\1"),
-    ),
+    241: ((r"0?(1\d{6})", r"+2411\1"), (r"0?([256]\d{6})", r"+2416\1"), (r"0?([47]\d{6})", r"+2417\1")),
     # Mobiles of Palestine are called by both codes.
     972: ((r"(5[69]\d{7})", r"+970\1"),),
 }

@@ -1,38 +1,34 @@
-"""Takes answers to questions.
+"""Takes answers to questions, and shows people their own answers and stats (rule 7).
 
 An answer is what a person sends. Stored, with its number and points, it is a response
 (rules.questions.responses).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
-from adapters.questions.answer_writer import AnswerWriter
-from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from ingest.questions.questions import Questions, refusal_error
+from adapters.questions.response_store import AlreadyAnswered, AnswerWriter, ResponseStore
+from adapters.questions.user_stats_store import OTHERS, UserStatsStore
+from ingest.questions.question_schemas import FINGERPRINT_HASH
+from ingest.questions.questions import Questions, answer_view, refusal_error
 from ingest.web.caller import ApiError, Caller
+from ingest.web.paging import cursor_at, cursor_of, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
-from rules.engagement.events import InputRefused
+from rules.days import DAY, is_stamp, stamp
+from rules.engagement.boards import with_ranks
+from rules.engagement.events import Event, InputRefused
 from rules.key_ring import PersonHashes
-from rules.questions.answer_events import Submission, event_of_answer
-from rules.questions.answer_points import points_for
-from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import Response, new_response, public_id
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """How many answers a minute are taken."""
-
-    own: RateLimit  # of each person who answers for themselves
-    relayed: RateLimit  # of each agent who relays answers, for all people together
+from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
+from rules.questions.questions import check_answer, check_open, shown_status
+from rules.questions.responses import Response, event_of_answer, new_response, points_for, public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +42,9 @@ class Answers:
 
     questions: Questions
     writer: AnswerWriter
-    responses: ResponseStore
     fingerprints: Fingerprints
-    limits: AnswerLimits
+    own_limit: RateLimit  # answers a minute of each person who answers for themselves
+    relayed_limit: RateLimit  # of each agent who relays answers, for all people together
     books: BookStore
     zones: ZoneStore
 
@@ -60,9 +56,9 @@ class Answers:
         now = clock.now()
         person, user_id = self._person(body, caller)
         if user_id is None:
-            self.limits.relayed.check(caller.user_id, 1, now)
+            self.relayed_limit.check(caller.user_id, 1, now)
         else:
-            self.limits.own.check(user_id, 1, now)
+            self.own_limit.check(user_id, 1, now)
         question = self.questions.find_visible(identifier, caller)
         if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
             raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
@@ -71,25 +67,37 @@ class Answers:
             check_answer(question, body)
             books = self.books.books()
             response = new_response(question, body, person, books, now)
-            submission = self._submission(response, user_id, books)
-            question_after, stored = self.writer.store(question, submission, now)
+            event = self._event(response, user_id, books)
+            question_after, stored = self.writer.store(question, response, event, now)
         except AlreadyAnswered as already:
             raise _already_answered(already.response) from None
         except InputRefused as refused:
             # A closed question refuses a second answer, too. Its sender is told of the first one.
-            if refused.field == "question" and (earlier := self.responses.get(identifier, *person.all)):
+            if refused.field == "question" and (
+                earlier := self.writer.responses.get(identifier, *person.all)
+            ):
                 raise _already_answered(earlier) from None
             raise refusal_error(refused) from None
-        reasons = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
-        return _answer_receipt(question_after, stored, reasons, now)
+        return {
+            "question_id": question.question_id,
+            "response_id": public_id(*stored.key),
+            "number": stored.number,
+            "status": shown_status(question_after, now).value,
+            "current_responses": question_after.current_responses,
+            "points": stored.points,
+            "points_for": points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms),
+            "created_at": stored.created_at,
+            "activity_date": stored.activity_date.isoformat(),
+            "timezone": stored.zone,
+        }
 
-    def _submission(self, response: Response, user_id: str | None, books: Books) -> Submission:
-        """Return an answer with its event. The event alone names the user who answered."""
+    def _event(self, response: Response, user_id: str | None, books: Books) -> Event | None:
+        """Return the event of an answer. It alone names the user who answered."""
         if user_id is None:
-            return Submission(response, None)
+            return None
         zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
         key = self.fingerprints.answer_key(user_id, response.question_id)
-        return Submission(response, event_of_answer(response, user_id, key, zone, books))
+        return event_of_answer(response, user_id, key, zone, books)
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
         """Return the person's hashes, and their user_id; None if an agent relays the answer."""
@@ -104,18 +112,125 @@ def _already_answered(response: Response) -> ApiError:
     return ApiError(409, "already_answered", "this person has answered this question", details)
 
 
-def _answer_receipt(
-    question: Question, response: Response, reasons: Mapping[str, int], now: datetime
-) -> dict[str, Any]:
+SPAN_DEFAULT = timedelta(days=30)
+LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+ME = "me"
+OWN = ("question_id", "type", "category", "points", "activity_date")  # shown to the person who answered
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswers:
+    """Reads the answers that signed-in people gave. Answers that agents relayed belong to no account."""
+
+    responses: ResponseStore
+    stats: UserStatsStore
+    fingerprints: Fingerprints
+
+    def recent(self, user_id: str, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a page of a user's answers, by default of 30 days; raises 400, 403, 422."""
+        caller.check(user_id)
+        since = moment_of(query, "from", timedelta()) or now - SPAN_DEFAULT
+        until = moment_of(query, "to", DAY) or now + DAY
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        span_start = stamp(since)
+        span_end = max(span_start, stamp(until))
+        after = _position_of(cursor_of(query))
+        if after:
+            last_created_at, _ = after
+            if last_created_at < span_start:
+                # The default span has moved on since the page before.
+                return {"answers": [], "cursor": None}
+            if last_created_at > span_end:
+                after = None
+        rows = self.responses.recent(self._hashes(user_id), (span_start, span_end), after, limit)
+        cursor = None
+        if len(rows) == limit:
+            cursor = cursor_at(f"{rows[-1].created_at}#{rows[-1].question_id}")
+        answers = [answer_view(row, *OWN) | {"timezone": row.zone} for row in rows]
+        return {"answers": answers, "cursor": cursor}
+
+    def _hashes(self, user_id: str) -> set[str]:
+        """Return all hashes that the person has had, also by retired keys."""
+        person = self.fingerprints.of_user(user_id)
+        if not person.is_rotated and not person.upcoming:
+            return {person.own}
+        return {*person.all, *self.stats.of(person.own, person.older).hashes}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStats:
+    """Reads the stats of people who answer, from the table UserStats."""
+
+    store: UserStatsStore
+    fingerprints: Fingerprints
+
+    def view_of(self, fingerprint: str, caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a person's stats. fingerprint: "me", the caller's own hash, or for an admin anybody's.
+
+        Raises 403, or 404 if nobody of this hash has answered.
+        """
+        hashes = self.fingerprints.of_user(caller.user_id)
+        if fingerprint == ME or fingerprint in hashes.all:
+            stored = self.store.of(hashes.own, hashes.older)
+        else:
+            if not re.fullmatch(FINGERPRINT_HASH, fingerprint, re.ASCII):
+                raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
+            caller.check_admin()
+            stored = self.store.of(fingerprint)
+            if stored.version == 0:
+                raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
+        return _stats_view(stored.stored_under, stored.stats, now)
+
+    def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
+        """Return {"entries"}: the `limit` people with the most points. Ties share a rank (1, 2, 2, 4)."""
+        own_hashes = self.fingerprints.of_user(caller.user_id).all
+        rows = self.store.top(limit)
+        ranks = with_ranks([(person, points) for person, points, _ in rows])
+        entries = [
+            {
+                "rank": rank["rank"],
+                "alias": person_alias(person),
+                "points": points,
+                "total_answers": answers,
+                "is_me": person in own_hashes,
+            }
+            for rank, (person, points, answers) in zip(ranks, rows, strict=True)
+        ]
+        return {"entries": entries}
+
+
+def _position_of(cursor: str | None) -> tuple[str, str] | None:
+    """Return (created_at, question_id) of a page's last answer; raises 400 for a cursor of another list."""
+    if cursor is None:
+        return None
+    created_at, _, question_id = cursor.partition("#")
+    if not is_stamp(created_at) or not question_id:
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    return created_at, question_id
+
+
+def _stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
+    """Return stats as the API shows them, the streak as of now."""
+    streak, badges = streak_now(stats, now), earned_badges(stats)
+    by_category = {name: category.answers for name, category in sorted(stats.categories.items())}
+    if stats.others:
+        by_category[OTHERS] = stats.others
+    earned_views = [
+        {"badge": earned.badge.name, "title": earned.badge.title, "earned_on": earned.earned_on.isoformat()}
+        for earned in badges
+    ]
     return {
-        "question_id": question.question_id,
-        "response_id": public_id(*response.key),
-        "number": response.number,
-        "status": shown_status(question, now).value,
-        "current_responses": question.current_responses,
-        "points": response.points,
-        "points_for": dict(reasons),
-        "created_at": response.created_at,
-        "activity_date": response.activity_date.isoformat(),
-        "timezone": response.zone,
+        "fingerprint": person,
+        "alias": person_alias(person),
+        "total_points": stats.total_points,
+        "total_answers": stats.total_answers,
+        "streak_days": streak.current,
+        "longest_streak_days": streak.longest,
+        "streak_status": streak.status.value,
+        "streak_last_date": streak.last.isoformat() if streak.last else None,
+        "timezone": stats.newest[1],
+        "created_at": stats.created_at or None,
+        "badges": [earned.badge.name for earned in badges],
+        "badges_earned": earned_views,
+        "answers_by_category": by_category,
     }

@@ -4,8 +4,9 @@ It is a Lambda function of its own: however many agents wait, they take no room 
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -13,20 +14,20 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerSemaphore
-from adapters.questions.question_store import QuestionLists, QuestionStore
+from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
-from adapters.settings.questions import PollsApiSettings
 from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
-from ingest.questions.questions import Questions
-from ingest.web.api import Api
+from ingest.questions.questions import Questions, answer_view
+from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to, text_matching
-from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
-from rules.questions.questions import Question, shown_status
-from rules.questions.responses import Response, public_id
+from rules.questions.questions import Question, is_done, shown_status
+from rules.questions.responses import Response
 
 WAIT_SECONDS_MAX = 20
+# The pause of a poll between two reads of the question. Each pause is longer than the one before.
+POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5  # Retry-After of 429
 # Polls of one agent that wait at once. The slot of a poll that died is free again after a lease, which is
@@ -39,23 +40,40 @@ POLL = [
 ]
 
 
-def response_view(response: Response) -> dict[str, Any]:
-    """Return an answer as its agent sees it: nothing that leads to the person."""
-    view = {
-        "response_id": public_id(*response.key),
-        "number": response.number,
-        "selected_option": response.selected_option,
-        "answer": response.answer,
-        "confidence": response.confidence,
-        "response_time_ms": response.response_time_ms,
-        "created_at": response.created_at,
-    }
-    return {name: value for name, value in view.items() if value is not None}
+@dataclass(frozen=True, slots=True)
+class PollsApiSettings(Allowance):
+    """Settings of this function. It counts waiting polls in limits_table."""
+
+    questions_table: str
+    responses_table: str
 
 
 def poll_key(agent_id: str) -> str:
     """Return the name of the semaphore of an agent's waiting polls."""
     return f"poll#{agent_id}"
+
+
+def is_waiting(question: Question, after: int, now: datetime) -> bool:
+    """Whether a poll has to wait: the question has no answer after a number, and may still get one."""
+    return question.current_responses <= after and not is_done(question, now)
+
+
+def poll_view(
+    question: Question, responses: Iterable[Response], after: int, limit: int, now: datetime
+) -> dict[str, Any]:
+    """Return at most `limit` of a question's answers with higher numbers than `after`."""
+    newer = (response for response in responses if response.number > after)
+    page = sorted(newer, key=lambda response: response.number)[:limit]
+    cursor = page[-1].number if page else after
+    return {
+        "question_id": question.question_id,
+        "status": shown_status(question, now).value,
+        "current_responses": question.current_responses,
+        "required_responses": question.required_responses,
+        "responses": [answer_view(response, "number") for response in page],
+        "cursor": str(cursor),
+        "done": question.current_responses <= cursor and is_done(question, now),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +102,23 @@ class Polls:
         if wait and is_waiting(question, after, clock.now()):
             with self.semaphore.held(poll_key(caller.user_id), clock.now()) as has_slot:
                 if not has_slot:
-                    raise _too_many_polls()
+                    message = f"{POLLS_MAX} polls of this agent wait already"
+                    raise ApiError(
+                        429, "too_many_polls", message, headers={"Retry-After": str(RETRY_SECONDS)}
+                    )
                 question = self._wait(question, after, deadline)
-        return self._view(question, after, limit)
+        has_newer = question.current_responses > after
+        responses = self.responses.of_question(question.question_id) if has_newer else ()
+        return poll_view(question, responses, after, limit, clock.now())
 
     def _wait(self, question: Question, after: int, deadline: float) -> Question:
         """Return the question as soon as there is a newer answer, none can come, or the time is over."""
         pause = POLL_SECONDS_MIN
         while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= deadline:
             self.pause(pause)
-            pause = next_pause(pause)
+            pause = min(POLL_SECONDS_MAX, pause * 1.5)
             question = self.questions.find(question.question_id)
         return question
-
-    def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
-        responses = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
-        now = clock.now()
-        page = page_of(question, responses, after, limit, now)
-        return {
-            "question_id": question.question_id,
-            "status": shown_status(question, now).value,
-            "current_responses": question.current_responses,
-            "required_responses": question.required_responses,
-            "responses": [response_view(response) for response in page.responses],
-            "cursor": str(page.cursor),
-            "done": page.is_last,
-        }
-
-
-def _too_many_polls() -> ApiError:
-    headers = {"Retry-After": str(RETRY_SECONDS)}
-    return ApiError(429, "too_many_polls", f"{POLLS_MAX} polls of this agent wait already", headers=headers)
 
 
 app = Api("PollsApi", {"question_id": text_matching(UUID)})
@@ -125,8 +129,7 @@ handler = app.handler
 def _parts() -> Polls:
     config, dynamodb = settings.read_settings(PollsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table)
-    questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
+    questions = Questions(QuestionStore(dynamodb, config.questions_table))
     return Polls(
         questions, responses, OwnerSemaphore(dynamodb, config.limits_table, POLLS_MAX, LEASE_SECONDS)
     )

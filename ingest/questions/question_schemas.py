@@ -97,10 +97,7 @@ QUESTION_VIEW = open_object(
     }
 )
 QUESTIONS_VIEW = open_object(
-    {
-        "questions": list_of(QUESTION_VIEW),
-        "cursor": text_or_null("where to go on, also after a short page"),
-    }
+    {"questions": list_of(QUESTION_VIEW), "cursor": text_or_null("where to go on, also after a short page")}
 )
 ANSWER_RECEIPT = open_object(
     {
@@ -223,8 +220,7 @@ REMINDERS = flag("a message in the evening while the streak would end tonight (d
 SUBSCRIPTION = closed_object(
     {
         "fcm_token": text(
-            "of the phone; registered by another person, it is theirs from then on",
-            pattern=r"^[!-~]{1,512}$",
+            "of the phone; registered by another person, it is theirs from then on", pattern=r"^[!-~]{1,512}$"
         ),
         "audience?": AUDIENCE,
         "min_interval_minutes?": INTERVAL,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.limits import OwnerQuota, QuotaSlot
-from adapters.questions.question_store import ListPosition, QuestionLists, QuestionPage, QuestionStore
+from adapters.questions.question_store import ListPosition, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
@@ -17,6 +17,7 @@ from ingest.web.paging import integer
 from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
 from rules.json_values import parse_json
+from rules.questions import responses
 from rules.questions.questions import (
     ANSWERABLE,
     UNKNOWN,
@@ -29,6 +30,7 @@ from rules.questions.questions import (
     shown_status,
     to_item,
 )
+from rules.questions.responses import Response, public_id
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
 # The attributes that the API does not show; closed_at is shown if the question has one.
@@ -41,6 +43,17 @@ def question_view(question: Question, now: datetime) -> dict[str, Any]:
     view = {name: value for name, value in to_item(question).items() if name not in HIDDEN}
     view["status"] = shown_status(question, now).value
     return view | ({"closed_at": question.closed_at} if question.closed_at else {})
+
+
+def answer_view(response: Response, *more: str) -> dict[str, Any]:
+    """Return an answer as the API shows it: nothing that leads to the person. Absent values are left out.
+
+    more: further attributes to show.
+    """
+    names = ("selected_option", "answer", "confidence", "response_time_ms", "created_at", *more)
+    item = responses.to_item(response)
+    view = {"response_id": public_id(*response.key)} | {name: item[name] for name in names}
+    return {name: value for name, value in view.items() if value is not None}
 
 
 def refusal_error(refused: InputRefused) -> ApiError:
@@ -56,7 +69,6 @@ class Questions:
     """Reads questions."""
 
     store: QuestionStore
-    lists: QuestionLists
 
     def find_visible(self, identifier: str, caller: Caller) -> Question:
         """Return a question; raises 404 if there is none, or it is not for the caller."""
@@ -83,7 +95,7 @@ class Questions:
                 and is_listed(shown_status(question, now), status)
             )
 
-        page = self.lists.of_status(status, _position(query), _limit(query), matches)
+        page = self.store.of_status(status, _position(query), _limit(query), matches)
         return _page_view(page, now)
 
     def page_of_agent(
@@ -97,7 +109,7 @@ class Questions:
         def matches(question: Question) -> bool:
             return status is None or is_listed(shown_status(question, now), status)
 
-        return _page_view(self.lists.of_agent(agent_id, _position(query), _limit(query), matches), now)
+        return _page_view(self.store.of_agent(agent_id, _position(query), _limit(query), matches), now)
 
 
 def _is_visible(question: Question, caller: Caller) -> bool:

@@ -8,21 +8,19 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.answer_writer import AnswerWriter
-from adapters.questions.question_store import QuestionLists, QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.push import SnsPush
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.response_store import AnswerWriter, ResponseStore
+from adapters.questions.subscription_store import SubscriptionStore
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.settings.questions import QuestionsApiSettings
-from ingest.questions import subscriptions
-from ingest.questions.answer_views import AnswerStats, OwnAnswers
-from ingest.questions.answers import AnswerLimits, Answers
+from ingest.questions.answers import Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
     ANSWER_RECEIPT,
@@ -37,7 +35,8 @@ from ingest.questions.question_schemas import (
     UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
-from ingest.web.api import SECURITY_HEADERS, Api, json_response, refuse_erased
+from ingest.questions.subscriptions import Subscriptions
+from ingest.web.api import SECURITY_HEADERS, Allowance, Api, json_response, refuse_erased
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -64,6 +63,29 @@ handler = app.handler
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionsApiSettings(Allowance):
+    """Settings of this function."""
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    stats_shards: int
+    bp_events_table: str  # the table BPEvents: users' events, which earn points
+    idempotency_keys_table: str
+    user_streaks_table: str
+    fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
+    redis_url: str
+    rate_limit_per_minute: int  # answers of one caller
+    commands_per_minute: int
+    open_questions_max: int
+    subscriptions_max: int
+    rule_books_table: str
+    erasures_table: str
+    erasure_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     questions: Questions
     answers: Answers
@@ -71,6 +93,8 @@ class _Parts:
     own_answers: OwnAnswers
     creator: QuestionCreator
     questions_limit: RateLimit  # questions that an agent asks, a minute
+    subscriptions: Subscriptions
+    subscriptions_limit: RateLimit  # registrations of a person, a minute
     tombstones: Tombstones
 
 
@@ -78,28 +102,28 @@ class _Parts:
 def _parts() -> _Parts:
     config, dynamodb = settings.read_settings(QuestionsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table)
-    writer = AnswerWriter(dynamodb, store, responses, config.idempotency_keys_table, config.bp_events_table)
+    questions = Questions(QuestionStore(dynamodb, config.questions_table))
+    claims_table, events_table = config.idempotency_keys_table, config.bp_events_table
+    writer = AnswerWriter(dynamodb, questions.store, responses, claims_table, events_table)
     zones = ZoneStore(dynamodb, config.user_streaks_table)
     books = BookStore(dynamodb, config.rule_books_table)
     quota = OwnerQuota(dynamodb, config.limits_table)
-    questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
+    phones = SubscriptionStore(dynamodb, config.subscriptions_table)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
-    answer_limits = AnswerLimits(
-        own=RateLimit(counters, "answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis),
-        relayed=RateLimit(
-            counters, "relayed answers", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis
-        ),
-    )
+    limit = config.rate_limit_per_minute
+    own = RateLimit(counters, "answers", limit, step=CHEAP_STEP, redis=redis)
+    relayed = RateLimit(counters, "relayed answers", limit, step=CHEAP_STEP, redis=redis)
     return _Parts(
         questions,
-        Answers(questions, writer, responses, fingerprints, answer_limits, books, zones),
+        Answers(questions, writer, fingerprints, own, relayed, books, zones),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions, responses, quota, config.open_questions_max),
         RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
+        Subscriptions(phones, lambda: SnsPush(client("sns")), quota, config.subscriptions_max),
+        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
         tombstones_of(config),
     )
 
@@ -170,12 +194,12 @@ def get_stats(fingerprint: str) -> dict[str, Any]:
 def post_subscription() -> Response[str]:
     """Be told of questions on a phone."""
     caller, now = app.caller(), clock.now()
-    subscriptions.check_rate(caller, now)
-    return json_response(*subscriptions.subscribe(caller, app.body(), now))
+    _parts().subscriptions_limit.check(caller.user_id, 1, now)
+    return json_response(*_parts().subscriptions.subscribe(caller, app.body(), now))
 
 
 @app.route("DELETE /v1/subscriptions/{subscription_id}", status=204)
 def delete_subscription(subscription_id: str) -> Response[str]:
     """Be told nothing more there."""
-    subscriptions.remove(app.caller(), subscription_id)
+    _parts().subscriptions.remove(app.caller(), subscription_id)
     return Response(204, body="", headers=dict(SECURITY_HEADERS))

@@ -2,25 +2,19 @@
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
-from adapters.engagement.engagement_cache import EngagementCache
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
-from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_slot
+from adapters import clock
+from adapters.platform.limits import OwnerQuota, subscription_counter, subscription_slot
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
-from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
-from ingest.web.rate_limit import RateLimit
 from rules.days import UnknownZone
-from rules.questions.notifications import QuietHours, Subscription, quiet_hours
+from rules.questions.notifications import Subscription, quiet_hours
 from rules.zone_names import find_zone
 
 # Subscription ids are computed from it: another value would register every phone twice.
@@ -29,85 +23,57 @@ INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    store: SubscriptionStore
-    push: SnsPush
-    quota: OwnerQuota
-    limit: RateLimit  # registrations of a person, a minute
-    owned_max: int  # phones of a person
-
-
-@cache
-def _parts() -> _Parts:
-    config = settings.read_settings(SubscriptionsSettings)
-    dynamodb = fence_writer(client("dynamodb"))
-    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
-    return _Parts(
-        SubscriptionStore(dynamodb, config.subscriptions_table),
-        SnsPush(client("sns")),
-        OwnerQuota(dynamodb, config.limits_table),
-        RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
-        config.subscriptions_max,
-    )
-
-
 def subscription_id(owner: str, fcm_token: str) -> str:
     """Return the id of a person's subscription for a phone. Registering the phone again gives the same id."""
     return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
 
 
-def check_rate(caller: Caller, now: datetime) -> None:
-    """Raise 429 if a person registers more often than is allowed."""
-    _parts().limit.check(caller.user_id, 1, now)
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """Registers and removes phones."""
 
+    store: SubscriptionStore
+    push: Callable[[], SnsPush]  # called when needed, because a client takes long to make
+    quota: OwnerQuota
+    owned_max: int  # phones of a person
 
-def subscribe(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[int, dict[str, Any]]:
-    """Register a phone, or replace its subscription; returns 201 or 200 and what is stored.
+    def subscribe(self, caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[int, dict[str, Any]]:
+        """Register a phone, or replace its subscription; returns 201 or 200 and what is stored.
 
-    A field that the body leaves out gets its default. Raises 403, 409, 422.
-    """
-    wanted = _subscription_of(caller, body)
-    _check_quota(wanted, now)
-    stored, is_new = _parts().store.register(wanted, now)
-    return 201 if is_new else 200, subscription_view(stored)
+        A field that the body leaves out gets its default. Raises 403, 409, 422.
+        """
+        wanted = _subscription_of(caller, body)
 
+        def are_there(identifiers: Iterable[str]) -> dict[str, bool]:
+            stored = self.store.get_many(identifiers)
+            return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in stored}
 
-def _check_quota(wanted: Subscription, now: datetime) -> None:
-    """Raise 409 if the owner has as many subscriptions as are allowed, and this is a new one."""
-    parts = _parts()
+        slot = subscription_slot(wanted.owner, wanted.subscription_id, now)
+        if not self.quota.take(slot, self.owned_max, now, are_there):
+            raise ApiError(409, "subscriptions_max", f"{self.owned_max} phones are registered already")
+        stored, is_new = self.store.register(wanted, now)
+        return 201 if is_new else 200, subscription_view(stored)
 
-    def are_there(identifiers: Iterable[str]) -> dict[str, bool]:
-        stored = parts.store.get_many(identifiers)
-        return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in stored}
+    def remove(self, caller: Caller, identifier: str) -> None:
+        """Remove a subscription; raises 404 if there is none, or it is another person's."""
+        if not (re.fullmatch(UUID, identifier) and self._remove(caller, identifier)):
+            raise ApiError(404, "not_found", "there is no such subscription")
 
-    slot = subscription_slot(wanted.owner, wanted.subscription_id, now)
-    if not parts.quota.take(slot, parts.owned_max, now, are_there):
-        raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
+    def _remove(self, caller: Caller, identifier: str) -> bool:
+        """Remove the endpoint, then the subscription; returns whether there was one.
 
-
-def remove(caller: Caller, identifier: str) -> None:
-    """Remove a subscription; raises 404 if there is none, or it is another person's."""
-    if not (re.fullmatch(UUID, identifier) and _remove(caller, identifier)):
-        raise ApiError(404, "not_found", "there is no such subscription")
-
-
-def _remove(caller: Caller, identifier: str) -> bool:
-    """Remove the endpoint, then the subscription; returns whether there was one.
-
-    If the second step fails, no harm is done: the next message to the phone makes its endpoint again.
-    """
-    store, push = _parts().store, _parts().push
-    for _ in range(ATTEMPTS_MAX):
-        subscription = store.get(identifier)
-        if subscription is None or not (caller.is_admin or subscription.owner == caller.user_id):
-            return False
-        if subscription.endpoint_arn:
-            push.forget(subscription.endpoint_arn)
-        if store.remove(subscription):
-            _parts().quota.give_back(subscription_counter(subscription.owner), identifier, clock.now())
-            return True
-    raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
+        If the second step fails, no harm is done: the next message to the phone makes its endpoint again.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            subscription = self.store.get(identifier)
+            if subscription is None or not (caller.is_admin or subscription.owner == caller.user_id):
+                return False
+            if subscription.endpoint_arn:
+                self.push().forget(subscription.endpoint_arn)
+            if self.store.remove(subscription):
+                self.quota.give_back(subscription_counter(subscription.owner), identifier, clock.now())
+                return True
+        raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 
 
 def _tags(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -120,34 +86,28 @@ def _tags(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _subscription_of(caller: Caller, body: Mapping[str, Any]) -> Subscription:
-    """Return the subscription that a body asks for; raises 422 that names the field."""
-    owner, token = caller.user_id, body["fcm_token"]
+    """Return the subscription that a body asks for; raises 403, and 422 that names the field."""
+    owner, token, quiet = caller.user_id, body["fcm_token"], body.get("quiet_hours")
+    try:
+        zone = find_zone(body.get("timezone", ZONE_DEFAULT))
+    except UnknownZone as error:
+        raise invalid_field("timezone", str(error)) from None
+    try:
+        hours = quiet_hours(quiet["from"], quiet["to"]) if quiet else None
+    except ValueError as error:
+        raise invalid_field("quiet_hours", str(error)) from None
     return Subscription(
         subscription_id=subscription_id(owner, token),
         owner=owner,
         fcm_token=token,
         tags=_tags(caller, body),
         min_interval_minutes=int(body.get("min_interval_minutes", INTERVAL_DEFAULT)),
-        timezone=_zone(body.get("timezone", ZONE_DEFAULT)),
-        quiet_hours=_quiet_hours(body.get("quiet_hours")),
+        timezone=zone,
+        quiet_hours=hours,
         streak_reminders=body.get("streak_reminders", False),
         created_at="",  # the store writes both
         updated_at="",
     )
-
-
-def _zone(name: str) -> str:
-    try:
-        return find_zone(name)
-    except UnknownZone as error:
-        raise invalid_field("timezone", str(error)) from None
-
-
-def _quiet_hours(wanted: Mapping[str, str] | None) -> QuietHours | None:
-    try:
-        return quiet_hours(wanted["from"], wanted["to"]) if wanted else None
-    except ValueError as error:
-        raise invalid_field("quiet_hours", str(error)) from None
 
 
 def subscription_view(subscription: Subscription) -> dict[str, Any]:

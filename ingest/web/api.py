@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, wraps
 from inspect import cleandoc
@@ -24,7 +25,6 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
-from adapters.settings.common import Allowance
 from ingest.web.caller import DETAILS_MAX, ApiError, Caller, caller_of, invalid_fields
 from ingest.web.json_schema import ANY, Schema
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -47,6 +47,14 @@ BODY_BYTES_MAX = 1_000_000
 REFUSAL_CHARACTERS_MAX = 500
 # Answers are about people and hold what people wrote. A browser must not keep them or show them as a page.
 SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Read by every function of an HTTP API (ingest.web.api): how many requests a caller may make."""
+
+    limits_table: str
+    reads_per_minute: int  # of one caller
 
 
 @cache

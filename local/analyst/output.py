@@ -86,15 +86,6 @@ def decimal_type(digits: int, scale: int, first_values: Sequence[str | Decimal |
     return pa.decimal128(digits or DIGITS_MAX, max(scale, needed))
 
 
-def from_texts(schema: pa.Schema, rows: Sequence[Sequence[str | None]]) -> pa.RecordBatch:
-    """Return rows of texts as typed columns. A text may be empty; None is NULL."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    arrays = [
-        pa.array(values, pa.string()).cast(field.type) for field, values in zip(schema, columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return names of which a repeated one has a number at its end, so that no two are the same.
 
@@ -241,7 +232,6 @@ def _column(name: str, values: pa.ChunkedArray) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a terminal shows it."""
     if value is None:
         return NULL
     # A vendor's text could have characters that command a terminal.

@@ -21,7 +21,7 @@ from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import NotAsRedshift, parse_statement, parse_statements
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
-from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
+from analytics.warehouse.translate import DUCKDB, REDSHIFT, for_athena
 from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
@@ -100,7 +100,7 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     elif parts:
         tree.set("with_", exp.With(expressions=parts))
     if dialect != DUCKDB:
-        return translate(tree.sql(dialect=REDSHIFT), dialect)
+        return for_athena(tree.sql(dialect=REDSHIFT))
     try:
         translated = on_duckdb(tree, _columns)
     except NotAsRedshift as error:
@@ -117,7 +117,6 @@ def _parse(sql: str) -> exp.Expr:
 
 
 def _columns(table: str) -> dict[str, Kind]:
-    """Return the columns of a table of the Glue catalog."""
     entity = LOADED.get(table)
     if entity is None:
         return {}
@@ -141,7 +140,6 @@ def _without_zones(tree: exp.Expr) -> None:
 
 
 def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
-    """Return the part of WITH that stands for schema.name."""
     alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
     return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
 
@@ -172,7 +170,6 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
 
 
 def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
-    """Return the query for the rows of schema.name."""
     schema, _, table = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {entity}" for entity in LOADED]
@@ -205,5 +202,4 @@ def _with_part_names(tree: exp.Expr) -> exp.Expr:
 
 
 def _part_name(name: str) -> str:
-    """Return the name of the WITH part for schema.name."""
     return name.replace(".", "__")

@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import catalog, output
 from local.analyst.output import Answer, QueryFailed, Tell, refusal_text
 from local.analyst.read_only_sql import Value, over_files, read_only
-from local.analyst.shell import shell
 from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, find, load
@@ -101,11 +100,10 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        from local.analyst import athena  # here, because its libraries take a second to import
+        from local.analyst import aws_engines  # here, because its libraries take a second to import
 
-        lake = athena.AthenaTarget.of(stack)
-        lake_query = over_files(query, lake.dialect, stack.campaign_grace_days)
-        answering = athena.answer(lake, lake_query, tell)
+        lake_query = over_files(query, aws_engines.lake_dialect(stack), stack.campaign_grace_days)
+        answering = aws_engines.by_athena(stack, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
@@ -119,17 +117,17 @@ def ask(
 @contextmanager
 def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     from analytics.warehouse import redshift_client  # here, because their libraries take a second to import
-    from local.analyst import redshift
+    from local.analyst import aws_engines
 
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
-    if host and redshift.is_reachable(host):
+    if host and aws_engines.is_reachable(host):
         session = redshift_client.connect(host, database, workgroup=workgroup, region=stack.region)
-        with session as connection, redshift.by_driver(connection, query) as answer:
+        with session as connection, aws_engines.by_driver(connection, query) as answer:
             yield answer
         return
     data_api = stack.client("redshift-data")
-    with redshift.by_data_api(data_api, workgroup, database, query, tell) as answer:
+    with aws_engines.by_data_api(data_api, workgroup, database, query, tell) as answer:
         yield answer
 
 
@@ -210,3 +208,56 @@ def _teller() -> Tell:
     if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def shell(answer_query: Callable[[str], None]) -> None:
+    """Answer queries of the standard input, one after the other. After a refused query it goes on.
+
+    answer_query: prints the answer to a query, or raises QueryFailed.
+    """
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        import readline
+
+        readline.set_completer(_completer(list(catalog.names())))
+        readline.set_completer_delims(" \t\n,()=")
+        readline.parse_and_bind("tab: complete")
+        print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")
+    while (query := _read_query(is_terminal=is_terminal)) is not None:
+        try:
+            if query:
+                answer_query(query)
+        except QueryFailed as refused:
+            print(refused, file=sys.stderr)
+
+
+def _read_query(*, is_terminal: bool) -> str | None:
+    """Return the next query or command, "" after Ctrl-C, None at the end."""
+    lines: list[str] = []
+    try:
+        while True:
+            prompt = ("...> " if lines else "sql> ") if is_terminal else ""
+            line = input(prompt).rstrip()
+            if not lines and line.startswith("."):
+                return None if line in (".quit", ".exit") else line
+            if line:
+                lines.append(line)
+            if line.endswith(";"):
+                return "\n".join(lines)
+    except EOFError:
+        return "\n".join(lines) or None
+    except KeyboardInterrupt:
+        if not is_terminal:
+            raise
+        print()
+        return ""
+
+
+def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
+    """Return a completer for readline, which asks for the matches of a text one by one, by their index."""
+
+    def complete(text: str, index: int) -> str | None:
+        matches = [name for name in names if name.startswith(text)]
+        return matches[index] if index < len(matches) else None
+
+    return complete

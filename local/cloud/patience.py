@@ -9,17 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import encode_item
-from adapters.platform.tables import get_all
+from adapters.platform.tables import BEFORE_ALL
 from local.cloud import poller
 from local.event_sources import Body
 from local.paths import LOCAL
 from local.stack import Stack
-from rules.days import parse_moment, stamp
+from rules.days import parse_moment
 from rules.engagement.events import event_id
 
 STALLED_SECONDS_MAX = 300.0
@@ -33,7 +32,6 @@ WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefres
 # Messages that wait, that a consumer has, and that are sent to be delivered later.
 COUNTS = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed"))
 NOT_APPLIED = "events are in no account: `streakline status` and `streakline queue list` say what is wrong"
-CLOCK_SKEW = timedelta(minutes=5)  # between this machine's clock and AWS's, at most
 
 
 def _print(text: str) -> None:
@@ -145,7 +143,8 @@ def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
 def state_of(function: str) -> dict[str, Any]:
     """Return what the poller reports of a function; {} before it reports anything.
 
-    caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
+    caught_up_at: when it last had nothing left to do (epoch seconds). done_until: all that arrived before is
+    done. Its counts grow while it works.
     """
     try:
         state: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]
@@ -155,18 +154,16 @@ def state_of(function: str) -> dict[str, Any]:
 
 
 def wait_until_applied(
-    stack: Stack, events: Iterable[Body], sent_from: float, stalled_max: float = STALLED_SECONDS_MAX
+    stack: Stack, events: Iterable[Body], stalled_max: float = STALLED_SECONDS_MAX
 ) -> None:
-    """Wait on AWS until profiles show all events that were new. The tables tell it.
+    """Wait on AWS until profiles show all events. The tables tell it.
 
     An event is applied if, and only if, a ledger entry names it. It is shown once the profile has counted
-    that entry. sent_from: when the first event was sent (epoch seconds). Raises RuntimeError when nothing has
-    happened for `stalled_max` seconds.
+    that entry. Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
     waiting, patience = ids_by_user(events), Patience(stalled_max)
     count = sum(map(len, waiting.values()))
-    since = stamp(datetime.fromtimestamp(sent_from, UTC) - CLOCK_SKEW)
-    while waiting := _not_shown(stack, waiting, since):
+    while waiting := _not_shown(stack, waiting):
         progress = f"{sum(map(len, waiting.values()))} are not"
         patience.wait(f"some of {count} {NOT_APPLIED}", progress, AWS_PAUSE_SECONDS)
 
@@ -180,30 +177,18 @@ def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
     return ids
 
 
-def _not_shown(stack: Stack, ids: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:
-    """Return the events that are not shown yet, by user; only users that have any."""
-    with ThreadPoolExecutor(READERS) as pool:
-        results = pool.map(lambda user: _not_shown_of_user(stack, user, ids[user], since), ids)
-        return {user: missing for user, missing in zip(ids, results, strict=True) if missing}
-
-
-def _not_shown_of_user(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
-    """Return which of a user's events the profile has not counted.
-
-    An event that was stored before `since` counts as shown: an earlier attempt has sent it.
-    """
+def _not_shown(stack: Stack, ids: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the events that no profile has counted yet, by user; only users that have any."""
     dynamodb = stack.client("dynamodb")
-    entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
-    places = {str(entry.draft.event_id): entry.created_at for entry in entries if entry.draft.event_id in ids}
-    missing = ids - places.keys()
-    if missing:
-        keys = [{"user_id": user, "event_id": identifier} for identifier in sorted(missing)]
-        stored = get_all(dynamodb, stack.tables["BPEvents"], keys)
-        missing -= {item["event_id"]["S"] for item in stored if item["created_at"]["S"] < since}
-    if not places:
-        return missing
-    profile = dynamodb.get_item(
-        TableName=stack.tables["UserStreaks"], Key=encode_item({"user_id": user}), ConsistentRead=True
-    )
-    head = profile.get("Item", {}).get("ledger_head", {}).get("S", "")
-    return missing | {identifier for identifier, place in places.items() if place > head}
+    ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
+
+    def shown(user: str) -> set[str]:
+        entries, _ = ledger.after(user, BEFORE_ALL)
+        key = encode_item({"user_id": user})
+        answer = dynamodb.get_item(TableName=stack.tables["UserStreaks"], Key=key, ConsistentRead=True)
+        head = answer.get("Item", {}).get("ledger_head", {}).get("S", "")
+        return {str(entry.draft.event_id) for entry in entries if entry.created_at <= head}
+
+    with ThreadPoolExecutor(READERS) as pool:
+        missing = {user: ids[user] - found for user, found in zip(ids, pool.map(shown, ids), strict=True)}
+    return {user: some for user, some in missing.items() if some}

@@ -10,15 +10,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from local.cloud.shard_reader import ShardReader
 from local.cloud.shards import iterator_of, read_records, shards_of
 from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,
     Record,
+    arrival_of,
     deliver,
     discarded_message,
     function_name,
@@ -43,30 +42,22 @@ TABLE_SECONDS_MAX = 1.0
 GROWTH = 1.2  # of the pause with each look that finds nothing
 
 
-def consumer_key(mapping: EventSourceMapping, shard: str) -> str:
-    """Return the key of a consumer of a shard in the file CHECKPOINTS."""
-    return f"{mapping.function} {mapping.source} {shard}"
-
-
-def read_checkpoints() -> dict[str, str]:
-    """Return the last record done, by consumer and shard; empty before a poller has written any."""
-    return dict(json.loads(CHECKPOINTS.read_text())) if CHECKPOINTS.exists() else {}
-
-
 @dataclass(slots=True)
 class PollerState:
     """What the poller has done. It is reported in the files CHECKPOINTS and HEARTBEAT."""
 
-    checkpoints: dict[str, str] = field(default_factory=dict)  # the last record done, by consumer_key()
-    # When a consumer last had nothing left to do, by function, then by consumer_key()
+    checkpoints: dict[str, str] = field(default_factory=dict)  # the last record done, by consumer and shard
+    # When a consumer last had nothing left to do, by function, then by consumer and shard
     caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
+    # Until when all that arrived is done, by the same
+    done_until: dict[str, dict[str, float]] = field(default_factory=dict)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)  # of each function
     file_texts: dict[Path, str] = field(default_factory=dict)  # as last written
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> None:
         """Go on where a former poller stopped."""
-        self.checkpoints = read_checkpoints()
+        self.checkpoints = dict(json.loads(CHECKPOINTS.read_text())) if CHECKPOINTS.exists() else {}
 
     def checkpoint(self, key: str, number: str) -> None:
         """Note the last record that a consumer of a shard has done."""
@@ -83,17 +74,20 @@ class PollerState:
         """Write the files whose text has changed."""
         with self.lock:
             state = {
-                name: {**self.counts.get(name, {}), "caught_up_at": min(shards.values(), default=0.0)}
+                name: {
+                    **self.counts.get(name, {}),
+                    "caught_up_at": min(shards.values(), default=0.0),
+                    "done_until": min(self.done_until[name].values(), default=0.0),
+                }
                 for name, shards in self.caught_up.items()
             }
             texts = {HEARTBEAT: json.dumps(state), CHECKPOINTS: json.dumps(self.checkpoints)}
         for path, text in texts.items():
-            if self.file_texts.get(path) == text:
-                continue
-            self.file_texts[path] = text
-            fresh = path.with_suffix(".new")
-            fresh.write_text(text)
-            fresh.replace(path)
+            if self.file_texts.get(path) != text:
+                self.file_texts[path] = text
+                fresh = path.with_suffix(".new")
+                fresh.write_text(text)
+                fresh.replace(path)
 
 
 @dataclass(slots=True)
@@ -156,9 +150,7 @@ class Poller:
 
     stack: Stack
     state: PollerState = field(default_factory=PollerState)
-    shards: dict[str, list[str]] = field(default_factory=dict)  # ids, by stream
-    readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)  # by stream and shard
-    consumers: set[str] = field(default_factory=set)  # consumer_key() of those that have a thread
+    consumers: set[str] = field(default_factory=set)  # of shards, those that have a thread
     pauses: Pauses = field(default_factory=Pauses)
 
     def run(self) -> None:
@@ -181,34 +173,20 @@ class Poller:
             if description["State"] != "Disabled" or not (":kinesis:" in source or ":dynamodb:" in source):
                 continue
             mapping = mapping_of(description)
-            for shard in self._shards_of(mapping):
-                key = consumer_key(mapping, shard)
+            for shard in shards_of(self.stack, source):
+                key = f"{mapping.function} {source} {shard}"
                 if key not in self.consumers:
                     self.consumers.add(key)
-                    self.state.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
+                    for times in (self.state.caught_up, self.state.done_until):
+                        times.setdefault(function_name(mapping.function), {})[key] = 0.0
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
-
-    def _shards_of(self, mapping: EventSourceMapping) -> list[str]:
-        """Return the ids of a stream's shards. Those of a table never change here, and are asked for once."""
-        if mapping.is_kinesis or mapping.source not in self.shards:
-            self.shards[mapping.source] = shards_of(self.stack, mapping.source)
-        for shard in self.shards[mapping.source]:
-            if (mapping.source, shard) not in self.readers:
-                begin = partial(iterator_of, self.stack, mapping.source, shard)
-                reader = ShardReader(begin, partial(read_records, self.stack, mapping.source))
-                self.readers[mapping.source, shard] = reader
-        return self.shards[mapping.source]
-
-    @staticmethod
-    def _name(mapping: EventSourceMapping) -> str:
-        return function_name(mapping.function)
 
     def _serve(self, mapping: EventSourceMapping, shard: str, key: str) -> None:
         """Deliver a shard's records to a function, forever. After an error it goes on from the checkpoint."""
         while True:
             try:
                 for batch in self._batches(mapping, shard, key):
-                    self.state.count(self._name(mapping), "records", len(batch))
+                    self.state.count(function_name(mapping.function), "records", len(batch))
                     deliver(
                         batch,
                         mapping,
@@ -225,16 +203,18 @@ class Poller:
         A batch is checkpointed when the caller asks for the next one. `position` is the sequence number of
         the last record that was read.
         """
-        name, reader = self._name(mapping), self.readers[mapping.source, shard]
+        name = function_name(mapping.function)
         patterns = [json.loads(pattern) for pattern in mapping.patterns]
         position = checkpoint = self.state.checkpoints.get(key, "")
+        iterator: str | None = None
         waiting: list[Record] = []
-        polled_at, window_began, idle = 0.0, 0.0, 0
+        window_began, idle = 0.0, 0
         while True:
-            page = reader.read(position, polled_at)
-            polled_at = page.polled_at
-            position = sequence_of(page.records[-1]) if page.records else position
-            wanted = [record for record in page.records if is_wanted(record, patterns)]
+            polled_at = time.time()
+            iterator = iterator or iterator_of(self.stack, mapping.source, shard, position)
+            records, iterator = read_records(self.stack, mapping.source, iterator)
+            position = sequence_of(records[-1]) if records else position
+            wanted = [record for record in records if is_wanted(record, patterns)]
             if wanted and not waiting:
                 window_began = time.monotonic()
             waiting += wanted
@@ -242,9 +222,11 @@ class Poller:
                 batch, waiting = waiting[: mapping.batch_size], waiting[mapping.batch_size :]
                 yield batch
                 self.state.checkpoint(key, sequence_of(batch[-1]))
+                self.state.done_until[name][key] = arrival_of(batch[-1])
             if waiting and time.monotonic() - window_began < mapping.window_seconds:
                 caught_up_at = self.state.caught_up[name][key]
-                if page.records or not self.pauses.is_awaited(name, caught_up_at):
+                self.state.done_until[name][key] = polled_at  # what is gathered for a batch is not late
+                if records or not self.pauses.is_awaited(name, caught_up_at):
                     self.pauses.gather(name, caught_up_at)  # more may come before the batching window ends
                     continue
             if waiting:
@@ -254,7 +236,8 @@ class Poller:
             if position != checkpoint:
                 self.state.checkpoint(key, position)
                 checkpoint = position
-            idle = 0 if page.records else idle + 1
+            self.state.done_until[name][key] = arrival_of(records[-1]) if records else polled_at
+            idle = 0 if records else idle + 1
             if idle:
                 self.state.caught_up[name][key] = polled_at
                 self.pauses.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
@@ -271,15 +254,15 @@ class Poller:
         except Exception as raised:
             payload, error = None, repr(raised)
         if error:
-            self.state.count(self._name(mapping), "errors", 1)
-            print(f"{self._name(mapping)}: {len(records)} records: {error}", flush=True)
+            self.state.count(function_name(mapping.function), "errors", 1)
+            print(f"{function_name(mapping.function)}: {len(records)} records: {error}", flush=True)
         return reply_of(payload, error, records, partial=mapping.partial)
 
     def _discard(
         self, mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
     ) -> None:
         """Send to the failure destination what Lambda sends: where the records are, not the records."""
-        self.state.count(self._name(mapping), "discarded", len(records))
+        self.state.count(function_name(mapping.function), "discarded", len(records))
         if not mapping.destination:
             return
         message = discarded_message(mapping, shard, records, why, tries)

@@ -5,7 +5,6 @@ A source is the ARN of a Kinesis stream or of a table's stream.
 
 import base64
 import json
-from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -40,29 +39,15 @@ def iterator_at(stack: Stack, source: str, shard: str, number: str) -> str:
     return _iterator(stack, source, shard, "AT_SEQUENCE_NUMBER", number=number)
 
 
-def iterator_since(stack: Stack, source: str, shard: str, since: datetime) -> str:
-    """Return a shard iterator of Kinesis from an instant on; of a table's stream from the shard's beginning.
-
-    A table's stream knows no instants.
-    """
-    if not is_kinesis(source):
-        return iterator_of(stack, source, shard, "")
-    return _iterator(stack, source, shard, "AT_TIMESTAMP", since=since)
-
-
-def _iterator(
-    stack: Stack, source: str, shard: str, kind: str, *, number: str = "", since: datetime | None = None
-) -> str:
-    """Return a shard iterator. kind: of where it begins; some begin at a sequence number or an instant."""
+def _iterator(stack: Stack, source: str, shard: str, kind: str, *, number: str = "") -> str:
+    """Return a shard iterator. kind: of where it begins; some begin at a sequence number."""
     if is_kinesis(source):
         service, stream, sequence = "kinesis", "StreamARN", "StartingSequenceNumber"
     else:
         service, stream, sequence = "dynamodbstreams", "StreamArn", "SequenceNumber"
-    request: dict[str, Any] = {stream: source, "ShardId": shard, "ShardIteratorType": kind}
+    request = {stream: source, "ShardId": shard, "ShardIteratorType": kind}
     if number:
         request[sequence] = number
-    elif since:
-        request["Timestamp"] = since
     return str(stack.client(service).get_shard_iterator(**request)["ShardIterator"])
 
 

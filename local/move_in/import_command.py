@@ -3,14 +3,14 @@
 An import that was killed is run again, and goes on where it was. A row that is sent twice changes nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -18,25 +18,18 @@ from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import ErasureCheck
 from local.api import Api
 from local.cloud.patience import Patience
 from local.command import FILE, command, option
-from local.move_in.event_poster import EventPoster
-from local.move_in.history_comparison import ComparisonResult, HistoryComparison, HistoryRow, history_row
-from local.move_in.history_rows import COLUMNS, Body, check_row, refused_by
+from local.move_in.histories import COLUMNS, ComparisonResult, HistoryFiles
 from local.move_in.positions import PositionFiles, PositionImporter
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, tombstones_of
-from rules.book.book import Books
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
-# Returns a RefusedRow for a row that is not taken, anything else for another one.
-Check = Callable[[Row], object]
-# Returns for each row why it is refused; None if it is taken.
-Send = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
+Files = HistoryFiles | PositionFiles
 MARK = "rows-taken"
 STALLED_SECONDS = 60.0
 SENDERS = 8
@@ -79,57 +72,6 @@ class SendingResult:
     sent: int = 0  # of these: sent and taken by this run
 
 
-class ImportFiles(Protocol):
-    """A kind of file: how its rows are checked, sent and compared."""
-
-    def check(self, row: Row) -> object:
-        """Return a RefusedRow for a row that is refused; any other value means that it is fine."""
-
-    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Import rows; returns for each why it is refused, None if it is taken."""
-
-    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:
-        """Compare all rows of a file with what the system has, and write a line for each."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryFiles:
-    """Files of events."""
-
-    poster: EventPoster
-    ledger: LedgerStore
-    books: Books
-    now: datetime
-    patience: Callable[[], Patience]
-    erased: ErasureCheck
-
-    def check(self, row: Row) -> Body | RefusedRow:
-        """Return a row's event, or why it is refused."""
-        return check_row(row, self.books, self.now, self.erased)
-
-    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
-        """Post the events of rows; returns for each why it is refused, or None.
-
-        The caller has checked them. A row may fail now all the same: somebody was erased meanwhile.
-        """
-        checked = [self.check(row) for row in rows]
-        results = iter(self.poster.send([body for body in checked if not isinstance(body, RefusedRow)]))
-        return [
-            body if isinstance(body, RefusedRow) else refused_by(row, next(results))
-            for row, body in zip(rows, checked, strict=True)
-        ]
-
-    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:
-        """Compare each event with the ledger of its user, and write a line for each."""
-
-        def read_again() -> Iterator[HistoryRow | RefusedRow]:
-            for row in read_rows(path):
-                body = row if isinstance(row, RefusedRow) else self.check(row)
-                yield body if isinstance(body, RefusedRow) else history_row(row.line, body)
-
-        return HistoryComparison(read_again, self.ledger, self.patience).write(out, rows)
-
-
 @command("events import history.csv --dry-run", "events import positions.ndjson history.parquet")
 @click.argument("files", metavar="FILE...", type=FILE, nargs=-1, required=True)
 @option("--dry-run", is_flag=True, help="only check all lines, and write down those that are refused")
@@ -166,7 +108,7 @@ def import_command(
 
 
 def move_in(
-    path: Path, kind: ImportFiles, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
+    path: Path, kind: Files, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
 ) -> int:
     """Import one file; returns how many of its lines the system does not have then.
 
@@ -183,44 +125,41 @@ def move_in(
             raise RuntimeError("nothing is taken in; --leave-refused takes in the others")
     # The file is written anew: the rows before the mark are checked again, so that it lists all refused ones.
     with RefusedFile(path, columns) as refused:
-        result = send_rows(path, kind.check, kind.send, marks, refused)
+        result = send_rows(path, kind, marks, refused)
         if result.earlier:
             print(f"{result.earlier} rows were handled by an earlier run: this one goes on from there")
         print(f"{result.sent} rows are sent")
         out = path.with_name(f"{path.stem}.compared.csv")
-        comparison = kind.compare(path, out, rows)
+        comparison = kind.compare(path, out)
         _add_absent(path, comparison, refused)
         print("\n".join([*comparison.lines(out), *refused.lines()]))
         return refused.count
 
 
-def validate(path: Path, check: Check, refused: RefusedFile) -> int:
+def validate(path: Path, check: Callable[[Row], object], refused: RefusedFile) -> int:
     """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
-    rows = 0
-    for row in read_rows(path):
-        rows += 1
-        if refusal := _refusal(row, check):
-            refused.add(refusal)
-    return rows
+    return sum(_check(row, check, refused) for row in read_rows(path))
 
 
-def send_rows(path: Path, check: Check, send: Send, marks: MarkStore, refused: RefusedFile) -> SendingResult:
-    """Send all rows that pass the check, from the mark on; writes down those that are refused."""
+def _check(row: Row | RefusedRow, check: Callable[[Row], object], refused: RefusedFile) -> int:
+    """Write down a row that is refused; returns 1, for one row."""
+    outcome = row if isinstance(row, RefusedRow) else check(row)
+    if isinstance(outcome, RefusedRow):
+        refused.add(outcome)
+    return 1
+
+
+def send_rows(path: Path, kind: Files, marks: MarkStore, refused: RefusedFile) -> SendingResult:
+    """Send all rows from the mark on; writes down those that are refused."""
     result = SendingResult(earlier=marks.get())
     rows = read_rows(path)
     for row in islice(rows, result.earlier):
-        result.rows += 1
-        if refusal := _refusal(row, check):
-            refused.add(refusal)
+        result.rows += _check(row, kind.check, refused)
 
     def send_chunk(chunk: Sequence[Row | RefusedRow]) -> list[RefusedRow | None]:
-        """Send the rows of a request that pass the check; returns for each why it is refused, or None."""
-        refusals = [_refusal(row, check) for row in chunk]
-        good = [
-            row for row, refusal in zip(chunk, refusals, strict=True) if isinstance(row, Row) and not refusal
-        ]
-        answers = iter(send(good) if good else ())
-        return [refusal or next(answers) for refusal in refusals]
+        """Send the rows of a request; returns for each why it is refused, or None."""
+        answers = iter(kind.send([row for row in chunk if isinstance(row, Row)]))
+        return [row if isinstance(row, RefusedRow) else next(answers) for row in chunk]
 
     with ThreadPoolExecutor(SENDERS) as pool:
         for requests in chunks(chunks(rows, REQUEST_ROWS), REQUESTS_PER_MARK):
@@ -243,19 +182,14 @@ def is_of_positions(columns: Sequence[str]) -> bool:
     raise RuntimeError(f"a file has events ({events}) or opening positions ({positions}): this has neither")
 
 
-def _kind_of(path: Path, stalled: float, stack: Stack) -> ImportFiles:
+def _kind_of(path: Path, stalled: float, stack: Stack) -> Files:
     dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
     if is_of_positions(columns_of(path)):
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
         importer = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
         return PositionFiles(importer, books, erased, partial(datetime.now, UTC))
-    ledger, poster = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventPoster(Api(stack))
-    return HistoryFiles(poster, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
-
-
-def _refusal(row: Row | RefusedRow, check: Check) -> RefusedRow | None:
-    outcome = row if isinstance(row, RefusedRow) else check(row)
-    return outcome if isinstance(outcome, RefusedRow) else None
+    ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
+    return HistoryFiles(Api(stack), ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
 
 
 def _add_absent(path: Path, comparison: ComparisonResult, refused: RefusedFile) -> None:

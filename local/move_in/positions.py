@@ -21,13 +21,14 @@ from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import BEFORE_ALL, chunks
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.web.json_schema import USER_ID
-from local.move_in.history_comparison import ABSENT, SAME, ComparisonResult
+from local.move_in.histories import ABSENT, SAME, ComparisonResult
 from local.move_in.rows import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.achievements import AchievementSnapshot, declared_achievements
+from rules.engagement.achievements import AchievementSnapshot
 from rules.engagement.events import InputRefused
+from rules.engagement.goals import declared_achievements
 from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.opening_positions import OpeningPosition, has_position, position_of, with_position
 from rules.engagement.streak import shown_streak
@@ -123,11 +124,11 @@ class PositionFiles:
             return RefusedRow(row.line, "user_id", "was erased", row.values)
         return position
 
-    def send(self, rows: Sequence[Row]) -> Sequence[RefusedRow | None]:
+    def send(self, rows: Sequence[Row]) -> list[RefusedRow | None]:
         """Import rows; returns for each why it is refused, None if it is taken."""
         return [self._import(row) for row in rows]
 
-    def compare(self, path: Path, out: Path, rows: int) -> ComparisonResult:  # noqa: ARG002 (histories need it)
+    def compare(self, path: Path, out: Path) -> ComparisonResult:
         """Compare each position with the user's account, and write a line for each."""
         result = ComparisonResult()
         with (

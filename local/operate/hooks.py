@@ -14,10 +14,9 @@ from urllib.parse import urlsplit
 import click
 
 from adapters import clock
-from adapters.leads.ecdsa import new_key_pair, public_key
 from adapters.leads.hook_store import HookExists, HookStore, NoHook
 from ingest.leads import sources
-from ingest.leads.known_hooks import CACHE_SECONDS, REREAD_SECONDS
+from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, new_key_pair, public_key
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem

@@ -1,14 +1,15 @@
 """The laptop cloud's data as one HTML file with plots. The file needs no other file and no network.
 
 The live tables come first, then the warehouse's marts, then what the last nightly run found. Every plot has a
-sentence that says what it shows, and the figures behind it.
+sentence and the figures behind it.
 """
 
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,30 @@ from adapters.platform.objects import NoObject, Objects
 from adapters.platform.tables import scan_all
 from analytics.lake.layout import report_key
 from analytics.reconcile.run_report import EMPTY_TABLE
-from analytics.warehouse.warehouse import warehouse_at
+from analytics.warehouse.warehouse import Warehouse, warehouse_at
 from local.command import FILE_OUT, command, option
-from local.operate.mart_plots import STREAK_LENGTHS, WEEK, mart_plots
 from local.paths import REPORT, ROOT, WAREHOUSE
-from local.plots import THEME, Figure, bars, columns, grid, share, whole
+from local.plots import THEME, Figure, columns, share, whole
 from local.stack import Stack, load
 from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
 
 STYLE = ROOT / "local" / "operate" / "report.css"
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# How much a plot shows at most.
-DAYS_MAX = 60
-EVENT_TYPES_MAX = 12
+DATES_MAX, TYPES_MAX = 60, 12  # in a plot
+STREAK_LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
+RETENTION = """SELECT cohort_start, retention FROM marts.retention_cohorts
+WHERE cohort_kind = 'week' AND period_number = 1 ORDER BY cohort_start"""
+SURVIVAL = f"""SELECT streak_days, survival FROM marts.streak_survival
+WHERE streak_days IN ({", ".join(map(str, STREAK_LENGTHS))}) ORDER BY streak_days"""
+LEADERS = """SELECT user_id, points, place FROM marts.leaderboard_history
+WHERE period_kind = 'month' AND place <= 8
+AND period_start = (SELECT MAX(period_start) FROM marts.leaderboard_history WHERE period_kind = 'month')
+ORDER BY place, user_id"""
+FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
+GROUP BY step_number, step ORDER BY step_number"""
+QUALITY = """SELECT entity,
+CAST(SUM(curated) AS BIGINT) AS curated, CAST(SUM(duplicates) AS BIGINT) AS duplicates,
+CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY entity ORDER BY entity"""
 Rows = list[dict[str, Any]]
 
 
@@ -54,27 +65,22 @@ def write(stack: Stack, path: Path) -> None:
     profiles = scan_table(stack, "UserStreaks")
     # Without the items that are of a user and not of a date.
     days = [day for day in scan_table(stack, "DailyActivity") if day["activity_date"] not in UNDATED]
-    events, entries = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
     longest = max((profile.get("longest_streak", 0) for profile in profiles), default=0)
     facts = [  # numbers, each with what it counts
         (whole(len(profiles)), "users"),
-        (whole(len(events)), "events, each counted once"),
+        (whole(sum(day["events_count"] for day in days)), "events, each counted once"),
         (whole(sum(day["points_earned"] for day in days)), "points earned"),
         (whole(longest), "days, the longest streak"),
-        (whole(len(entries)), "ledger entries"),
     ]
-    live_plots = (
-        [_daily(days), _hours(events), _lengths(profiles), _points(days), _inequality(days)] if days else []
-    )
     warehouse_plots = mart_plots(warehouse_at(f"duckdb:{WAREHOUSE}")) if WAREHOUSE.exists() else []
-    sections = [("As it is now", live_plots), ("What the warehouse knows", warehouse_plots)]
+    sections = [("As it is now", live_plots(profiles, days)), ("What the warehouse knows", warehouse_plots)]
     path.write_text(_page(facts, sections, last_night(lake_of(stack))), encoding="utf-8")
 
 
 def last_night(lake: Objects) -> str:
     """Return the newest report of a nightly run, as written for people (Markdown), or that there is none."""
     try:
-        run = Freshness(lake).nightly(datetime.now(UTC))
+        run = Freshness(lake).nightly()
         return lake.get(report_key(run["run_id"], "md")).decode()
     except FreshnessUnknown:
         return "There was no nightly run yet: `streakline night run` does one."
@@ -82,102 +88,164 @@ def last_night(lake: Objects) -> str:
         return f"The run {run['run_id']} left no report for people."
 
 
-def _newest_dates(days: Rows) -> Iterator[tuple[date, Rows]]:
-    """Yield the DAYS_MAX newest dates, each with its users' rows; also dates without activity.
-
-    days: at least one.
-    """
-    by_date: dict[date, Rows] = {}
-    for row in days:
-        by_date.setdefault(date.fromisoformat(row["activity_date"]), []).append(row)
-    last = max(by_date)
-    for days_back in range(min((last - min(by_date)).days, DAYS_MAX - 1), -1, -1):
-        day = last - timedelta(days=days_back)
-        yield day, by_date.get(day, [])
-
-
-def _daily(days: Rows) -> Figure:
-    dates: list[str] = []
-    people: list[int] = []
-    events: list[int] = []
-    for day, rows in _newest_dates(days):
-        dates.append(f"{day}")
-        people.append(len(rows))
-        events.append(sum(row["events_count"] for row in rows))
-    most_people, busiest_date = max(zip(people, dates, strict=True))
-    last_week = people[-WEEK:]
-    sentence = (
-        f"{whole(sum(last_week) / len(last_week))} people a day were active in the last week,"
-        f" with {sum(events) / max(1, sum(people)):.1f} events each;"
-        f" most on {busiest_date}: {whole(most_people)}."
-    )
-    return columns("Active people a day", sentence, dates, {"people": people})
-
-
-def _hours(events: Rows) -> Figure:
-    """Count events by weekday and hour, in the local time that each event was written with."""
-    moments = [datetime.fromisoformat(event["occurred_at"].replace("Z", "+00:00")) for event in events]
-    counts = Counter((moment.weekday(), moment.hour) for moment in moments)
-    (weekday, hour), _ = counts.most_common(1)[0] if counts else ((0, 0), 0)
-    sentence = (
-        f"In people's own time; the busiest hour is {WEEKDAYS[weekday]}, {hour:02}:00."
-        " A reminder fits before it."
-    )
-    cells = [[counts[day, hour_of_day] for hour_of_day in range(24)] for day in range(WEEK)]
-    heads = [f"{hour_of_day:02}h" for hour_of_day in range(24)]
-    return grid("When people are active", sentence, [name[:3] for name in WEEKDAYS], heads, cells)
-
-
-def _lengths(profiles: Rows) -> Figure:
-    longest: list[int] = [profile.get("longest_streak", 0) for profile in profiles]
-    lengths = [length for length in STREAK_LENGTHS if length <= max(longest, default=1)] or [1]
-    # The share of people whose longest streak has at least so many days.
-    shares = {
-        length: sum(streak >= length for streak in longest) / max(1, len(longest))
-        for length in {*lengths, WEEK}
+def live_plots(profiles: Rows, days: Rows) -> list[Figure]:
+    """Draw the live tables; nothing before the first active date. days: as in the table DailyActivity."""
+    if not days:
+        return []
+    people = Counter(row["activity_date"] for row in days)
+    dates = sorted(people)[-DATES_MAX:]
+    longest = [profile.get("longest_streak", 0) for profile in profiles]
+    reached = {
+        f"{length}": sum(streak >= length for streak in longest)
+        for length in STREAK_LENGTHS
+        if length <= max(longest, default=0)
     }
-    sentence = f"{share(shares[WEEK])} of all people have had a week or more without a gap."
-    return columns(
-        "How long streaks get",
-        sentence,
-        [f"{length}" for length in lengths],
-        {"people who got there": [shares[length] for length in lengths]},
-        shown=share,
-        head="Days",
-    )
-
-
-def _points(days: Rows) -> Figure:
-    by_type = Counter[str]()
+    earned = Counter[str]()
     for day in days:
-        by_type.update(points_by_type(day["points_by_cap"]))
-    rows = [
-        (name.replace("_", " ").capitalize(), float(points))
-        for name, points in by_type.most_common(EVENT_TYPES_MAX)
+        earned.update(points_by_type(day["points_by_cap"]))
+    types = dict(earned.most_common(TYPES_MAX))
+    return [
+        columns(
+            "Active people a day",
+            "Dates without anybody are left out.",
+            dates,
+            {"people": [people[date] for date in dates]},
+        ),
+        columns(
+            "How long streaks get",
+            "People whose longest streak has at least so many days.",
+            list(reached),
+            {"people": [*reached.values()]},
+            head="Days",
+        ),
+        columns(
+            "What earns points",
+            "Points by type of event.",
+            list(types),
+            {"points": [*types.values()]},
+            head="Type",
+        ),
     ]
-    if not by_type.total():
-        return Figure("What earns points", "Nothing has earned points yet.", (), ())
-    event_type, points = by_type.most_common(1)[0]
-    sentence = (
-        f"{share(points / by_type.total())} of all points are earned by one kind of event:"
-        f" {event_type.replace('_', ' ').lower()}."
-    )
-    return bars("What earns points", sentence, rows, heads=("Event", "Points"))
 
 
-def _inequality(days: Rows) -> Figure:
-    """Show which share of all events the most active people make."""
-    events_of_user = Counter[str]()
-    for day in days:
-        events_of_user[day["user_id"]] += day["events_count"]
-    counts = sorted(events_of_user.values(), reverse=True)
-    rows = []
-    for part, name in ((0.01, "1 %"), (0.1, "10 %"), (0.5, "half")):
-        most_active = counts[: max(1, round(part * len(counts)))]
-        rows.append((f"The most active {name}: {whole(len(most_active))}", sum(most_active) / sum(counts)))
-    _, (_, of_tenth), _ = rows
-    sentence = f"Who is active: the most active tenth of all people make {share(of_tenth)} of all events."
-    return bars("How unequal activity is", sentence, rows, share, ("People", "Share of events"))
+@dataclass(frozen=True, slots=True)
+class MartPlot:
+    """A mart's rows as columns, or as a table where no series is drawn."""
+
+    title: str
+    sentence: str
+    sql: str  # in the order of the plot
+    name: str  # the column of what stands below
+    series: Mapping[str, str]  # label -> column
+    shown: Callable[[float], str] = whole
+    head: str = "Date"
+    is_table: bool = False
+
+    def draw(self, rows: Rows) -> Figure:
+        """Return the plot. A date is shown by itself, a month without its day."""
+        length = len("2026-03") if self.head == "Month" else None
+        names = [f"{row[self.name]}"[:length] for row in rows]
+        values = {
+            label: [max(0.0, float(row[column] or 0)) for row in rows]
+            for label, column in self.series.items()
+        }
+        if self.is_table:
+            cells = zip(*([self.shown(value) for value in column] for column in values.values()), strict=True)
+            table = [(name, *shown) for name, shown in zip(names, cells, strict=True)]
+            return Figure(self.title, self.sentence, (self.head, *self.series), table)
+        return columns(self.title, self.sentence, names, values, shown=self.shown, head=self.head)
+
+
+def _newest_rows(mart: str, column: str, count: int = 180) -> str:
+    """Return the query for the last rows of a mart by a column, in its order."""
+    newest = f"SELECT * FROM {mart} ORDER BY {column} DESC LIMIT {count}"
+    return f"SELECT * FROM ({newest}) AS newest ORDER BY {column}"
+
+
+MART_PLOTS = (
+    MartPlot(
+        "New and returning people",
+        "Active people of each date.",
+        _newest_rows("marts.daily_actives", "date_day"),
+        "date_day",
+        {"returning": "returning_users", "new": "new_users"},
+    ),
+    MartPlot(
+        "People by month",
+        "Kept from the month before, back after a break, and new.",
+        _newest_rows("marts.monthly_actives", "activity_month", 18),
+        "activity_month",
+        {"kept": "retained_users", "back": "resurrected_users", "new": "new_users"},
+        head="Month",
+    ),
+    MartPlot(
+        "Stickiness",
+        "Of the active people of 30 days, the share that was there on a date.",
+        _newest_rows("marts.stickiness", "date_day"),
+        "date_day",
+        {"daily by 30-day actives": "stickiness"},
+        share,
+    ),
+    MartPlot(
+        "Who comes back",
+        "Of the people of a first week, the share that was there a week later.",
+        RETENTION,
+        "cohort_start",
+        {"there again": "retention"},
+        share,
+        "First week",
+    ),
+    MartPlot(
+        "Runs that reach so many days",
+        "Of all runs of active days, the share that reaches a length.",
+        SURVIVAL,
+        "streak_days",
+        {"runs": "survival"},
+        share,
+        "Days",
+    ),
+    MartPlot(
+        "Points that people can spend",
+        "This is what is owed.",
+        _newest_rows("marts.points_liability", "date_day"),
+        "date_day",
+        {"points": "outstanding"},
+    ),
+    MartPlot(
+        "How far people get", "People who reached a step.", FUNNEL, "step", {"people": "users"}, head="Step"
+    ),
+    MartPlot(
+        "Leaders of the month",
+        "Who earned most in the newest month.",
+        LEADERS,
+        "user_id",
+        {"Place": "place", "Points": "points"},
+        head="User",
+        is_table=True,
+    ),
+    MartPlot(
+        "Revenue by month",
+        "In the currency of the purchases.",
+        _newest_rows("marts.revenue_by_month", "month_start", 36),
+        "month_start",
+        {"revenue": "revenue"},
+        head="Month",
+    ),
+    MartPlot(
+        "Rows that came in",
+        "Refused rows wait with their reason; doubles count once.",
+        QUALITY,
+        "entity",
+        {"Kept": "curated", "Doubles": "duplicates", "Refused": "quarantined"},
+        head="Entity",
+        is_table=True,
+    ),
+)
+
+
+def mart_plots(warehouse: Warehouse) -> list[Figure]:
+    """Read the marts and draw them. A mart without rows is left out."""
+    return [plot.draw(rows) for plot in MART_PLOTS if (rows := warehouse.rows(plot.sql))]
 
 
 def night_html(text: str) -> str:

@@ -17,8 +17,7 @@ from local.command import FILE, FILE_OUT, Function, command, option
 from local.operate.functions import invoke
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, unique_keys
-from rules.privacy.certificates import problem_of
-from rules.privacy.erasures import PersonKind, nightly_plan_of
+from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of
 from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user_subject
 
 POLL_SECONDS = 1.0

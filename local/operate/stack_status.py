@@ -1,8 +1,7 @@
 """Reads of a stack on AWS what runs, what waits, and what its alarms say."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -11,43 +10,21 @@ from botocore.exceptions import ClientError
 
 from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud import patience
-from local.cloud.emulator_template import ACCOUNT
-from local.cloud.shards import iterator_since, shards_of
-from local.cloud.streams import EventSourceMapping, function_name, mapping_of
-from local.operate.consumers import (
-    READERS,
-    MappingDescription,
-    Unread,
-    consumer_of_backlog,
-    is_stream,
-    mapping_trouble,
-    unread,
-)
-from local.operate.functions import functions
+from local.cloud.deployment import ACCOUNT
+from local.cloud.streams import function_name
+from local.operate.functions import MISSING, functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
 from local.stack import Stack
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
 AGE_PERIOD = timedelta(minutes=15)  # of the figures that say how late a consumer or queue is
-# CloudWatch says how late a consumer is that worked within QUIET. For one that did not, its streams are read.
-QUIET, QUIET_PERIOD = timedelta(minutes=5), timedelta(hours=3)
 # CloudWatch's figures come some minutes late. A shorter limit would report lateness that is over already.
 LATE = timedelta(minutes=5)
-PERIOD_SECONDS = 60
-EMPTY_PAGES_MAX = 10  # a page of a table's shard may be empty although records follow
+READERS = 8
+FEEDING_STATES = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
 STANDBY = "standby"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric of one resource, and which of its statistics is wanted."""
-
-    namespace: str
-    name: str
-    dimension: str  # the name of the dimension that says of which resource a figure is
-    resource: str
-    statistic: str  # Maximum or Sum, over a minute
+MappingDescription = dict[str, Any]  # an event source mapping, as Lambda describes it
 
 
 def look_at_stack(stack: Stack) -> Deployment:
@@ -80,7 +57,6 @@ def look_at_stack(stack: Stack) -> Deployment:
                 "the stack", not state.endswith("FAILED"), f"is {state}", "look at its events in the console"
             ),
             *results.get("functions", ()),
-            *_streams(stack, mappings, unseen),
         ),
         tuple(_consumers(stack, mappings, now, unseen)),
         results.get("queues", {}),
@@ -118,7 +94,7 @@ def _function_state(stack: Stack, physical: str) -> str:
         configuration = client.get_function_configuration(FunctionName=physical)
         reserved = client.get_function_concurrency(FunctionName=physical).get("ReservedConcurrentExecutions")
     except ClientError as error:
-        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+        if error.response["Error"]["Code"] == MISSING:
             return "is gone"
         raise
     if configuration.get("State") == "Failed":
@@ -142,42 +118,6 @@ def _mappings(stack: Stack) -> list[MappingDescription]:
     ]
 
 
-def _streams(stack: Stack, mappings: Iterable[MappingDescription], unseen: dict[str, str]) -> list[Part]:
-    """Return the streams that cannot be read, each by itself, and how many can."""
-    sources = sorted({mapping["EventSourceArn"] for mapping in mappings if is_stream(mapping)})
-    bad = []
-    try:
-        with ThreadPoolExecutor(READERS) as pool:
-            states = dict(zip(sources, pool.map(partial(_stream_state, stack), sources), strict=True))
-    except AWS_ERRORS as error:
-        unseen["streams"] = explain_error(error)
-        return []
-    names = {physical: logical for logical, physical in stack.tables.items()}
-    for source, state in states.items():
-        if state not in ("ENABLED", "ENABLING", "ACTIVE", "UPDATING"):
-            physical = source.split("/")[1]
-            name = f"the stream of {names.get(physical, physical)}"
-            bad.append(Part(name, runs=False, state=f"is {state}", mend="deploy the stack again"))
-    return [
-        *bad,
-        Part("streams", runs=True, state=f"{len(sources) - len(bad)} of {len(sources)} can be read"),
-    ]
-
-
-def _stream_state(stack: Stack, source: str) -> str:
-    """Return a stream's status as Kinesis or DynamoDB names it, or `gone`."""
-    try:
-        if ":kinesis:" in source:
-            description = stack.client("kinesis").describe_stream_summary(StreamARN=source)
-            return str(description["StreamDescriptionSummary"]["StreamStatus"])
-        description = stack.client("dynamodbstreams").describe_stream(StreamArn=source, Limit=1)
-        return str(description["StreamDescription"]["StreamStatus"])
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ResourceNotFoundException":
-            return "gone"
-        raise
-
-
 def _queues(stack: Stack) -> dict[str, Queue]:
     """Return the queues of work: how many messages wait and, as CloudWatch last said, for how long."""
     now = datetime.now(UTC)
@@ -190,8 +130,7 @@ def _queues(stack: Stack) -> dict[str, Queue]:
 def _age_of_oldest(stack: Stack, name: str, now: datetime) -> timedelta | None:
     """Return how old a queue's oldest message was by CloudWatch's newest figure; None: there is no figure."""
     queue = stack.outputs[f"{name}Url"].rpartition("/")[2]
-    metric = Metric("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue, "Maximum")
-    ages = _figures(stack, metric, now, AGE_PERIOD)
+    ages = _figures(stack, "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, now)
     return timedelta(seconds=ages[max(ages)]) if ages else None
 
 
@@ -220,8 +159,8 @@ def _consumers(
 
 
 def _consumer(stack: Stack, name: str, mappings: Sequence[MappingDescription], now: datetime) -> Consumer:
-    """Return a consumer with how late it is by CloudWatch's figures, and what waits for it if it is quiet."""
-    states = sorted(mapping["State"] for mapping in mappings)
+    """Return a consumer with how late its batches of the last minutes were, by CloudWatch's figures."""
+    states = tuple(sorted(mapping["State"] for mapping in mappings))
     # A standby's consumers rest, and the emulator's streams are read by the laptop's poller.
     rests = stack.outputs.get("RegionRole") == STANDBY or all(
         f":{ACCOUNT}:" in mapping["EventSourceArn"] and is_stream(mapping) for mapping in mappings
@@ -229,46 +168,38 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[MappingDescription], n
     results = [str(mapping.get("LastProcessingResult")) for mapping in mappings]
     problem = next((result for result in results if result.startswith("PROBLEM")), "")
     trouble = ("" if rests else mapping_trouble(states)) or problem
-    physical = functions(stack)[name]
-    streams = [mapping for mapping in mappings if is_stream(mapping) and mapping["State"] == "Enabled"]
-    if not streams:
-        return Consumer(name, tuple(states), trouble=trouble)
-    iterator_age = Metric("AWS/Lambda", "IteratorAge", "FunctionName", physical, "Maximum")
-    ages = _figures(stack, iterator_age, now, AGE_PERIOD)
+    if not any(map(is_stream, mappings)):
+        return Consumer(name, states, None, trouble)
+    ages = _figures(stack, "AWS/Lambda", "IteratorAge", {"FunctionName": functions(stack)[name]}, now)
     behind = timedelta(milliseconds=max(ages.values())) if ages else None
-    invocations = Metric("AWS/Lambda", "Invocations", "FunctionName", physical, "Sum")
-    worked_at = max(_figures(stack, invocations, now, QUIET_PERIOD), default=now - QUIET_PERIOD)
-    if now - worked_at < QUIET:
-        return Consumer(name, tuple(states), behind=behind, trouble=trouble)
-    # It has not worked lately: either it had nothing to do, or it is stuck. Its streams tell which.
-    backlog = [
-        (mapping, shard_unread)
-        for mapping in map(mapping_of, streams)
-        for shard_unread in _unread_since(stack, mapping, worked_at)
-    ]
-    return replace(consumer_of_backlog(name, stack, backlog, states), behind=behind, trouble=trouble)
+    return Consumer(name, states, behind, trouble)
 
 
-def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
-    """Yield what each shard got after the minute in which its consumer last worked."""
-    since = worked_at + timedelta(seconds=PERIOD_SECONDS)
-    for shard in shards_of(stack, mapping.source):
-        begin = iterator_since(stack, mapping.source, shard, since)
-        yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_PAGES_MAX)
+def is_stream(mapping: MappingDescription) -> bool:
+    """Whether a mapping's source is a stream. The other sources are queues."""
+    return ":sqs:" not in mapping["EventSourceArn"]
 
 
-def _figures(stack: Stack, metric: Metric, now: datetime, period: timedelta) -> dict[datetime, float]:
-    """Return a metric's figures of the last period by minute; a minute without data is left out."""
+def mapping_trouble(states: Sequence[str]) -> str:
+    """Return why a consumer gets no records, by the states of its mappings; "" if it gets them."""
+    bad = sorted({state for state in states if state not in FEEDING_STATES})
+    return f"an event source mapping is {', '.join(bad)}" if bad else ""
+
+
+def _figures(
+    stack: Stack, namespace: str, metric: str, resource: Mapping[str, str], now: datetime
+) -> dict[datetime, float]:
+    """Return a metric's highest figures in AGE_PERIOD by minute. resource: the dimension that names one."""
     answer = stack.client("cloudwatch").get_metric_statistics(
-        Namespace=metric.namespace,
-        MetricName=metric.name,
-        Dimensions=[{"Name": metric.dimension, "Value": metric.resource}],
-        StartTime=now - period,
+        Namespace=namespace,
+        MetricName=metric,
+        Dimensions=[{"Name": name, "Value": value} for name, value in resource.items()],
+        StartTime=now - AGE_PERIOD,
         EndTime=now,
-        Period=PERIOD_SECONDS,
-        Statistics=[metric.statistic],
+        Period=60,
+        Statistics=["Maximum"],
     )
-    return {point["Timestamp"]: point[metric.statistic] for point in answer["Datapoints"]}
+    return {point["Timestamp"]: point["Maximum"] for point in answer["Datapoints"]}
 
 
 def alarm_states(stack: Stack) -> dict[str, str]:

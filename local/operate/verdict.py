@@ -1,6 +1,6 @@
 """What `streakline status` says of a deployment: what is wrong, what causes it, and what to do.
 
-It reads nothing itself: stack_status.py and laptop_status.py do.
+It reads nothing itself: status.py and stack_status.py do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,19 +32,9 @@ class Consumer:
 
     name: str
     mappings: tuple[str, ...] = ()  # the states of its event source mappings
-    # How many records it has not processed, by stream; None if that is unknown
-    waiting: Mapping[str, int] | None = None
-    oldest_at: datetime | None = None  # when the oldest of these arrived
-    newest_at: datetime | None = None  # when the newest record that was read of its streams arrived
-    is_more: bool = False  # more records wait than were counted
-    behind: timedelta | None = None  # how late its last batches were; where nobody can tell what waits
+    behind: timedelta | None = None  # how late its last batches were; None if that is unknown
     trouble: str = ""  # why Lambda does not feed it; "" if it does
     mend: str = ""  # what to do about the trouble; "": its log says that
-
-    def lateness(self, at: datetime) -> timedelta:
-        """Return for how long something has waited: the oldest record, or the last batches."""
-        waited = at - self.oldest_at if self.oldest_at else timedelta()
-        return max(timedelta(), waited, self.behind or timedelta())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +104,7 @@ def as_text(deployment: Deployment) -> str:
         lines += [
             "",
             "Consumers",
-            *_table([(consumer.name, _state(consumer, deployment.at)) for consumer in deployment.consumers]),
+            *_table([(consumer.name, _state(consumer)) for consumer in deployment.consumers]),
         ]
     if deployment.queues:
         lines += ["", "Queues", *_depths({name: queue.messages for name, queue in deployment.queues.items()})]
@@ -132,26 +122,21 @@ def as_text(deployment: Deployment) -> str:
 def as_json(deployment: Deployment) -> dict[str, Any]:
     """Return all that was read of a deployment, and the verdict, for programs.
 
-    Instants are RFC 3339 in UTC, durations seconds; null is unknown.
+    The instant is RFC 3339 in UTC, durations are seconds; null is unknown.
     """
     return {
         "is_well": not problems(deployment),
         "verdict": verdict(deployment),
         "problems": [{"what": problem.what, "mend": problem.mend} for problem in problems(deployment)],
-        "at": _instant(deployment.at),
+        "at": deployment.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         **deployment.about,
         "parts": {part.name: {"runs": part.runs, "state": part.state} for part in deployment.parts},
         "consumers": {
             consumer.name: {
                 "mappings": list(consumer.mappings),
-                "waiting": None if consumer.waiting is None else sum(consumer.waiting.values()),
-                "waiting_by_stream": consumer.waiting,
-                "is_more": consumer.is_more,
-                "oldest_waiting_at": _instant(consumer.oldest_at),
-                "newest_record_at": _instant(consumer.newest_at),
                 "behind_seconds": None
-                if consumer.waiting is None and consumer.behind is None
-                else round(consumer.lateness(deployment.at).total_seconds(), 1),
+                if consumer.behind is None
+                else round(consumer.behind.total_seconds(), 1),
                 "trouble": consumer.trouble,
             }
             for consumer in deployment.consumers
@@ -189,23 +174,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _waiting(consumer: Consumer) -> str:
-    waiting = {stream: number for stream, number in (consumer.waiting or {}).items() if number}
-    total, streams = sum(waiting.values()), ", ".join(waiting)
-    waits = "waits" if total == 1 and not consumer.is_more else "wait"
-    return f"{'more than ' if consumer.is_more else ''}{counted(total, 'record')} of {streams} {waits}"
-
-
-def _state(consumer: Consumer, at: datetime) -> str:
-    late = consumer.lateness(at)
+def _state(consumer: Consumer) -> str:
     if consumer.trouble:
         return consumer.trouble
-    if consumer.oldest_at:
-        return f"{_waiting(consumer)}, the oldest for {spoken(late)}"
-    if consumer.waiting is not None:
-        return "nothing waits"
     fed = ", ".join(dict.fromkeys(mapping.casefold() for mapping in consumer.mappings))
-    return fed if consumer.behind is None else f"{fed}, was at most {spoken(late)} behind"
+    return fed if consumer.behind is None else f"{fed}, at most {spoken(consumer.behind)} behind"
 
 
 def _depths(depths: Mapping[str, int]) -> list[str]:
@@ -219,22 +192,13 @@ def _table(rows: list[tuple[str, str]]) -> list[str]:
     return [f"  {name:{width}}  {text}" for name, text in rows]
 
 
-def _instant(at: datetime | None) -> str | None:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
-
-
 def _consumer_problems(deployment: Deployment) -> Iterator[Problem]:
     for consumer in deployment.consumers:
         why = f"`streakline logs {consumer.name}` says why"
         if consumer.trouble:
             yield Problem(f"{consumer.name} is not fed: {consumer.trouble}", consumer.mend or why)
-        late = consumer.lateness(deployment.at)
-        if late > deployment.late and consumer.oldest_at:
-            yield Problem(f"{_waiting(consumer)} for {consumer.name}, the oldest for {spoken(late)}", why)
-        elif late > deployment.late:
-            yield Problem(
-                f"{consumer.name} was {spoken(late)} behind within the last quarter of an hour", why
-            )
+        if consumer.behind is not None and consumer.behind > deployment.late:
+            yield Problem(f"{consumer.name} is {spoken(consumer.behind)} behind", why)
 
 
 def _queue_problems(deployment: Deployment) -> Iterator[Problem]:

@@ -1,1 +1,1 @@
-"""What the system costs and where it ends: from measured units, a price list and the template."""
+"""What a deployment costs: measured units times a price list, for each size of the template."""

@@ -1,105 +1,140 @@
 """`streakline plan`: its options, and what it prints."""
 
-import functools
 import json
-from dataclasses import fields, replace
-from math import isfinite
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.command import FILE, Function, Reader, command, find_stack
-from local.command import option as click_option
-from local.plan.traffic import Traffic, option
+import click
+
+from local.command import FILE, command, option
 
 if TYPE_CHECKING:
-    from local.stack import Stack
+    from local.plan.cost import Cost, Traffic
+    from local.plan.price_list import PriceList
 
-REGION = "us-east-1"
-HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
-NAMED = "yours"  # the output (infra/app/network.yaml) of a cache or database that the stack has not created
-# Parameters that name a service of your own -> the services whose prices the stack then does not cost.
-OWN_SERVICES = {
-    "RedisUrl": ("valkey",),
-    "IdentityUrl": ("aurora", "rdsdata", "proxy"),
-    "OwnVpc": ("endpoints",),
-    "OwnWarehouse": ("redshift",),
+SIZES = ("small", "standard", "large")
+SERVICES = {
+    "dynamodb": "DynamoDB",
+    "lambda": "Lambda",
+    "api": "HTTP API",
+    "kinesis": "Kinesis",
+    "firehose": "Firehose",
+    "s3": "S3",
+    "states": "Step Functions",
+    "sqs": "SQS",
+    "sns": "SNS",
+    "redshift": "Redshift Serverless",
+    "aurora": "Aurora",
+    "rdsdata": "RDS Data API",
+    "proxy": "RDS Proxy",
+    "valkey": "Valkey",
+    "endpoints": "interface endpoints",
+    "secrets": "Secrets Manager",
+    "kms": "KMS",
+    "scheduler": "EventBridge Scheduler",
+    "traffic": "data transfer",
+    "logs": "CloudWatch Logs",
+    "metrics": "CloudWatch metrics",
+    "alarms": "CloudWatch alarms",
+    "dashboards": "CloudWatch dashboards",
+    "xray": "X-Ray",
+    "cognito": "Cognito",
 }
+COUNT = click.FloatRange(min=0)
+NOT_COUNTED = (
+    "Not counted: cold starts, what goes through endpoints, Aurora's storage, what the cache answers or"
+    " grows by, messages to phones, outgoing webhooks, holds, expiry and clawbacks, a second region,"
+    " restores, Glue, Athena, other free allowances than those in the price list."
+)
 
 
-def number(text: str) -> float:
-    """Read a figure of a plan, such as 20_000 or 20,000; raises ValueError."""
-    try:
-        value = float(text.replace("_", "").replace(",", ""))
-    except ValueError:
-        raise ValueError("no number") from None
-    if not isfinite(value) or value < 0:
-        raise ValueError("must be a number from 0")
-    return value
+@command("plan --daily-actives 20_000", "plan --daily-actives 20_000 --events-per-user 10 --prices mine.json")
+@option("--daily-actives", type=COUNT, metavar="N", required=True, help="users who do something in a day")
+@option("--events-per-user", type=COUNT, metavar="N", default=5, help="events of an active user in a day")
+@option(
+    "--events-per-batch", type=click.FloatRange(1, 100), metavar="N", default=5, help="events in one request"
+)
+@option("--lead-events", type=COUNT, metavar="N", default=0, help="webhooks a day")
+@option("--questions", type=COUNT, metavar="N", default=0, help="questions a day, each with ten answers")
+@option("--retention-days", type=COUNT, metavar="N", default=365, help="days that the system has run")
+@option("--prices", type=FILE, help="a price list of your own", show_default="the dated one of us-east-1")
+def plan(prices: Path | None, as_json: bool, **figures: float) -> None:
+    """Say what each size of a deployment costs for a traffic, and which limit ends first."""
+    from local.plan.cost import Traffic, cost_of
+    from local.plan.price_list import PRICES, read_prices
+
+    price_list, traffic = read_prices(prices or PRICES), Traffic(**figures)
+    costs = {size: cost_of(traffic, size, price_list) for size in SIZES}
+    if as_json:
+        print(json.dumps(plain_data(traffic, price_list, costs), indent=2))
+    else:
+        print("\n".join(lines(traffic, price_list, costs)))
 
 
-def traffic_options(function: Function) -> Function:
-    """Give a command an option for each figure of Traffic, and the parameter `traffic`."""
-    names = [field.name for field in fields(Traffic)]
-
-    @functools.wraps(function)
-    def with_traffic(**values: Any) -> None:
-        function(traffic=Traffic(**{name: values.pop(name) for name in names}), **values)
-
-    for field in reversed(fields(Traffic)):
-        is_needed = field.name == "daily_actives"
-        add = click_option(
-            option(field.name),
-            type=Reader("n", number),
-            help=field.metadata["about"],
-            # A default of None would count as given.
-            **(
-                {"required": True}
-                if is_needed
-                else {"default": field.default, "show_default": f"{field.default:g}"}
-            ),
-        )
-        with_traffic = add(with_traffic)
-    return with_traffic
+def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
+    """Return dollars by service, in the order of SERVICES."""
+    sums = dict.fromkeys(SERVICES.values(), 0.0)
+    for name, amount in dollars.items():
+        sums[SERVICES[name.partition(".")[0]]] += amount
+    return {service: amount for service, amount in sums.items() if amount}
 
 
-def parameters_of(stack: "Stack") -> dict[str, str]:
-    """Return a stack's parameters. A hidden one is NAMED if an output says that it names something."""
-    visible = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
-    outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
-    return visible | {name: NAMED for name, output in outputs.items() if stack.outputs.get(output) == NAMED}
-
-
-@command("plan --daily-actives 20_000", "plan --daily-actives 1_000_000 --environment large")
-@traffic_options
-@click_option("--environment", default="small", help="small, standard or large (samconfig.toml)")
-@click_option("--prices", type=FILE, help="a price list of your own", show_default="the dated one")
-def plan(
-    *,
-    stack_name: str | None,
-    region: str | None,
-    traffic: Traffic,
-    environment: str,
-    prices: Path | None,
-    as_json: bool,
-) -> None:
-    """Say what an environment costs for a traffic, and which limit ends first.
-
-    With --stack-name the plan is for that stack's parameters. --region says whose prices hold.
-    """
-    from adapters.settings.choices import settings_of
-    from local.plan.bill import make_plan
-    from local.plan.measured_units import load_units
-    from local.plan.price_list import prices_of
-    from local.plan.report import as_json as json_of
-    from local.plan.report import table
-
-    price_list, units = prices_of(region or REGION, prices), load_units()
-    parameters = parameters_of(find_stack(stack_name, region)) if stack_name else {}
-    size = units.size(parameters.get("Size", "small") if parameters else environment)
-    unpaid = {
-        service for name, services in OWN_SERVICES.items() if parameters.get(name) for service in services
+def plain_data(traffic: "Traffic", prices: "PriceList", costs: Mapping[str, "Cost"]) -> dict[str, Any]:
+    """Return the plan for programs. A limit's daily actives are those at whom it is reached."""
+    return {
+        "region": prices.region,
+        "prices": {"dated": prices.dated, "source": prices.source},
+        "traffic": asdict(traffic),
+        "sizes": {
+            size: {
+                "idle_dollars": sum(cost.idle.values()),
+                "dollars": cost.dollars,
+                "dollars_per_million_events": cost.per_million_events,
+                "idle_by_service": by_service(cost.idle),
+                "running_by_service": by_service(cost.running),
+                "first_limit": cost.limit._asdict() | {"daily_actives": _reached_at(traffic, cost)},
+            }
+            for size, cost in costs.items()
+        },
     }
-    idle = {name: count for name, count in size.idle.items() if name.partition(".")[0] not in unpaid}
-    hot_days = float(settings_of(parameters.get("Settings", "")).get("EventHotDays", 0))
-    cost_plan = make_plan(traffic, units, replace(size, idle=idle), price_list, hot_days)
-    print(json.dumps(json_of(cost_plan), indent=2) if as_json else table(cost_plan))
+
+
+def _reached_at(traffic: "Traffic", cost: "Cost") -> float | None:
+    """Return with how many daily actives the first limit is reached, as loads grow with them."""
+    return traffic.daily_actives / cost.limit.share if cost.limit.share else None
+
+
+def lines(traffic: "Traffic", prices: "PriceList", costs: Mapping[str, "Cost"]) -> Iterator[str]:
+    """Yield the plan for people: a column of dollars for each size, and the first limit of each."""
+    events = traffic.daily_actives * traffic.events_per_user
+    yield f"{traffic.daily_actives:,.0f} daily actives, {events:,.0f} events a day; {prices.region}"
+    yield f"{traffic.lead_events:,.0f} webhooks and {traffic.questions:,.0f} questions a day"
+    yield f"{traffic.retention_days:g} days are stored"
+    yield ""
+    yield f"{'dollars a month':24}" + "".join(f"{size:>12}" for size in costs)
+    idle = [sum(cost.idle.values()) for cost in costs.values()]
+    yield _row("together, idle", idle)
+    running = [by_service(cost.running) for cost in costs.values()]
+    for service in SERVICES.values():
+        if any(round(each.get(service, 0), 2) for each in running):
+            yield _row(f"  {service}", [each.get(service, 0) for each in running])
+    yield _row("together, running", [sum(each.values()) for each in running])
+    yield _row("a month in all", [cost.dollars for cost in costs.values()])
+    if events or traffic.questions:
+        yield _row("a million events more", [cost.per_million_events or 0 for cost in costs.values()])
+    yield ""
+    yield "what ends first as users grow"
+    for size, cost in costs.items():
+        if users := _reached_at(traffic, cost):
+            limit = cost.limit
+            yield f"  {size}: {limit.name}, {limit.most:,.0f} {limit.unit}, at {users:,.0f} daily actives"
+    yield ""
+    yield f"Prices of {prices.dated}: {prices.source}"
+    yield "Units: local/plan/units.json, measured by `make units`. Assumptions: local/plan/facts.json."
+    yield NOT_COUNTED
+
+
+def _row(name: str, dollars: list[float]) -> str:
+    return f"{name:24}" + "".join(f"{amount:>12,.2f}" for amount in dollars)

@@ -3,36 +3,31 @@
 A rebuild, which an operator asks for, makes features what the stored events say, whatever the state says.
 
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
-and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. The state knows
-some events by their *marks*; the others have *notes* (adapters/leads/counted_events.py). A lead is *joining*
-while leaves that came to it are *pending*: not yet in its state. What is to be written is decided in
-rules/leads/feature_changes.py.
+and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. A lead is
+*joining* while leaves that came to it are *pending*: not yet in its state. What is to be written is decided
+in rules/leads/feature_changes.py.
 
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from adapters import settings
-from adapters.leads.counted_events import CountedEvents
-from adapters.leads.feature_repair import FeatureRepair
-from adapters.leads.feature_requests import rebuild_of, refresh_of
-from adapters.leads.feature_store import FeatureItemChanged, FeatureStore
-from adapters.leads.group_memory import GroupMemory
-from adapters.leads.groups import Topology
-from adapters.leads.memory_store import LeadContended, MemoryStore
+from adapters.leads.feature_store import FeatureItemChanged, FeatureStore, Topology
+from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
+from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
+from rules.days import unstamp
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
@@ -59,7 +54,6 @@ class FeaturesSettings(ConsumerSettings):
     """feature_shards splits the index of active leads."""
 
     event_table: str
-    idempotency_keys_table: str
     memory_table: str
     feature_table: str
     group_events_table: str
@@ -77,8 +71,6 @@ class FeatureProcessor:
     topology: Topology
     memory: GroupMemory
     events: PersonEvents
-    counted: CountedEvents
-    repair: FeatureRepair
     erased: ErasureCheck = NO_ERASURES
     grace_days: int = CAMPAIGN_GRACE_DAYS  # the setting: after which an unanswered campaign is ignored
 
@@ -87,11 +79,13 @@ class FeatureProcessor:
         if not isinstance(message, Mapping):
             raise PoisonMessage("the message is no object")
         if "refresh" in message:
-            as_of, leads = refresh_of(message["refresh"], now)
-            self._settle_all(self.store.get_many(leads), partial(self._change_for_time, as_of=as_of))
+            request = message["refresh"]
+            change_for_time = partial(self._change_for_time, as_of=unstamp(request["as_of"]))
+            self._settle_all(self.store.get_many(request["leads"]), change_for_time)
             return
         if "rebuild" in message:
-            items = self.repair.readable(*rebuild_of(message["rebuild"]))
+            request = message["rebuild"]
+            items = self.store.readable(request["leads"], ignores_stored="anew" in request)
             self._settle_all(items, partial(self._change_for_rebuild, now=now))
             return
         try:
@@ -125,47 +119,25 @@ class FeatureProcessor:
                     return False
             return self._write(item, self._change_for_event(item, event, added, now))
 
-        _until_done(event.lead_organization_id, attempt)
+        _until_done(attempt)
 
     def _write(self, item: FeatureItem, change: Change | None) -> bool:
         """Write a change, if there is one; returns False if somebody else was first."""
         try:
             if change is not None:
                 self.store.write(item, change)
-                self._note(item.lead_organization_id, change)
         except FeatureItemChanged:
             return False
         return True
 
-    def _note(self, lead: str, change: Change) -> None:
-        """Write notes of the events that a stored change counts without a mark.
-
-        Then set has_all_notes in the lead's item, unless the item has changed since.
-        """
-        if not change.unnoted:
-            return
-        self.counted.note(change.unnoted)
-        item = self.store.get(lead)
-        if item and (changes := feature_changes.note_all_marks(item, change)):
-            with suppress(FeatureItemChanged):
-                self.store.write(item, changes)
-
     def _change_for_event(
         self, item: FeatureItem, event: LeadEvent, added: Contributions, now: datetime
     ) -> Change | None:
-        """Return the change by an event; None if it is counted already.
-
-        Marks that leave the state are noted before the state is written. So a crash between the two leaves an
-        event with mark and note, and never with neither.
-        """
+        """Return the change by an event; None if it is counted already."""
         as_of = latest_instant(item, now, event.occurred)
-        unsure_marks = item.unsure_marks(added) if item.is_current else []
-        noted = self.counted.known(unsure_marks) if unsure_marks else ()
-        after = feature_changes.with_event(item, added, noted, as_of)
+        after = feature_changes.with_event(item, added, as_of)
         if after is None:
             return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, added), as_of)
-        if leaving := item.leaving_marks(after):
-            self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
         return feature_changes.change_by_event(
             item, event, after, contacts, as_of, grace_days=self.grace_days
@@ -207,7 +179,7 @@ class FeatureProcessor:
             return self._change_from_leaves(item, ALL, latest_instant(item, now))
 
         for group in groups:
-            _until_done(group.root, partial(self._settle, group.root, decide))
+            _until_done(partial(self._settle, group.root, decide))
 
     def _settle(self, lead: str, decide: Decide) -> bool:
         """Write the change that `decide` returns for the lead's item now; False: somebody else was first."""
@@ -221,7 +193,7 @@ class FeatureProcessor:
         """
         for lead, item in leads.items():
             if not self._write(item, decide(item)):
-                _until_done(lead, partial(self._settle, lead, decide))
+                _until_done(partial(self._settle, lead, decide))
 
     def _change_for_time(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return the change that time alone makes up to as_of; None if it makes none."""
@@ -232,8 +204,7 @@ class FeatureProcessor:
         as_of = latest_instant(item, as_of)
         if not item.is_current:
             return self._change_from_leaves(item, ALL, as_of)
-        due = feature_changes.inputs_due(item, as_of)
-        return feature_changes.change_by_time(item, due, as_of, self.grace_days)
+        return feature_changes.change_by_time(item, as_of, self.grace_days)
 
     def _change_for_rebuild(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return the change that makes an item follow from its leaves' events; None if it does already."""
@@ -243,10 +214,10 @@ class FeatureProcessor:
         return change if change and (item.pending or feature_changes.is_different(item, change)) else None
 
 
-def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
-    """Try until an attempt is done; raises LeadContended if others were first in all of them."""
+def _until_done(attempt: Callable[[], bool]) -> None:
+    """Try until an attempt is done; raises Unprocessed if others were first in all of them."""
     if not any(attempt() for _ in pauses(ATTEMPTS_MAX)):
-        raise LeadContended(f"features of {lead}")
+        raise Unprocessed("the features of a lead kept changing")
 
 
 @settings.wiring(FeaturesSettings)
@@ -259,8 +230,6 @@ def _parts(config: FeaturesSettings) -> FeatureProcessor:
         Topology(dynamodb, config.feature_table, store),
         GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events),
         events,
-        CountedEvents(dynamodb, config.idempotency_keys_table),
-        FeatureRepair(dynamodb, config.feature_table, store),
         tombstones_of(config),
         config.campaign_grace_days,
     )

@@ -13,7 +13,7 @@ from functools import partial
 
 from adapters import settings
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import GroupEvents
+from adapters.leads.person_events import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer

@@ -12,10 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters import settings
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.group_memory import GroupMemory
-from adapters.leads.groups import Topology
-from adapters.leads.memory_store import MemoryStore
+from adapters.leads.feature_store import FeatureStore, Topology
+from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client

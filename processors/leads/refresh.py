@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.feature_requests import FeatureQueue, check_instant
+from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.feature_store import ActiveLeads
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from rules.days import parse_moment, stamp
+from rules.leads.feature_changes import AHEAD_MAX
 
 logger = Logger(service="refresh")
 
@@ -41,8 +42,9 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     leads, queue = _parts()
     now = clock.now()
     moment = parse_moment(event["as_of"]).utc if event.get("as_of") else now
-    check_instant(moment, now)
     as_of = stamp(moment)
+    if moment > now + AHEAD_MAX:  # features only go forward, so they would never be right again
+        raise ValueError(f"as_of {as_of} is more than a day ahead of {stamp(now)}")
     asked, messages = queue.request_refresh(as_of, leads.ids())
     logger.info("refresh", extra={"as_of": as_of, "leads": asked, "messages": messages})
     return {"as_of": as_of, "leads": asked, "messages": messages}

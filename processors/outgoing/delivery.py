@@ -17,12 +17,11 @@ from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore, WorkerLeases
-from adapters.outgoing.notification_items import EndpointShare, endpoint_share
-from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
+from adapters.outgoing.outbox_store import EndpointShare, endpoint_share
+from adapters.outgoing.transports import HookSender, SendAnswer, Transport
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.fence import fence_writer
-from adapters.platform.queues import Consumer, Deadline, PoisonMessage
+from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.notices import (
@@ -192,14 +191,12 @@ def _parts(config: WebhookDeliverySettings) -> Deliverer:
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
-    transports = Transports(
-        WebhookTransport(secrets, sender, may_be_private), BusTransport(lambda: client("events"))
-    )
+    transport = Transport(secrets, sender, lambda: client("events"), may_be_private)
     return Deliverer(
         EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name),
         LaneStore(dynamodb, config.notifications_table),
         WorkerLeases(dynamodb, config.notifications_table),
-        transports.send,
+        transport.send,
         config.failures(),
     )
 

@@ -3,34 +3,288 @@
 A profile's records arrive in order, maybe twice. The state of a user's notifications is stored. So the fold
 of rules/outgoing/derivation.py needs no older image, and a record that is delivered twice is notified once.
 Without an endpoint nothing is read or written.
+
+A holder is the user, the lead or the question that notifications are about. Its state has all that was
+notified so far. Each change is a step from one state to the next, which may add notifications.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.achievements import AchievementReader, AchievementStore
-from adapters.engagement.goals import GoalStore, StreakReader
+from adapters.engagement.account_items import profile_from
+from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.rewards import redemption_from
+from adapters.leads.feature_store import feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
-from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.notification_items import LANE_SHARDS
-from adapters.outgoing.outbox_store import OutboxStore
-from adapters.platform.aws import client
+from adapters.outgoing.outbox_store import (
+    LANE_SHARDS,
+    DeliveryInvoker,
+    EndpointShare,
+    OutboxConflict,
+    OutboxStore,
+    OutboxWrite,
+    endpoint_share,
+)
+from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
+from adapters.platform.items import decode_item
 from adapters.platform.queues import Deadline
+from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
-from processors.batches import ConsumerSettings, Record, stream_consumer
-from processors.outgoing.notification_writer import NoticeSteps, NotificationBatch, NotificationWriter
+from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from rules.book.rewards import Fulfilment, Redemption
+from rules.days import stamp, unstamp
+from rules.engagement.account_state import Profile
+from rules.engagement.goals import declared_achievements
+from rules.leads.feature_items import FeatureItem
+from rules.outgoing.derivation import (
+    ItemNoticeState,
+    UserNoticeState,
+    due_at,
+    forget_achievements,
+    notices_of_achievements,
+    notices_of_lead,
+    notices_of_profile,
+    notices_of_question,
+    notices_of_redemption,
+    offered_achievements,
+)
+from rules.outgoing.notices import (
+    Notice,
+    NoticeType,
+    Notification,
+    is_user,
+    lead_holder,
+    number_notices,
+    question_holder,
+)
+from rules.questions.questions import Question, from_item
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
+Change = Profile | Redemption | FeatureItem | Question
+Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
+ATTEMPTS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeSteps:
+    """Makes steps of changes. Those of achievements and of leads read further tables."""
+
+    achievements: AchievementReader | None = None  # None: no endpoint wants achievements
+    leads: LeadEventStore | None = None  # None: no endpoint wants leads
+
+    def steps_of(self, changes: Sequence[Change], now: datetime, *, wants_achievements: bool) -> list[Step]:
+        """Return the steps of a holder's changes, in order.
+
+        wants_achievements: whether an endpoint may want them. If none does, they are not looked at.
+        """
+        steps = [self._step_of(change, now) for change in changes]
+        profiles = [change for change in changes if isinstance(change, Profile)]
+        if profiles:
+            steps.append(
+                partial(self._achievement_notices, profile=profiles[-1], now=now)
+                if wants_achievements
+                else forget_achievements
+            )
+        return steps
+
+    def _step_of(self, change: Change, now: datetime) -> Step:
+        if isinstance(change, Profile):
+            return partial(_profile_notices, profile=change)
+        if isinstance(change, Redemption):
+            return partial(notices_of_redemption, redemption=change)
+        if isinstance(change, Question):
+            return partial(notices_of_question, question=change)
+        return partial(self._lead_notices, item=change, at=stamp(now))
+
+    def _lead_notices(
+        self, state: ItemNoticeState, item: FeatureItem, at: str
+    ) -> tuple[list[Notice], ItemNoticeState]:
+        """Return the notices of a lead. A lead without any event was erased, and gives none."""
+        organization_id = state.shown.get("organization_id")
+        if not organization_id and self.leads:
+            organization_id = self.leads.organization_of(item.lead_organization_id)
+        return notices_of_lead(state, item, organization_id, at) if organization_id else ([], state)
+
+    def _achievement_notices(
+        self, state: UserNoticeState, profile: Profile, now: datetime
+    ) -> tuple[list[Notice], UserNoticeState]:
+        """Return the notices of a user's achievements. There are none if the profile is behind the ledger,
+        because it will soon change again. The books must not be older than at the last look: an achievement
+        that they lack would be withdrawn, and earned again.
+        """
+        if self.achievements is None or profile.version != state.version:
+            return [], state
+        book_store = self.achievements.streaks.book_store
+        books = book_store.books()
+        if books.newest.number < state.book:
+            books = book_store.look()
+        # The worker that looked last may have had a clock that is ahead of this one.
+        at = max(now, unstamp(state.looked_at)) if state.looked_at else now
+        declared, achieved = declared_achievements(books, at), dict[str, str]()
+        if declared:
+            try:
+                reading = self.achievements.read(profile, declared, at, is_strong=True)
+            except AccountContended:
+                logger.exception("achievements not read")
+                return [], state
+            if not reading.is_complete and (profile.head or reading.history.head):
+                return [], state
+            achieved = dict(reading.achieved)
+        notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), achieved)
+        if later == state:
+            return notices, state
+        return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
+
+
+@dataclass(slots=True)
+class NotificationBatch(BatchResult):
+    """The result of a batch. counts["changes"]: the changes that an endpoint may want."""
+
+    shares: set[EndpointShare] = field(default_factory=set)  # the shares of endpoints to deliver to now
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationWriter:
+    """Writes notifications, and adds them to the lanes of the endpoints that want them."""
+
+    dynamodb: Any
+    profiles_table: str  # only sweep() needs it
+    store: OutboxStore
+    endpoints: EndpointStore
+    steps: NoticeSteps = NoticeSteps()
+
+    def write(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
+        """Write the notifications of records, holder by holder.
+
+        After a transient error all records of the holder are delivered again.
+        """
+        outcome = NotificationBatch()
+        by_holder: dict[str, list[tuple[Record, Change]]] = {}
+        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
+            if self._is_followed(change):
+                by_holder.setdefault(holder, []).append((record, change))
+
+        def write_holder(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
+            wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
+            changes = [change for _, change in pairs]
+            steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
+            outcome.shares |= self.write_steps(holder, steps, now)
+            outcome.counts["changes"] += len(pairs)
+
+        for holder, pairs in by_holder.items():
+            outcome.attempt(pairs, partial(write_holder, holder), logger, (*TRANSIENT, OutboxConflict))
+        return outcome
+
+    def _is_followed(self, change: Change) -> bool:
+        """Whether an endpoint may want a change. Changes of users are always followed.
+
+        So a user's state has the newest version of the profile. Notices by time alone are given only then.
+        """
+        if isinstance(change, FeatureItem):
+            return self._may_want(NoticeType.LEAD_UPDATED)
+        return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
+
+    def _may_want(self, kind: NoticeType) -> bool:
+        return any(endpoint.may_want(kind) for endpoint in self.endpoints.known())
+
+    def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShare]:
+        """Write the notifications and the state that steps lead to, in one transaction.
+
+        Returns the shares of endpoints in which notifications wait then. Raises OutboxConflict if others
+        write the holder's state in all attempts, and the errors of DynamoDB.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            before, revision = self.store.get(holder)
+            state, notifications = before, list[Notification]()
+            for step in steps:
+                notices, later = step(state)
+                notifications += number_notices(holder, state.number, later.as_of, notices)
+                state = later
+            if state == before:
+                return set()
+            endpoint_ids = [
+                endpoint.endpoint_id
+                for endpoint in self.endpoints.known()
+                if any(endpoint.wants(notification.notice) for notification in notifications)
+            ]
+            # If nobody wants the notifications of a lead or a question, its state is not stored either.
+            if not (endpoint_ids or is_user(holder)):
+                return set()
+            due = due_at(state) if isinstance(state, UserNoticeState) else None
+            try:
+                self.store.put(holder, OutboxWrite(state, revision, due, notifications, endpoint_ids), now)
+            except OutboxConflict:
+                continue
+            return {endpoint_share(endpoint_id, holder) for endpoint_id in endpoint_ids}
+        raise OutboxConflict(holder)
+
+    def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShare]:
+        """Write the notifications that are due by time alone; returns the shares in which they wait.
+
+        Users whose newest change has not arrived yet are left out: that change leads to their notifications.
+        """
+        shares: set[EndpointShare] = set()
+        for user in self.store.due(now) if self.endpoints.known() else ():
+            if is_over():
+                break
+            items = get_all(self.dynamodb, self.profiles_table, [{"user_id": user}])
+            if not items:  # an erased user, whom the index may still have
+                continue
+            try:
+                step = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
+                shares |= self.write_steps(user, [step], now)
+            except OutboxConflict:
+                continue
+        return shares
+
+
+def read_change(record: Record) -> tuple[str, Change] | None:
+    """Return the holder of a record and its change; None for a record that gives no notifications.
+
+    The name of an item's partition key tells the table. Raises KeyError, TypeError, ValueError and
+    AttributeError for a record that cannot be read.
+    """
+    image = record["dynamodb"].get("NewImage")
+    if not image:
+        return None
+    if "lead_organization_id" in image:
+        item = feature_item_from(image)
+        return lead_holder(item.lead_organization_id), item
+    if "question_id" in image:
+        question = from_item(decode_item(image))
+        return question_holder(question.question_id), question
+    if "holder" not in image:
+        profile = profile_from(decode_item(image))
+        return profile.user_id, profile
+    if record["eventName"] != "INSERT" or "fulfilment" not in image:
+        return None  # a stock, or a later change of a redemption
+    redemption = redemption_from(image)
+    is_new = redemption.fulfilment is Fulfilment.REQUESTED
+    return (redemption.user_id, redemption) if is_new else None
+
+
+def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
+    if profile.version <= state.version:
+        return [], state
+    return notices_of_profile(state, profile, unstamp(profile.updated_at))
+
+
+def _timed_notices(
+    state: UserNoticeState, profile: Profile, at: datetime
+) -> tuple[list[Notice], UserNoticeState]:
+    return notices_of_profile(state, profile, at) if profile.version == state.version else ([], state)
 
 
 @dataclass(frozen=True)

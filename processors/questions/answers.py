@@ -3,25 +3,22 @@
 It reads the stream of the table Responses, and writes UserStats. A response is counted if and only if it has
 a mark, because one transaction writes stats and mark. DynamoDB refuses the transaction if the response has
 its mark already, or was deleted, or if the stats have changed. So a crash leaves all or nothing, and a second
-delivery of a response writes nothing. A person is known by a keyed hash alone. AnswerCounter decides what to
-write; AnswerCounts (adapters/questions/answer_counts.py) writes it.
+delivery of a response writes nothing. A person is known by a keyed hash alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.tables import chunks
-from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import StoredStats, UserStatsStore
+from adapters.questions.user_stats_store import RESPONSES_MAX, StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
 from rules.questions.answer_stats import ResponseTooOld, Stats, add_responses, fold_responses
@@ -51,7 +48,8 @@ class AnswersSettings(ConsumerSettings):
 class AnswerCounter:
     """Counts responses into stats."""
 
-    counts: AnswerCounts
+    stats: UserStatsStore
+    responses: ResponseStore
 
     def apply(self, records: Sequence[Record], now: datetime) -> BatchResult:
         """Count a batch of stream records, person by person. One person's error does not affect others."""
@@ -79,19 +77,15 @@ class AnswerCounter:
 
     def _count_chunk(self, person: str, responses: list[Response], now: datetime) -> int:
         older_hashes = {hashed for response in responses for hashed in response.older_hashes}
-        stored = self.counts.stats.of(person, older_hashes)
         for _ in pauses(ATTEMPTS_MAX):
-            after = self._stats_with(stored, responses, now)
-            refusal = self.counts.count((stored, after), responses, now)
-            if refusal is None:
+            stored = self.stats.of(person, older_hashes)
+            marks = [self.responses.mark_action(response, stamp(now)) for response in responses]
+            if self.stats.count(stored, self._stats_with(stored, responses, now), marks, now):
                 return len(responses)
-            if refusal.is_marked:
-                counted = self.counts.responses.counted(response.key for response in responses)
-                responses = [response for response in responses if response.key not in counted]
+            counted = self.responses.counted(response.key for response in responses)
+            responses = [response for response in responses if response.key not in counted]
             if not responses:
                 return 0
-            if refusal.has_moved:
-                stored = self.counts.stats.of(person, older_hashes)
         raise StatsBusy(person)
 
     def _stats_with(self, stored: StoredStats, responses: list[Response], now: datetime) -> Stats:
@@ -106,39 +100,17 @@ class AnswerCounter:
         except ResponseTooOld:
             pass
         logger.info("made again from all responses", extra={"person": stored.person})
-        counted, _uncounted = self._responses(stored, now)
-        return fold_responses([*counted, *responses])
+        return fold_responses([*self._counted_responses(stored, now), *responses])
 
-    def _responses(self, stored: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
-        """Return a person's responses: those with a mark, and those without.
+    def _counted_responses(self, stored: StoredStats, now: datetime) -> list[Response]:
+        """Return the person's responses that are in the stats.
 
         Raises StatsBusy if the stats have changed so lately that the index may lack a response.
         """
         if stored.updated_at > stamp(now - INDEX_LAG):
             raise StatsBusy(stored.person)
-        counted: list[Response] = []
-        uncounted: list[Response] = []
-        for item, is_marked in self.counts.responses.of_person(stored.hashes):
-            response = from_item(decode_item(item))
-            if is_marked:
-                counted.append(response)
-            else:
-                uncounted.append(response)
-        return counted, uncounted
-
-    def rebuild(self, person: str, now: datetime) -> Stats:
-        """Compute a person's stats from all responses, and store them; returns them.
-
-        The stats are those of the responses with a mark. The others are then counted as usual. Raises
-        StatsBusy if the stats have changed in the last seconds, or change meanwhile.
-        """
-        before = self.counts.stats.of(person)
-        counted, uncounted = self._responses(before, now)
-        stats = fold_responses(counted)
-        if stats != before.stats and not self.counts.replace(before, stats, now):
-            raise StatsBusy(person)
-        self.count(before.person, uncounted, now)
-        return self.counts.stats.of(person).stats
+        responses = self.responses.of_person(stored.hashes)
+        return [from_item(decode_item(item)) for item, is_counted in responses if is_counted]
 
 
 def _response_of(record: Record) -> Response:
@@ -149,23 +121,10 @@ def _response_of(record: Record) -> Response:
 def _parts(config: AnswersSettings) -> AnswerCounter:
     dynamodb = fence_writer(client("dynamodb"))
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
-    return AnswerCounter(AnswerCounts(dynamodb, stats, ResponseStore(dynamodb, config.responses_table)))
+    return AnswerCounter(stats, ResponseStore(dynamodb, config.responses_table))
 
 
-def rebuild(fingerprint_hash: str) -> Stats:
-    """Rebuild one person's stats for an operator; returns them. Raises StatsBusy."""
-    return _parts().rebuild(fingerprint_hash, clock.now())
-
-
-def _rebuild_people(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Rebuild the stats of an event's people; returns their total points by fingerprint_hash."""
-    return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
-
-
-@stream_consumer("answers", logger, otherwise=_rebuild_people)
+@stream_consumer("answers", logger)
 def handler(records: list[Record], now: datetime) -> BatchResult:
-    """Lambda entry: a batch of Responses' stream.
-
-    {"streakline_rebuild": [fingerprint_hash, ...]} rebuilds these people's stats instead.
-    """
+    """Lambda entry: a batch of Responses' stream."""
     return _parts().apply([record for record in records if record["eventName"] == "INSERT"], now)

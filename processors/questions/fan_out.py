@@ -10,9 +10,9 @@ told later: they find the question in the list of open ones.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,10 +21,10 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
-from adapters.platform.items import decode_item, encode_item
 from adapters.platform.queues import PoisonMessage
 from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue, Announcements
 from adapters.questions.push import SnsPush
+from adapters.questions.question_store import QuestionStore
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.batches import TRANSIENT, ConsumerSettings, queue_consumer
 from processors.questions.messages import MessageOutcome, Sender
@@ -36,7 +36,7 @@ from rules.questions.notifications import (
     is_eligible,
     message_of_question,
 )
-from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
+from rules.questions.questions import ANSWERABLE, Question, shown_status
 
 logger = Logger(service="fan-out")
 # People on a page. Before each page the question is read, and nobody is told of one that is closed.
@@ -59,49 +59,33 @@ class FanOutSettings(ConsumerSettings):
     platform_application_arn: str  # see NotifySettings
 
 
-def _now() -> datetime:
-    return clock.now()
-
-
 @dataclass(frozen=True, slots=True)
 class Notifier:
     """Announces questions."""
 
-    dynamodb: Any
-    questions_table: str
+    questions: QuestionStore
     announcements: Announcements
     sender: Sender
-    writers: int = 1  # messages that are sent at the same time
-    now: Callable[[], datetime] = _now  # the clock
 
     def tell(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns how many messages had which outcome, and the next page.
 
         The next page is None after the last one. It is the same page again if a service was away.
         """
-        question = self._open_question(page.question_id)
-        if question is None:
+        now = clock.now()
+        question = self.questions.get(page.question_id)
+        if question is None or shown_status(question, now) not in ANSWERABLE:
             return Counter(), None
-        people, after = self.announcements.page(
-            question.audience, page.shard, page.after, PAGE_SIZE, self.now()
-        )
+        people, after = self.announcements.page(question.audience, page.shard, page.after, PAGE_SIZE, now)
         unclaimed = self.announcements.unclaimed(people, _key(question), question.created_at)
         counts = Counter({MessageOutcome.DUPLICATE: len(people) - len(unclaimed)})
-        message = message_of_question(question, self.now())
-        with ThreadPoolExecutor(self.writers) as pool:
+        message = message_of_question(question, now)
+        with ThreadPoolExecutor(WRITERS) as pool:
             # `+=` drops the counts that are 0.
             counts += Counter(pool.map(partial(self._tell, question, message), unclaimed))
         if counts[MessageOutcome.AGAIN]:
-            return counts, page.again()
-        return counts, page.next(after) if after else None
-
-    def _open_question(self, question_id: str) -> Question | None:
-        """Read a question, strongly consistent; None if it takes no answers."""
-        answer = self.dynamodb.get_item(
-            TableName=self.questions_table, Key=encode_item({"question_id": question_id}), ConsistentRead=True
-        )
-        question = from_item(decode_item(answer["Item"])) if "Item" in answer else None
-        return question if question and shown_status(question, self.now()) in ANSWERABLE else None
+            return counts, replace(page, attempt=page.attempt + 1)
+        return counts, AnnouncementPage(page.question_id, page.shard, after) if after else None
 
     def _tell(self, question: Question, message: PushMessage, subscription: Subscription) -> MessageOutcome:
         """Tell one person. An error is logged, so that it does not keep the others from being told."""
@@ -121,7 +105,7 @@ class Notifier:
         subscription: Subscription | None = before
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
-            now = self.now()
+            now = clock.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
                 return MessageOutcome.SKIPPED
             claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
@@ -145,8 +129,8 @@ def announce(
     if a person cannot be told, and if a service stays away.
     """
     try:
-        page = AnnouncementPage.read(message)
-    except (KeyError, TypeError, ValueError) as error:
+        page = AnnouncementPage(**message)
+    except TypeError as error:
         raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
     counts, following = notifier.tell(page)
     logger.info("page", extra={each.value: count for each, count in counts.items()})
@@ -167,10 +151,10 @@ def _parts(config: FanOutSettings) -> tuple[Notifier | None, AnnouncementQueue]:
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if not config.platform_application_arn:
         return None, queue
-    announcements = Announcements(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    announcements = Announcements(SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
     sender = Sender(announcements.claims, push, logger)
-    return Notifier(dynamodb, config.questions_table, announcements, sender, WRITERS), queue
+    return Notifier(QuestionStore(dynamodb, config.questions_table), announcements, sender), queue
 
 
 @queue_consumer("fan-out", logger)

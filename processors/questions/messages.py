@@ -9,7 +9,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
-from adapters.questions.push import Push, PushReceipt, PushStatus
+from adapters.questions.push import PushReceipt, PushStatus, SnsPush
 from rules.questions.notifications import PushMessage, Subscription
 
 # A message that has been begun needs at most this long. So none is begun later before the function's time
@@ -44,7 +44,7 @@ class Sender:
     """Sends claimed messages."""
 
     claims: MessageClaims
-    push: Push
+    push: SnsPush
     logger: Logger
 
     def tell(
@@ -64,7 +64,10 @@ class Sender:
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
             if prepared.status is not PushStatus.SENT:
-                return self._note_unprepared(subscription, prepared, now)
+                if prepared.status is PushStatus.UNSENT:
+                    return MessageOutcome.AGAIN
+                self._bury(subscription, now)
+                return MessageOutcome.DEAD
             endpoint = prepared.endpoint
         result, message_claim = claim()
         if result is not ClaimResult.CLAIMED:
@@ -73,15 +76,6 @@ class Sender:
             return MessageOutcome.DUPLICATE if result is ClaimResult.DUPLICATE else MessageOutcome.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
         return self._settle(message_claim, receipt, release, now)
-
-    def _note_unprepared(
-        self, subscription: Subscription, prepared: PushReceipt, now: datetime
-    ) -> MessageOutcome:
-        """Return the outcome of a message whose endpoint could not be made."""
-        if prepared.status is PushStatus.DEAD:
-            self._bury(subscription, now)
-            return MessageOutcome.DEAD
-        return MessageOutcome.AGAIN
 
     def _settle(
         self,

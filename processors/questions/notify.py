@@ -10,15 +10,14 @@ from datetime import datetime
 
 from adapters import settings
 from adapters.logs import Logger
-from adapters.outgoing.delivery_invoker import DeliveryInvoker
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from processors.outgoing.notification_writer import NotificationWriter
+from processors.outgoing.notifications import NotificationWriter
 from rules.questions.questions import Question, from_item
 
 logger = Logger(service="notify")

@@ -5,7 +5,6 @@ So it is not sent again, and an alarm tells an operator.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,14 +17,14 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.platform.tables import READ_MAX, chunks
+from adapters.platform.tables import chunks
 from adapters.questions.message_claims import DueReminder, ReminderStore
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.questions.messages import MessageOutcome, Sender, stop_at
-from rules.days import UnknownZone, today
-from rules.engagement.account_state import Profile
+from rules.days import today
 from rules.questions.notifications import (
+    Subscription,
     claim_expires_at,
     is_timely_reminder,
     message_of_streak,
@@ -34,7 +33,8 @@ from rules.questions.notifications import (
 )
 
 logger = Logger(service="reminders")
-WRITERS = 6  # messages that are sent at the same time
+WRITERS = 16  # messages that are sent at the same time
+CHUNK = 100  # reminders between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,6 @@ class RemindersSettings:
     platform_application_arn: str  # see NotifySettings
 
 
-def _now() -> datetime:
-    return clock.now()
-
-
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """Reminds people of streaks that end tonight."""
@@ -57,8 +53,6 @@ class Reminder:
     accounts: AccountStore
     reminders: ReminderStore
     sender: Sender
-    writers: int = 1  # how many messages it sends at the same time
-    now: Callable[[], datetime] = _now  # the clock
 
     def remind(self, until: datetime | None = None) -> Counter[MessageOutcome]:
         """Send or skip every reminder that is due, and let its marker wait for the next one.
@@ -67,81 +61,47 @@ class Reminder:
         stop; the next run handles the other reminders. Returns how many had which outcome.
         """
         counts: Counter[MessageOutcome] = Counter()
-        now = self.now()
-        with ThreadPoolExecutor(self.writers) as pool:
-            for chunk in chunks(self.reminders.due(now), READ_MAX):
-                if until and self.now() >= until:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for chunk in chunks(self.reminders.due(clock.now()), CHUNK):
+                if until and clock.now() >= until:
                     break
-                counts += Counter(pool.map(self._handle, *self._read(chunk, self.now())))
+                counts += Counter(pool.map(self._handle, chunk))
         return counts
 
-    def _read(
-        self, chunk: Sequence[tuple[str, datetime]], now: datetime
-    ) -> tuple[list[DueReminder], list[Profile]]:
-        """Read the subscriptions and profiles of due reminders in bulk; returns reminders, and their
-        profiles.
+    def _handle(self, marker: tuple[str, datetime]) -> MessageOutcome:
+        """Remind one person. An error does not stop the reminders of others; the next run tries again.
 
-        chunk: (subscription_id, when the reminder was due). Markers of subscriptions that are gone are
-        dropped.
+        marker: (subscription_id, when the reminder was due).
         """
-        subscriptions = self.reminders.store.get_many(subscription_id for subscription_id, _ in chunk)
-        by_id = {subscription.subscription_id: subscription for subscription in subscriptions}
-        waiting: list[DueReminder] = []
-        for subscription_id, due in chunk:
-            subscription = by_id.get(subscription_id)
+        subscription_id, due = marker
+        try:
+            subscription = self.reminders.store.get(subscription_id)
             if subscription is None or not subscription.is_active:
                 self.reminders.drop(subscription_id, due)
-                continue
-            try:
-                next_due = next_reminder(max(now, due), subscription.timezone, subscription.quiet_hours)
-            except UnknownZone:  # this process lacks a zone that registration knew: the next run tries again
-                logger.exception("failed", extra={"subscription_id": subscription_id})
-                continue
-            waiting.append(DueReminder(subscription, due, next_due))
-        profiles = self.accounts.profiles(reminder.subscription.owner for reminder in waiting)
-        return waiting, [profiles[reminder.subscription.owner] for reminder in waiting]
-
-    def _handle(self, each: DueReminder, profile: Profile) -> MessageOutcome:
-        """Remind one person. An error does not stop the reminders of others; the next run tries again."""
-        try:
-            return self._remind(each, profile)
+                return MessageOutcome.SKIPPED
+            return self._remind(subscription, due)
         except Exception:
-            logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
+            logger.exception("failed", extra={"subscription_id": subscription_id})
             return MessageOutcome.FAILED
 
-    def _remind(self, each: DueReminder, profile: Profile) -> MessageOutcome:
-        """Remind one person, if the streak still ends tonight.
-
-        profile: as it was read in bulk. It may be old by now, so profile and subscription are read again
-        before a message is sent.
-        """
-        if not self._length(each, profile):
-            self.reminders.skip(each)
-            return MessageOutcome.SKIPPED
-        subscription = self.reminders.store.get(each.subscription.subscription_id)
-        if subscription is None or subscription.updated_at != each.subscription.updated_at:
-            # Whoever changed the subscription has written its new marker, or deleted the marker.
-            return MessageOutcome.MOVED
-        owner, now = subscription.owner, self.now()
-        length = self._length(each, self.accounts.profiles([owner])[owner])
+    def _remind(self, subscription: Subscription, due: datetime) -> MessageOutcome:
+        """Remind one person, if the streak still ends tonight."""
+        zone, quiet, now = subscription.timezone, subscription.quiet_hours, clock.now()
+        reminder = DueReminder(subscription, due, next_reminder(max(now, due), zone, quiet))
+        profile = self.accounts.profiles([subscription.owner])[subscription.owner]
+        is_timely = is_timely_reminder(due, now, zone, quiet)
+        length = streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
         if not length:
-            self.reminders.skip(each)
+            self.reminders.skip(reminder)
             return MessageOutcome.SKIPPED
-        key = f"reminder={today(each.due, subscription.timezone)}"
-        claim = partial(self.reminders.claim, each, key, claim_expires_at(now), now)
-        release = partial(self.reminders.release, each)
-        message = message_of_streak(length, now, subscription.timezone)
-        outcome = self.sender.tell(subscription, message, claim, release, now)
+        key = f"reminder={today(due, zone)}"
+        claim = partial(self.reminders.claim, reminder, key, claim_expires_at(now), now)
+        release = partial(self.reminders.release, reminder)
+        outcome = self.sender.tell(subscription, message_of_streak(length, now, zone), claim, release, now)
         if outcome is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
-            self.reminders.skip(each)
+            self.reminders.skip(reminder)
         return outcome
-
-    def _length(self, each: DueReminder, profile: Profile) -> int:
-        """Return the length of the streak of which a person is to be reminded now; 0: the person is not."""
-        now, subscription = self.now(), each.subscription
-        is_timely = is_timely_reminder(each.due, now, subscription.timezone, subscription.quiet_hours)
-        return streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
 
     def mark_unconfirmed(self, now: datetime) -> int:
         """Mark the claims whose senders have died before they stored an outcome; returns how many."""
@@ -158,9 +118,9 @@ def _parts(config: RemindersSettings) -> Reminder | None:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
-    reminders = ReminderStore(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    reminders = ReminderStore(SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
-    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger), WRITERS)
+    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger))
 
 
 @logger.inject_lambda_context

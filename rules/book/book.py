@@ -2,18 +2,19 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
+from functools import cached_property
 from typing import Any
 
-from rules.book.answer_rules import NO_ANSWERS, AnswerRules
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
 from rules.book.point_rules import Cap, Period
 from rules.book.rewards import Reward
 from rules.days import EPOCH
 
+# A date's points of answers are kept in two digits of base 36 (adapters/questions/user_stats_store.py).
+DAY_POINTS_LIMIT = 36**2 - 1
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -92,9 +93,42 @@ class OfflineRules:
     days_a_year: int  # how many days of a year a user may have been offline
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Points for answers that took neither too short nor too long a time.
+
+    A person who answers faster has not read the question. One who answers slower has put it aside.
+    """
+
+    points: int  # of an answer that took from from_ms to to_ms milliseconds, both included
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """What answers earn in the stats of the person who answers (docs/rules.md, rule 5).
+
+    Each answer is an event too. What that event earns follows from its type QUESTION_ANSWERED, not from here.
+    """
+
+    points: int  # of each answer
+    day_points_max: int  # the most that a person's answers of one date earn
+    confidence_points: int = 0  # of an answer that says how sure the person is, besides `points`
+    timing: Timing | None = None  # None: how long an answer took earns nothing
+
+    @property
+    def most(self) -> int:
+        """The most points that one answer can earn."""
+        return self.points + self.confidence_points + (self.timing.points if self.timing else 0)
+
+
 NO_FREEZES, NO_PAUSES = FreezeRules(0, 0, 0), PauseRules(0, 0)
 # A book without the section has these: the events of a fortnight at sea count.
 USUAL_OFFLINE = OfflineRules(14, 60)
+# Without the section, answers earn nothing. The cap is not 0, because a date keeps the cap that was in force
+# when it began: answers would earn nothing on the date on which a section is first published.
+NO_ANSWERS = AnswerRules(0, DAY_POINTS_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +145,6 @@ class Book:
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)  # by name
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
-
-    def __post_init__(self) -> None:
-        for name in ("event_types", "rewards", "streaks", "achievements"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process makes the same book, because pickle takes no read-only mapping."""
-        values = (getattr(self, attribute.name) for attribute in fields(self))
-        return Book, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
@@ -165,21 +190,15 @@ class Version:
 
     number: int  # 1, 2, 3 ... in the order of publishing
     effective_at: datetime
-    # Returns the book. Called at the first use of `book`; two threads at once may both call it.
     read: Callable[[], Book]
     published_at: datetime = EPOCH
     author: str = ""  # who published it
     note: str = ""
 
-    @property
+    @cached_property
     def book(self) -> Book:
         """What the version says. It is read when it is first needed."""
-        # Until Python 3.12, functools.cached_property has one lock for all versions. Whoever reads one
-        # version would keep all others waiting.
-        book: Book | None = self.__dict__.get("_book")
-        if book is None:
-            book = self.__dict__["_book"] = self.read()
-        return book
+        return self.read()
 
     @property
     def is_retroactive(self) -> bool:

@@ -2,48 +2,63 @@
 
 from typing import Any
 
-from rules.book.answer_rules import ANSWERS
-from rules.book.book import TYPE_NAME
-from rules.book.goal_sections import ACHIEVEMENTS, STREAKS
+from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
+from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS
-from rules.book.rewards import DESCRIPTION_MAX, REWARD_NAME, TITLE_MAX, URL_MAX
+from rules.book.rewards import REWARD_NAME
 
 Schema = dict[str, Any]
 
-FORMAT = 1
+DAYS_MAX = 3650  # until points expire
 TYPES_MAX = 500
-BOOSTS_MAX = 100
 POINTS_MAX = 1_000_000
-DAYS_MAX = 3650
-OFFLINE_DAYS_MAX = 30
-REWARDS_MAX = 500
-STOCK_MAX = 1_000_000_000
-_INSTANT: Schema = {
-    "type": "string",
-    "maxLength": 40,
-    "description": "an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z",
-}
+AMOUNT_MAX = 1_000_000_000
+TOOK_MS_MAX = 86_400_000  # the longest response_time_ms that the API takes
 
 
-def _whole(least: int, most: int, description: str) -> Schema:
-    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+def _whole(least: int, most: int, description: str = "") -> Schema:
+    schema: Schema = {"type": "integer", "minimum": least, "maximum": most}
+    return schema | {"description": description} if description else schema
 
 
 def _text(most: int, description: str) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
 
 
-def _object_schema(required: list[str], properties: dict[str, Schema], description: str) -> Schema:
+def _note(most: int) -> Schema:
+    return {"type": "string", "maxLength": most}
+
+
+def _flag(description: str) -> Schema:
+    return {"type": "boolean", "description": description}
+
+
+def _object(required: list[str] | None, properties: dict[str, Schema], description: str) -> Schema:
     return {
         "type": "object",
-        "required": required,
+        **({} if required is None else {"required": required}),
         "properties": properties,
         "additionalProperties": False,
         "description": description,
     }
 
 
-_CAP = _object_schema(
+def _by_name(most: int, pattern: str, each: Schema, description: str) -> Schema:
+    return {
+        "type": "object",
+        "maxProperties": most,
+        "propertyNames": {"pattern": pattern},
+        "additionalProperties": each,
+        "description": description,
+    }
+
+
+_INSTANT: Schema = {
+    "type": "string",
+    "maxLength": 40,
+    "description": "an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z",
+}
+_CAP = _object(
     ["per"],
     {
         "points": _whole(0, POINTS_MAX, "the most points"),
@@ -52,7 +67,7 @@ _CAP = _object_schema(
     },
     "the most that one user earns with this type; exactly one of points and events",
 )
-_EVENT_TYPE = _object_schema(
+_EVENT_TYPE = _object(
     ["points"],
     {
         "points": _whole(0, POINTS_MAX, "points of one event, before the cap"),
@@ -61,19 +76,16 @@ _EVENT_TYPE = _object_schema(
             "enum": ["anybody", "server"],
             "description": "server: only admins, producers and the Kinesis stream may send it",
         },
-        "keeps_streak": {
-            "type": "boolean",
-            "description": "whether an event makes its date active; default: true",
-        },
+        "keeps_streak": _flag("whether an event makes its date active; default: true"),
         "properties": {
             "type": "object",
             "description": "the data contract: a JSON Schema that an event's properties must satisfy",
         },
-        "description": {"type": "string", "maxLength": 500},
+        "description": _note(500),
     },
     "one type of event",
 )
-_BOOST = _object_schema(
+_BOOST = _object(
     ["since", "until", "factor"],
     {
         "since": _INSTANT,
@@ -89,91 +101,171 @@ _BOOST = _object_schema(
     },
     "multiplies the points of events that occurred between two instants",
 )
-_REWARD = _object_schema(
+_FREEZES = _object(
+    ["held_max", "free_a_month", "price_points"],
+    {
+        "held_max": _whole(1, 100, "how many unused ones a user may have"),
+        "free_a_month": _whole(0, 50, "how many are free in a month (UTC)"),
+        "price_points": _whole(1, POINTS_MAX, "the price of each further one"),
+    },
+    "streak freezes; left out: users can have none",
+)
+_PAUSES = _object(
+    ["dates_max", "dates_a_year"],
+    {
+        "dates_max": _whole(1, 365, "the most dates of one pause"),
+        "dates_a_year": _whole(1, 365, "the most paused dates of any 365 in a row"),
+    },
+    "pauses of a streak; left out: users can have none",
+)
+_OFFLINE = _object(
+    ["days_max", "days_a_year"],
+    {
+        "days_max": _whole(0, 30, "how old an event may be; 0 to 3: no older than without a receipt"),
+        "days_a_year": _whole(0, 365, "on how many days of a year a user may be offline"),
+    },
+    "events that waited in a device, as a time receipt proves; left out: 14 and 60",
+)
+_EXPIRY = _object(
+    [],
+    {
+        "after_days": _whole(1, DAYS_MAX, "so many days after the event's date"),
+        "end_of": {
+            "enum": list(PERIODS),
+            "description": "or at the end of this period, counted from that date",
+        },
+    },
+    "when points expire; exactly one of after_days and end_of. Left out: never",
+)
+_REWARD = _object(
     ["price_points", "brand"],
     {
-        "price_points": _whole(1, 1_000_000_000, "the price of one; users never name it"),
+        "price_points": _whole(1, AMOUNT_MAX, "the price of one; users never name it"),
         "brand": {
             "type": "string",
             "pattern": REWARD_NAME,
             "description": "whom the invoices name; each ledger entry has it",
         },
-        "stock": _whole(0, STOCK_MAX, "how many there are in all; may only be raised. Left out: no limit"),
+        "stock": _whole(0, AMOUNT_MAX, "how many there are in all; may only be raised. Left out: no limit"),
         "limit_per_user": _whole(1, 1_000_000, "how many one user may get; left out: any number"),
         "valid_from": _INSTANT,
         "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
-        "title": _text(TITLE_MAX, "what people see in place of the id; plain text"),
-        "description": _text(DESCRIPTION_MAX, "what it is; plain text, may have several lines"),
-        "image_url": _text(URL_MAX, "a picture: https://, or data:image/ for a small one"),
+        "title": _text(100, "what people see in place of the id; plain text"),
+        "description": _text(500, "what it is; plain text, may have several lines"),
+        "image_url": _text(1000, "a picture: https://, or data:image/ for a small one"),
     },
     "one reward",
+)
+_ANSWERS = _object(
+    ["points", "day_points_max"],
+    {
+        "points": _whole(0, DAY_POINTS_LIMIT, "of each answer"),
+        "confidence_points": _whole(
+            0, DAY_POINTS_LIMIT, "more, if the answer says how sure the person is; left out: none"
+        ),
+        "timing": _object(
+            ["points", "from_ms", "to_ms"],
+            {
+                "points": _whole(0, DAY_POINTS_LIMIT, "more, if the answer took this long"),
+                "from_ms": _whole(0, TOOK_MS_MAX, "from so many milliseconds on"),
+                "to_ms": _whole(0, TOOK_MS_MAX, "to so many milliseconds, inclusive"),
+            },
+            "for answers given neither hastily nor late; left out: no such points",
+        ),
+        "day_points_max": _whole(
+            1,
+            DAY_POINTS_LIMIT,
+            "the most that a person's answers of a date earn, by the version in force when the date begins",
+        ),
+    },
+    "what answers to questions earn in their own stats; left out: nothing",
+)
+_PROPERTY: Schema = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,31}$"}
+_SUM_LEAST: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": AMOUNT_MAX}
+_NEEDS = _object(
+    None,
+    {
+        NeedKind.ACTIVE_DAYS.value: _whole(1, 28),
+        NeedKind.EVENTS.value: _whole(1, 10_000),
+        NeedKind.SUM.value: _object(
+            ["property", "at_least"],
+            {
+                "property": _PROPERTY | {"description": "a number that the data contract has"},
+                "at_least": _SUM_LEAST | {"description": "has up to three decimals"},
+            },
+            "the sum of a property over the period's events",
+        ),
+    },
+    "what each period needs; exactly one of active_days, events and sum",
+)
+_STREAK = _object(
+    ["per", "needs"],
+    {
+        "per": {"enum": [each.value for each in StreakPeriod], "description": "a week begins on Monday"},
+        "needs": _NEEDS,
+        "event_types": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": TYPES_MAX,
+            "uniqueItems": True,
+            "description": "the types that count; left out: all that keep streaks",
+        },
+        "freezes": _flag("whether a freeze covers a missed period; default: false"),
+        "pauses": _flag("whether a pause covers a missed period; default: false"),
+        "description": _note(500),
+    },
+    "one streak",
+)
+_CONDITION = _object(
+    None,
+    {
+        ConditionKind.POINTS.value: _whole(1, AMOUNT_MAX, "points ever earned"),
+        ConditionKind.COUNT.value: {"type": "string", "description": "events of this type"},
+        ConditionKind.STREAK.value: {"type": "string", "description": "a streak of this book"},
+        ConditionKind.SUM.value: _object(
+            ["event_type", "property"],
+            {"event_type": {"type": "string"}, "property": _PROPERTY},
+            "the sum of a property over the events of a type",
+        ),
+        "at_least": _SUM_LEAST,
+    },
+    "points_earned; or one of count, sum and streak, with at_least",
+)
+_CONDITIONS: Schema = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": 10}
+_ACHIEVEMENT = _object(
+    None,
+    {
+        "all": _CONDITIONS,
+        "any": _CONDITIONS,
+        "withdrawn": {
+            "enum": ["never", "when_untrue"],
+            "description": "whether a shown one is withdrawn when it is no longer true; default: never",
+        },
+        "history": _flag("whether its date may be before its declaration; default: false"),
+        "title": _note(100),
+        "description": _note(500),
+    },
+    "one achievement; exactly one of all and any",
 )
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
-    **_object_schema(
+    **_object(
         ["event_types"],
         {
-            "format": {"const": FORMAT, "description": "of this document"},
-            "event_types": {
-                "type": "object",
-                "minProperties": 1,
-                "maxProperties": TYPES_MAX,
-                "propertyNames": {"pattern": TYPE_NAME},
-                "additionalProperties": _EVENT_TYPE,
-                "description": "by name",
-            },
-            "boosts": {"type": "array", "items": _BOOST, "maxItems": BOOSTS_MAX},
-            "freezes": _object_schema(
-                ["held_max", "free_a_month", "price_points"],
-                {
-                    "held_max": _whole(1, 100, "how many unused ones a user may have"),
-                    "free_a_month": _whole(0, 50, "how many are free in a month (UTC)"),
-                    "price_points": _whole(1, POINTS_MAX, "the price of each further one"),
-                },
-                "streak freezes; left out: users can have none",
-            ),
-            "pauses": _object_schema(
-                ["dates_max", "dates_a_year"],
-                {
-                    "dates_max": _whole(1, 365, "the most dates of one pause"),
-                    "dates_a_year": _whole(1, 365, "the most paused dates of any 365 in a row"),
-                },
-                "pauses of a streak; left out: users can have none",
-            ),
-            "offline": _object_schema(
-                ["days_max", "days_a_year"],
-                {
-                    "days_max": _whole(
-                        0,
-                        OFFLINE_DAYS_MAX,
-                        "how old an event may be; 0 to 3: no older than without a receipt",
-                    ),
-                    "days_a_year": _whole(0, 365, "on how many days of a year a user may be offline"),
-                },
-                "events that waited in a device, as a time receipt proves; left out: 14 and 60",
-            ),
-            "expiry": _object_schema(
-                [],
-                {
-                    "after_days": _whole(1, DAYS_MAX, "so many days after the event's date"),
-                    "end_of": {
-                        "enum": list(PERIODS),
-                        "description": "or at the end of this period, counted from that date",
-                    },
-                },
-                "when points expire; exactly one of after_days and end_of. Left out: never",
-            ),
-            "rewards": {
-                "type": "object",
-                "maxProperties": REWARDS_MAX,
-                "propertyNames": {"pattern": REWARD_NAME},
-                "additionalProperties": _REWARD,
-                "description": "the catalogue, by id",
-            },
-            "answers": ANSWERS,
-            "streaks": STREAKS,
-            "achievements": ACHIEVEMENTS,
+            "format": {"const": 1, "description": "of this document"},
+            "event_types": {"type": "object", "minProperties": 1}
+            | _by_name(TYPES_MAX, TYPE_NAME, _EVENT_TYPE, "by name"),
+            "boosts": {"type": "array", "items": _BOOST, "maxItems": 100},
+            "freezes": _FREEZES,
+            "pauses": _PAUSES,
+            "offline": _OFFLINE,
+            "expiry": _EXPIRY,
+            "rewards": _by_name(500, REWARD_NAME, _REWARD, "the catalogue, by id"),
+            "answers": _ANSWERS,
+            "streaks": _by_name(20, GOAL_NAME, _STREAK, "streaks besides the daily one, by name"),
+            "achievements": _by_name(100, GOAL_NAME, _ACHIEVEMENT, "achievements, by name"),
         },
         "what earns what",
     ),

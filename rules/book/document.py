@@ -1,20 +1,23 @@
 """The document of a book of rules: how a `Book` is made of it, and which faults its JSON Schema cannot find.
 
-The schema is in book_schema.py. What several sections of the document need is here. The sections of rewards,
-answers, streaks and achievements have modules of their own.
+The schema is in book_schema.py. A document's faults are (path, reason) pairs: the path has the keys and
+indexes that lead to the bad value.
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations
-from typing import Any
+from decimal import Decimal
+from itertools import chain, combinations
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from rules.book.answer_rules import answer_faults, read_answers
 from rules.book.book import (
+    NO_ANSWERS,
     NO_FREEZES,
     NO_PAUSES,
     USUAL_OFFLINE,
+    AnswerRules,
     Book,
     Boost,
     Declarer,
@@ -22,16 +25,41 @@ from rules.book.book import (
     FreezeRules,
     OfflineRules,
     PauseRules,
+    Timing,
 )
 from rules.book.contracts import Path, contract_faults
-from rules.book.goal_sections import achievement_faults, read_achievements, read_streaks, streak_faults
+from rules.book.goal_rules import (
+    DAILY,
+    UNIT,
+    AchievementRule,
+    Condition,
+    ConditionKind,
+    Need,
+    NeedKind,
+    StreakPeriod,
+    StreakRule,
+    thousandths,
+)
 from rules.book.point_rules import DAYS_SUFFIX, Period
-from rules.book.rewards import read_rewards, reward_faults
+from rules.book.rewards import ALWAYS, NEVER, Reward
 from rules.days import parse_moment
 
+Section = Mapping[str, Any]  # a part of the document
+Faults = Iterator[tuple[Path, str]]
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+# The ledger calls a freeze by this name. Its price is elsewhere in the book.
+RESERVED_REWARDS = frozenset({"streak_freeze"})
+# Characters that nobody sees: controls (a description may have line ends), and marks that reverse the
+# direction of writing, such as U+202E.
+INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+URL = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
+SUMMED_MAX = 4  # how many properties of one event type may be summed
+AMOUNT_MAX = 1_000_000  # what one event may add to a sum, before it is counted in thousandths
+# How many dates every period has at least: no streak can need more active dates.
+DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
+
+
+class Fault(NamedTuple):
     """One fault of a document."""
 
     path: Path  # the keys and indexes that lead to the bad value, from the outside in
@@ -49,42 +77,32 @@ class BookRefused(ValueError):
         self.faults = faults  # all that is wrong, in the order of the document
 
 
-def read_book(document: Mapping[str, Any]) -> Book:
+def read_book(document: Section) -> Book:
     """Return the book of a document that satisfies book_schema.BOOK and has no faults.
 
     The faults of a published document are not looked for again: a later release, which may be stricter, has
     to read it too.
     """
+    event_types = document["event_types"]
+    keeping = [name for name, section in event_types.items() if section.get("keeps_streak", True)]
+    expiry = document.get("expiry")
     return Book(
-        {name: _event_type(section) for name, section in document["event_types"].items()},
-        tuple(map(_boost, document.get("boosts", ()))),
-        FreezeRules(**document["freezes"]) if "freezes" in document else NO_FREEZES,
-        PauseRules(**document["pauses"]) if "pauses" in document else NO_PAUSES,
-        _expiry(document.get("expiry")),
-        read_rewards(document),
-        read_streaks(document),
-        read_achievements(document),
-        OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
-        read_answers(document),
+        event_types={name: _event_type(section) for name, section in event_types.items()},
+        boosts=tuple(map(_boost, document.get("boosts", ()))),
+        freezes=FreezeRules(**document["freezes"]) if "freezes" in document else NO_FREEZES,
+        pauses=PauseRules(**document["pauses"]) if "pauses" in document else NO_PAUSES,
+        expiry=(expiry.get("end_of") or f"{expiry['after_days']}{DAYS_SUFFIX}") if expiry else None,
+        rewards={name: _reward(section) for name, section in document.get("rewards", {}).items()},
+        streaks={name: _streak(section, keeping) for name, section in document.get("streaks", {}).items()},
+        achievements={
+            name: _achievement(section) for name, section in document.get("achievements", {}).items()
+        },
+        offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
+        answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
     )
 
 
-def faults_of(document: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of a document that satisfies book_schema.BOOK."""
-    return [
-        *_type_faults(document),
-        *_boost_faults(document),
-        *_pause_faults(document),
-        *_offline_faults(document),
-        *_expiry_faults(document),
-        *(Fault(path, reason) for path, reason in reward_faults(document)),
-        *(Fault(path, reason) for path, reason in answer_faults(document)),
-        *(Fault(path, reason) for path, reason in streak_faults(document)),
-        *(Fault(path, reason) for path, reason in achievement_faults(document)),
-    ]
-
-
-def _event_type(section: Mapping[str, Any]) -> EventType:
+def _event_type(section: Section) -> EventType:
     cap = section.get("cap", {})
     return EventType(
         points=section["points"],
@@ -97,61 +115,123 @@ def _event_type(section: Mapping[str, Any]) -> EventType:
     )
 
 
-def _boost(section: Mapping[str, Any]) -> Boost:
+def _boost(section: Section) -> Boost:
     since, until = _instant(section["since"]), _instant(section["until"])
     return Boost(since, until, section["factor"], frozenset(section.get("event_types", ())))
-
-
-def _expiry(section: Mapping[str, Any] | None) -> str | None:
-    if not section:
-        return None
-    return str(section["end_of"]) if "end_of" in section else f"{section['after_days']}{DAYS_SUFFIX}"
 
 
 def _instant(text: str) -> datetime:
     return parse_moment(text).utc
 
 
-def _type_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _reward(section: Section) -> Reward:
+    valid_from = _instant(section["valid_from"]) if "valid_from" in section else ALWAYS
+    valid_until = _instant(section["valid_until"]) if "valid_until" in section else NEVER
+    return Reward(**{**section, "valid_from": valid_from, "valid_until": valid_until})
+
+
+def _answers(section: Section) -> AnswerRules:
+    timing = Timing(**section["timing"]) if "timing" in section else None
+    return AnswerRules(**{**section, "timing": timing})
+
+
+def _streak(section: Section, keeping: list[str]) -> StreakRule:
+    """keeping: the event types that keep streaks, which count if the section names none."""
+    ((kind, value),) = section["needs"].items()
+    if kind == NeedKind.SUM:
+        need = Need(NeedKind.SUM, thousandths(value["at_least"]), value["property"])
+    else:
+        need = Need(NeedKind(kind), value)
+    return StreakRule(
+        per=StreakPeriod(section["per"]),
+        need=need,
+        event_types=frozenset(section.get("event_types", keeping)),
+        freezes=section.get("freezes", False),
+        pauses=section.get("pauses", False),
+    )
+
+
+def _achievement(section: Section) -> AchievementRule:
+    return AchievementRule(
+        tuple(map(_condition, section.get("all") or section["any"])),
+        needs_all="all" in section,
+        stays=section.get("withdrawn", "never") == "never",
+        of_history=section.get("history", False),
+        title=section.get("title", ""),
+    )
+
+
+def _condition(condition: Section) -> Condition:
+    (kind,) = (each for each in ConditionKind if each in condition)
+    value = condition[kind]
+    if kind is ConditionKind.POINTS:
+        return Condition(kind, value)
+    if kind is ConditionKind.SUM:
+        return Condition(kind, thousandths(condition["at_least"]), value["event_type"], value["property"])
+    if kind is ConditionKind.COUNT:
+        return Condition(kind, condition["at_least"], event_type=value)
+    return Condition(kind, condition["at_least"], streak=value)
+
+
+def faults_of(document: Section) -> list[Fault]:
+    """Return the faults of a document that satisfies book_schema.BOOK."""
+    return [
+        Fault(*fault)
+        for fault in chain(
+            _type_faults(document),
+            _boost_faults(document),
+            _limit_faults(document),
+            _reward_faults(document),
+            _streak_faults(document),
+            _excess_sum_faults(document),
+            _achievement_faults(document),
+        )
+    ]
+
+
+def _type_faults(document: Section) -> Faults:
     for name, section in document["event_types"].items():
         path: Path = ("event_types", name)
         if (cap := section.get("cap")) is not None:
             if ("points" in cap) == ("events" in cap):
-                yield Fault((*path, "cap"), "must have points or events, and not both")
+                yield (*path, "cap"), "must have points or events, and not both"
             elif cap.get("points", section["points"]) < section["points"]:
-                reason = f"is below the {section['points']} points of one event"
-                yield Fault((*path, "cap", "points"), reason)
+                yield (*path, "cap", "points"), f"is below the {section['points']} points of one event"
         for inner, reason in contract_faults(section["properties"]) if "properties" in section else ():
-            yield Fault((*path, "properties", *inner), reason)
+            yield (*path, "properties", *inner), reason
 
 
-def _boost_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    event_types = document["event_types"].keys()
+def _boost_faults(document: Section) -> Faults:
     boosts: list[tuple[int, Boost]] = []  # those whose instants can be read, with their indexes
     for index, section in enumerate(document.get("boosts", ())):
-        unreadable = list(_instant_faults(section, ("boosts", index)))
+        path: Path = ("boosts", index)
+        unreadable = list(_instant_faults(section, path, "since", "until"))
         yield from unreadable
-        for type_index, name in enumerate(section.get("event_types", ())):
-            if name not in event_types:
-                path = ("boosts", index, "event_types", type_index)
-                yield Fault(path, f"names {name}, which is no event type")
+        yield from _type_name_faults(document, section, path)
         if unreadable:
             continue
         boost = _boost(section)
         if boost.since >= boost.until:
-            yield Fault(("boosts", index, "until"), "is not after since")
+            yield (*path, "until"), "is not after since"
         boosts.append((index, boost))
     for (index, boost), (later_index, later_boost) in combinations(boosts, 2):
         if _overlap(boost, later_boost):
-            yield Fault(("boosts", later_index), f"overlaps with boosts.{index}: which of them applies?")
+            yield ("boosts", later_index), f"overlaps with boosts.{index}: which of them applies?"
 
 
-def _instant_faults(section: Mapping[str, Any], path: Path) -> Iterator[Fault]:
-    for name in ("since", "until"):
+def _instant_faults(section: Section, path: Path, *names: str) -> Faults:
+    for name in names:
         try:
-            _instant(section[name])
+            if name in section:
+                _instant(section[name])
         except ValueError as error:
-            yield Fault((*path, name), str(error))
+            yield (*path, name), str(error)
+
+
+def _type_name_faults(document: Section, section: Section, path: Path) -> Faults:
+    for index, name in enumerate(section.get("event_types", ())):
+        if name not in document["event_types"]:
+            yield (*path, "event_types", index), f"names {name}, which is no event type"
 
 
 def _overlap(one: Boost, other: Boost) -> bool:
@@ -159,18 +239,165 @@ def _overlap(one: Boost, other: Boost) -> bool:
     return bool(share_a_type) and one.since < other.until and other.since < one.until
 
 
-def _pause_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    pauses = document.get("pauses")
+def _limit_faults(document: Section) -> Faults:
+    """Yield the faults of the sections pauses, offline, expiry and answers."""
+    pauses, offline, expiry = (document.get(name) for name in ("pauses", "offline", "expiry"))
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
-        yield Fault(("pauses", "dates_max"), "is more than dates_a_year")
-
-
-def _offline_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    offline = document.get("offline")
+        yield ("pauses", "dates_max"), "is more than dates_a_year"
     if offline and offline["days_max"] > offline["days_a_year"]:
-        yield Fault(("offline", "days_max"), "is more than days_a_year")
+        yield ("offline", "days_max"), "is more than days_a_year"
+    if expiry is not None and len(expiry) != 1:
+        yield ("expiry",), "must have after_days or end_of, and not both"
+    if "answers" in document:
+        answers = _answers(document["answers"])
+        if answers.timing and answers.timing.from_ms > answers.timing.to_ms:
+            yield ("answers", "timing", "from_ms"), "is more than to_ms"
+        if answers.day_points_max < answers.most:
+            reason = f"is below the {answers.most} points that one answer can earn"
+            yield ("answers", "day_points_max"), reason
 
 
-def _expiry_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    if "expiry" in document and len(document["expiry"]) != 1:
-        yield Fault(("expiry",), "must have after_days or end_of, and not both")
+def _reward_faults(document: Section) -> Faults:
+    for reward_id, section in document.get("rewards", {}).items():
+        path: Path = ("rewards", reward_id)
+        if reward_id in RESERVED_REWARDS:
+            yield path, "is the name of what the book sells elsewhere"
+        unreadable = list(_instant_faults(section, path, "valid_from", "valid_until"))
+        yield from unreadable
+        if not unreadable and _reward(section).valid_from >= _reward(section).valid_until:
+            yield (*path, "valid_until"), "is not after valid_from"
+        for name, allowed in (("title", ""), ("description", "\n")):
+            text = section.get(name)
+            if text is not None and not text.strip():
+                yield (*path, name), "is blank: leave it out"
+            invisible = (each for each in INVISIBLE.findall(text or "") if each not in allowed)
+            if character := next(invisible, None):
+                yield (*path, name), f"has the character U+{ord(character):04X}, which nobody sees"
+        if "image_url" in section and (reason := _url_fault(section["image_url"])):
+            yield (*path, "image_url"), reason
+
+
+def _url_fault(url: str) -> str | None:
+    """Return why a browser could not load a picture from a URL (RFC 3986); None if it may."""
+    if not url.startswith(("https://", "data:image/")):
+        return "must begin with https:// or data:image/"
+    if URL.fullmatch(url) is None:
+        return (
+            "must be a URL in ASCII, without blanks and backslashes: others are written %20, and hosts xn--"
+        )
+    if url.startswith("data:"):
+        return None if "," in url else "has no picture: it follows a comma, data:image/svg+xml,%3Csvg ..."
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError as error:
+        return f"is no URL: {error}"[:200]
+    if "@" in parts.netloc:
+        return "must not have a user or a password in it"
+    return None if parts.hostname and has_port else "has no host that can be called"
+
+
+def _streak_faults(document: Section) -> Faults:
+    for name, section in document.get("streaks", {}).items():
+        path: Path = ("streaks", name)
+        if name == DAILY:
+            yield path, "is the streak of the profile, which every book has: choose another name"
+        needs = section["needs"]
+        if len(needs) != 1:
+            yield (*path, "needs"), "must have exactly one of active_days, events and sum"
+            continue
+        dates_max = DATES_MAX[StreakPeriod(section["per"])]
+        if needs.get(NeedKind.ACTIVE_DAYS, 0) > dates_max:
+            reason = f"is more than the {dates_max} that every {section['per']} has"
+            yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
+        yield from _type_name_faults(document, section, path)
+        if "sum" in needs:
+            yield from _sum_faults(document, path, section)
+
+
+def _sum_faults(document: Section, path: Path, section: Section) -> Faults:
+    sum_need, sum_path = section["needs"]["sum"], (*path, "needs", "sum")
+    if Decimal(str(sum_need["at_least"])) * UNIT % 1:
+        yield (*sum_path, "at_least"), "has more than three decimals"
+    if "event_types" not in section:
+        yield path, "needs event_types: of which events is the property summed?"
+    for event_type in section.get("event_types", ()):
+        if reason := _property_fault(document, event_type, sum_need["property"]):
+            yield (*sum_path, "property"), reason
+
+
+def _excess_sum_faults(document: Section) -> Faults:
+    """Yield the streaks and achievements that sum one property too many of an event type."""
+    properties: dict[str, set[str]] = {}  # by event type
+    for path, event_type, summed in _declared_sums(document):
+        properties.setdefault(event_type, set()).add(summed)
+        if len(properties[event_type]) > SUMMED_MAX:
+            yield path, f"sums more than {SUMMED_MAX} properties of {event_type}"
+
+
+def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
+    """Yield each sum that streaks and achievements declare: path, event type, property."""
+    for name, section in document.get("streaks", {}).items():
+        if "sum" in section["needs"]:
+            for event_type in section.get("event_types", ()):
+                yield ("streaks", name), event_type, section["needs"]["sum"]["property"]
+    for name, section in document.get("achievements", {}).items():
+        for condition in section.get("all", section.get("any", ())):
+            if "sum" in condition:
+                yield ("achievements", name), condition["sum"]["event_type"], condition["sum"]["property"]
+
+
+def _achievement_faults(document: Section) -> Faults:
+    for name, section in document.get("achievements", {}).items():
+        path: Path = ("achievements", name)
+        if ("all" in section) == ("any" in section):
+            yield path, "must have all or any, and not both"
+            continue
+        key = "all" if "all" in section else "any"
+        for index, condition in enumerate(section[key]):
+            for inner_path, reason in _condition_faults(document, condition):
+                yield (*path, key, index, *inner_path), reason
+
+
+def _condition_faults(document: Section, condition: Section) -> Faults:
+    kinds = [each for each in ConditionKind if each in condition]
+    if len(kinds) != 1:
+        yield (), "must have exactly one of points_earned, count, sum and streak"
+        return
+    (kind,) = kinds
+    if kind is ConditionKind.POINTS:
+        if "at_least" in condition:
+            yield (), "has its threshold in points_earned"
+        return
+    if "at_least" not in condition:
+        yield (), "needs at_least"
+        return
+    value, is_sum = condition[kind], kind is ConditionKind.SUM
+    if Decimal(str(condition["at_least"])) * (UNIT if is_sum else 1) % 1:
+        yield ("at_least",), "has more than three decimals" if is_sum else "is not whole"
+    path, name = ((kind.value, "event_type"), value["event_type"]) if is_sum else ((kind.value,), value)
+    is_streak = kind is ConditionKind.STREAK
+    if name not in (document.get("streaks", {}) if is_streak else document["event_types"]):
+        yield path, f"names {name}, which is no {'streak' if is_streak else 'event type'}"
+    elif is_sum and (reason := _property_fault(document, name, value["property"])):
+        yield (kind.value, "property"), reason
+
+
+def _property_fault(document: Section, event_type: str, name: str) -> str | None:
+    """Return why a property of an event type cannot be summed; None if it can, or the book lacks the type."""
+    if event_type not in document["event_types"]:
+        return None
+    contract = (document["event_types"][event_type].get("properties") or {}).get("properties") or {}
+    described = contract.get(name)
+    if isinstance(described, Mapping) and described.get("type") in ("integer", "number"):
+        least: Any = described.get("minimum")
+        most: Any = described.get("maximum")
+        if (
+            all(isinstance(bound, int | float) for bound in (least, most))
+            and 0 <= least <= most <= AMOUNT_MAX
+        ):
+            return None
+    return (
+        f"is no bounded number of {event_type}: its data contract must give it a type (integer or number),"
+        f" a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
+    )

@@ -1,7 +1,4 @@
-"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15), as the rules use them.
-
-goal_sections.py reads them from a document.
-"""
+"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15)."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -11,6 +8,7 @@ from enum import StrEnum
 from rules.days import DAY
 
 DAILY = "daily"  # the name of the profile's streak, which every book has
+GOAL_NAME = "^[a-z][a-z0-9_]{0,31}$"
 UNIT = 1000  # sums of a property are whole thousandths, so they are exact
 
 

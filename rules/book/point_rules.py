@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from functools import lru_cache
 
 from rules.days import DAY
 
@@ -33,10 +32,6 @@ class Cap:
     points: int
     per: Period = Period.DAY
 
-    # Cheap, because the cache of seals.py hashes the cap of each entry
-    def __hash__(self) -> int:
-        return self.points
-
     def last(self, day: date) -> date:
         """Return the last date of the period that a date is in: of a week its Sunday."""
         return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY
@@ -51,7 +46,6 @@ class Cap:
         return f"{self.points}/{self.per}"
 
     @staticmethod
-    @lru_cache(maxsize=1024)  # a book has few caps, and each event and entry names one
     def of(text: str | None) -> "Cap | None":
         """Read a stored cap; None where there is none. Raises ValueError for any other text."""
         points, _, per = (text or "").partition("/")

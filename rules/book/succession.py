@@ -1,15 +1,17 @@
-"""What a new version of the book may not change, given the versions before and after it.
+"""What a new version of the book changes, and what it may not change (docs/rules.md, rules 5, 12, 13, 14)."""
 
-See docs/rules.md, rules 5, 12, 13 and 14. A check raises BookRefused with all faults that it finds.
-"""
-
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from rules.book.book import Book, Books
 from rules.book.contracts import breaking_changes
 from rules.book.document import BookRefused, Fault
-from rules.book.rewards import lowered_stocks
+
+# Texts that would be ambiguous to a person without quotation marks. YAML itself would quote some more.
+NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 def check_succession(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
@@ -17,63 +19,23 @@ def check_succession(book: Book, books: Books, effective_at: datetime, now: date
 
     books: the published versions. effective_at: the instant from which the new book is to be in force.
     """
+    checks = [_sender_faults(books.at(effective_at).book, book)]
     if effective_at < now:
-        check_past(book, books, effective_at, now)
-    check_senders(books.at(effective_at).book, book)
+        checks.insert(0, _past_faults(book, books, effective_at, now))
     if (following := books.after(effective_at)) is not None:
-        check_senders(book, following.book)
-    if any(reward.stock is not None for reward in book.rewards.values()):
-        before = [version.book for version in books.versions if version.effective_at <= effective_at]
-        after = [version.book for version in books.versions if version.effective_at > effective_at]
-        check_stocks(before, book, after)
-    for version in books.versions if book.streaks else ():
-        check_streaks(version.book, book)
+        checks.append(_sender_faults(book, following.book))
+    checks += [_stock_faults(book, books, effective_at), _streak_faults(book, books)]
+    for faults in map(list, checks):
+        if faults:
+            raise BookRefused(faults)
 
 
-def check_streaks(before: Book, after: Book) -> None:
-    """Raise BookRefused for a streak that two books count in different periods, such as weeks and months."""
-    faults = [
-        Fault(("streaks", name, "per"), f"was {before.streaks[name].per} before: take a new name")
-        for name in sorted(before.streaks.keys() & after.streaks.keys())
-        if before.streaks[name].per is not after.streaks[name].per
-    ]
-    if faults:
-        raise BookRefused(faults)
-
-
-def check_senders(before: Book, after: Book) -> None:
-    """Raise BookRefused for a contract that refuses what senders may send under the book before."""
-    faults = []
-    for name in before.event_types.keys() & after.event_types.keys():
-        contract, new_contract = before.event_types[name].properties, after.event_types[name].properties
-        for path, reason in breaking_changes(contract, new_contract):
-            text = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
-            faults.append(Fault(("event_types", name, "properties", *path), text))
-    if faults:
-        raise BookRefused(faults)
-
-
-def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> None:
-    """Raise BookRefused for a reward whose stock was greater before, or will be smaller later."""
-    rewards_before = [earlier.rewards for earlier in before]
-    rewards_after = [later.rewards for later in after]
-    problems = lowered_stocks(rewards_before, book.rewards, rewards_after)
-    if faults := [Fault(path, reason) for path, reason in problems]:
-        raise BookRefused(faults)
-
-
-def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
-    """Raise BookRefused for a retroactive book that changes more than the points of past events.
+def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
+    """Yield what a retroactive book changes besides the points of past events.
 
     It must have every event type that was in force since effective_at, and each must keep streaks as it did.
     For nobody's streak is judged anew.
     """
-    faults = list(_past_faults(book, books, effective_at, now))
-    if faults:
-        raise BookRefused(faults)
-
-
-def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
     reported: set[str] = set()  # event types
     for version in books.between(effective_at, now):
         for name, rule in version.book.event_types.items():
@@ -87,3 +49,83 @@ def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime
                 reported.add(name)
                 why = f"differs from version {version.number}: who was told of a streak keeps it"
                 yield Fault((*path, "keeps_streak"), why)
+
+
+def _sender_faults(before: Book, after: Book) -> Iterator[Fault]:
+    """Yield where a contract refuses what senders may send under the book before."""
+    for name in before.event_types.keys() & after.event_types.keys():
+        contract, new_contract = before.event_types[name].properties, after.event_types[name].properties
+        for path, reason in breaking_changes(contract, new_contract):
+            text = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
+            yield Fault(("event_types", name, "properties", *path), text)
+
+
+def _stock_faults(book: Book, books: Books, effective_at: datetime) -> Iterator[Fault]:
+    """Yield the stocks that are lower than those of a version before, or higher than those of one after.
+
+    A stock is divided into slices (rewards.slice_size), and each counts how many of its pieces were taken. To
+    lower a stock, somebody would have to read and change all slices at once. So a stock can only be raised.
+    """
+    for reward_id, reward in book.rewards.items():
+        if (stock := reward.stock) is None:
+            continue
+        earlier: list[int] = []
+        later: list[int] = []
+        for version in books.versions:
+            other = version.book.rewards.get(reward_id)
+            if other and other.stock is not None:
+                (earlier if version.effective_at <= effective_at else later).append(other.stock)
+        path = ("rewards", reward_id, "stock")
+        if earlier and stock < max(earlier):
+            reason = f"was {max(earlier)}: a stock is never lowered; end the reward by valid_until"
+            yield Fault(path, reason)
+        if later and stock > min(later):
+            yield Fault(path, f"is {min(later)} in a version that is planned: a stock is never lowered")
+
+
+def _streak_faults(book: Book, books: Books) -> Iterator[Fault]:
+    """Yield the streaks that another version counts in other periods, such as weeks and months."""
+    for name, rule in sorted(book.streaks.items()):
+        for version in books.versions:
+            earlier = version.book.streaks.get(name)
+            if earlier and earlier.per is not rule.per:
+                yield Fault(("streaks", name, "per"), f"was {earlier.per} before: take a new name")
+                break
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield a line for each value that two documents do not share, in the order of their keys.
+
+    Example: `event_types.CHECK_IN.points: 5 -> 8`. path: where both documents stand in the book, with a dot
+    at its end; "" if they are the book.
+    """
+    for name in sorted(old.keys() | new.keys()):
+        value_path = f"{path}{name}"
+        if name not in new:
+            yield f"{value_path}: {_yaml_text(old[name])} -> gone"
+        elif name not in old:
+            yield f"{value_path}: new: {_yaml_text(new[name])}"
+        elif isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
+            yield from differences(old[name], new[name], f"{value_path}.")
+        elif old[name] != new[name]:
+            yield f"{value_path}: {_yaml_text(old[name])} -> {_yaml_text(new[name])}"
+
+
+def _yaml_text(value: Any) -> str:
+    """Return a value of a document as YAML writes it in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_yaml_text(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_yaml_text, value)) + "]"
+    if isinstance(value, str) and not NEEDS_QUOTES.search(value) and not _is_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text without quotation marks would be a number, a truth value or null."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -7,15 +7,23 @@ entries newer than the profile's watermark.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rules.days import EPOCH, UnknownZone, skipped_dates, stamp, unstamp
-from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile, is_active
-from rules.engagement.amnesty import with_amnesties
-from rules.engagement.assigned_dates import assign_dates, flight_gap_dates
-from rules.engagement.earnings import cap_key, earnings
+from rules.days import DAY, EPOCH, UnknownZone, skipped_dates, stamp, unstamp
+from rules.engagement.account_state import (
+    Account,
+    Amnesties,
+    Day,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+    is_active,
+)
+from rules.engagement.earnings import assign_dates, earnings, flight_gap_dates
 from rules.engagement.events import Event, is_old_import, newest_position, with_measures
 from rules.engagement.ledger import (
     EARNING,
@@ -29,30 +37,12 @@ from rules.engagement.ledger import (
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
-# Readers keep results for dates that are older than this (adapters/engagement/goals). An entry for such a
+# Readers keep results for older dates (adapters/engagement/achievements). An entry for such a
 # date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, and of
 # events that waited in a device (rule 16).
 PAST_AFTER = timedelta(days=7)
 TZ_CHANGES_KEPT_MAX = 10
 DATE_LENGTH = len("2026-05-01")
-
-
-@dataclass(frozen=True, slots=True)
-class _Observation:
-    """An account with its pending entries and new events, before its streak is folded."""
-
-    caught_up: Profile  # the stored profile with the pending entries counted in
-    profile: Profile  # the same, with the zones, clocks and flights that events show
-    days: Mapping[date, Day | None]  # all days that were read, with the pending entries counted in
-    changed_days: Mapping[date, Day]  # the days that the pending entries changed
-    events: Sequence[Event]  # the events to apply, each with the date that it earns
-    earned: Sequence[Draft]  # the entries that the events earn
-    lost: Collection[date]  # dates whose last event was reversed; one of the new events may be on them
-
-    def first_folded(self, account: Account) -> date:
-        """Return the first date that may count differently than before; date.max if there is none."""
-        event_dates = (event.activity_date for event in self.events if not event.is_passive)
-        return min([*event_dates, *active_dates(account.pending), *self.lost], default=date.max)
 
 
 def decide(
@@ -70,46 +60,39 @@ def decide(
 
     Raises NeedsHistory, or InsufficientBalance for a command.
     """
-    delivered = list(delivered)
-    observation = _observe(account, events, commands, [event for event, _ in delivered])
-    first_folded = observation.first_folded(account)
-    profile = with_amnesties(observation.profile, account.amnesties, first_folded)
-    decision = _apply(account, replace(observation, profile=profile), commands, now)
-    profile = with_review(decision, events, delivered, now)
-    return replace(decision, profile=bump_version(account.profile, profile, now))
-
-
-def _observe(
-    account: Account, events: Sequence[Event], commands: Sequence[Draft], delivered: Sequence[Event]
-) -> _Observation:
-    """Count the pending entries in, and give the events their dates. The events are not counted in yet."""
-    caught_up = profile_with_entries(account.profile, account.pending)
+    before, delivered = account.profile, list(delivered)
+    # The pending entries come first, as if their writer had not died.
+    caught_up = profile_with_entries(before, account.pending)
     changed_days = days_with_entries(account.days, account.pending)
     days = {**account.days, **changed_days}
-    events = assign_dates(events, days)
-    earned = earnings(events, days)
-    active_events = _active_events([*(entry.draft for entry in account.pending), *earned])
-    profile = observe_events(caught_up, [*events, *delivered])
+    dated = assign_dates(events, days)  # each event with the date that it earns
+    earned = earnings(dated, days)
+    lost = _lost_dates(days, account.pending, commands)
+
+    profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
+    active_events = [
+        (draft.event_id, date.fromisoformat(draft.activity_date))
+        for draft in (*(entry.draft for entry in account.pending), *earned)
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
+    ]
     profile = with_skipped(profile, flight_gap_dates(active_events, days))
-    lost = lost_dates(days, account.pending, commands)
-    return _Observation(caught_up, profile, days, changed_days, events, earned, lost)
+    event_dates = {event.activity_date for event in dated if not event.is_passive}
+    first_folded = min([*event_dates, *active_dates(account.pending), *lost], default=date.max)
+    profile = with_amnesties(profile, account.amnesties, first_folded)
+    streak = _streak_with(account, event_dates, lost, with_freezes(profile.cover, commands))
 
-
-def _apply(account: Account, observation: _Observation, commands: Sequence[Draft], now: datetime) -> Decision:
-    """Return the decision about events and commands. Its profile still has the version of the stored one."""
-    streak = _streak_with(account, observation, with_freezes(observation.profile.cover, commands))
-    freezes = freeze_drafts(journalled_freezes(account.profile, account.pending), streak)
-    drafts = [*commands, *freezes, *observation.earned]
-    events = observation.events
-    arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
-    user, head = account.profile.user_id, observation.caught_up.head
-    entries = append_drafts(user, head, drafts, now, arrival) if drafts else []
-    entries = with_applied_through(entries, observation.caught_up, events)
-    profile = replace(profile_with_entries(observation.profile, entries), streak=streak)
-    if events and all(map(is_old_import, events)):
-        profile = replace(profile, backfilled=account.profile.version + 1)
-    days = {**observation.changed_days, **days_with_entries(observation.days, entries)}
-    return Decision(account, head, entries, days, profile)
+    freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
+    drafts = [*commands, *freezes, *earned]
+    arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
+    entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
+    entries = _with_applied_through(entries, caught_up, dated)
+    profile = replace(profile_with_entries(profile, entries), streak=streak)
+    if dated and all(map(is_old_import, dated)):
+        profile = replace(profile, backfilled=before.version + 1)
+    days_to_write = {**changed_days, **days_with_entries(days, entries)}
+    decision = Decision(account, caught_up.head, entries, days_to_write, profile)
+    profile = with_review(decision, events, delivered, now)
+    return replace(decision, profile=bump_version(before, profile, now))
 
 
 def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
@@ -159,7 +142,10 @@ def _with_entry(day: Day, entry: Entry) -> Day:
     draft = entry.draft
     first, last = _ends_with(day, draft)
     events = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
-    key = cap_key(draft.event_type or "", draft.cap)
+    event_type, lots = draft.event_type or "", day.lots
+    key = f"{event_type} {draft.cap.text}" if draft.cap else event_type
+    if draft.expires_on is not None:
+        lots = {**lots, draft.expires_on: lots.get(draft.expires_on, 0) + draft.points}
     return Day(
         user_id=day.user_id,
         activity_date=day.activity_date,
@@ -171,16 +157,10 @@ def _with_entry(day: Day, entry: Entry) -> Day:
         ledger_head=entry.created_at,
         created_at=day.created_at,
         passive_events=day.passive_events + events * draft.is_passive,
-        lots=_with_lot(day.lots, draft),
+        lots=lots,
         reversed_events=day.reversed_events + (events < 0 and not draft.is_passive),
-        measures=with_measures(day.measures, draft.event_type or "", draft.measures, events),
+        measures=with_measures(day.measures, event_type, draft.measures, events),
     )
-
-
-def _with_lot(lots: Mapping[str, int], draft: Draft) -> Mapping[str, int]:
-    if draft.expires_on is None:
-        return lots
-    return {**lots, draft.expires_on: lots.get(draft.expires_on, 0) + draft.points}
 
 
 def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
@@ -190,16 +170,14 @@ def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
     place of all passive ones.
     """
     event_id = draft.event_id or ""
-    if draft.kind is not EntryKind.EARN:
-        return day.first_event_id, day.last_event_id
-    if draft.is_passive and day.was_active:
+    if draft.kind is not EntryKind.EARN or (draft.is_passive and day.was_active):
         return day.first_event_id, day.last_event_id
     if not draft.is_passive and not day.was_active:
         return event_id, event_id
     return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
 
 
-def lost_dates(
+def _lost_dates(
     days: Mapping[date, Day | None], pending: Iterable[Entry], commands: Iterable[Draft]
 ) -> set[date]:
     """Return the dates that are no longer active, because their last event is reversed.
@@ -235,8 +213,10 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
         draft = entry.draft
         if draft.kind in EARNING and draft.expires_on:
             expiry = expiry.with_points(date.fromisoformat(draft.expires_on), draft.points)
-        if draft.measures and _is_of_the_past(entry):
-            past_entry = entry.created_at
+        if draft.measures:
+            counts_for = date.fromisoformat(draft.activity_date or entry.created_at[:DATE_LENGTH])
+            is_of_the_past = counts_for < unstamp(entry.created_at).date() - PAST_AFTER
+            past_entry = entry.created_at if is_of_the_past else past_entry
         if draft.kind is EntryKind.REVERSE and draft.reverses:
             # Spent points come back. So lots that expired since they were spent are due once more.
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
@@ -262,13 +242,7 @@ def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
     return replace(cover, freezes=net_freezes([*cover.freezes, *changes])) if changes else cover
 
 
-def _is_of_the_past(entry: Entry) -> bool:
-    """Whether an entry counts for a date for which readers may have kept a result."""
-    when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
-    return when < unstamp(entry.created_at).date() - PAST_AFTER
-
-
-def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
+def _with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
     """Return entries, with the newest stream position up to which all events are applied on the last one.
 
     If an account has entries and no such position, it never gets one: the positions of its earlier events are
@@ -289,7 +263,8 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
     zone, newest_id = profile.observed_zone, profile.observed_at
     skipped = profile.cover.skipped
     for event in events:
-        skipped |= _skipped_dates(event)
+        with suppress(UnknownZone):
+            skipped |= skipped_dates(event.zone)
         if event.timezone and event.event_id > newest_id:
             zone, newest_id = event.timezone, event.event_id
     changed = note_skews(note_zones(profile, events), events)
@@ -306,44 +281,75 @@ def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
     return replace(profile, cover=replace(profile.cover, skipped=skipped))
 
 
-def _skipped_dates(event: Event) -> frozenset[date]:
-    try:
-        return skipped_dates(event.zone)
-    except UnknownZone:
-        return frozenset()
+def zone_at(profile: Profile, at: datetime) -> str:
+    """Return the zone that decided at an instant which date it was for the user (rule 8).
+
+    That is the zone that the user had set by then, else the one that events had named by then. If neither is
+    known, it is the zone of today.
+    """
+    if set_by_user := [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]:
+        return set_by_user[-1]
+    from_events = [name for since, name in profile.zones_seen if since <= stamp(at)]
+    if from_events and not profile.timezone:
+        return from_events[-1]
+    return profile.zone
 
 
-def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
-    """Yield the events that make a date an active one, each with that date."""
-    for draft in drafts:
-        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
-            yield draft.event_id, date.fromisoformat(draft.activity_date)
+def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profile:
+    """Return a profile for which the dates of amnesties are neutral, and those of revoked ones are not.
+
+    since: the first date that this decision folds in any case. An amnesty makes dates from `since` on
+    neutral, and dates after the last active one. Only an amnesty that is applied by name makes earlier dates
+    neutral, because that needs the reading of the past, which would be dear for each event.
+    """
+    if not amnesties.known:
+        return profile
+    dates_by_number = {number: frozenset(dates) for number, dates in profile.amnesties}
+    otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
+    last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
+    for amnesty in amnesties.known:
+        number, stored_dates = amnesty.number, dates_by_number.get(amnesty.number, frozenset[date]())
+        if amnesty.revoked_at:
+            dates_by_number.pop(number, None)
+            continue
+        is_named = number in amnesties.named
+        # In zones that are ahead of UTC, the outage may have touched one date more than in UTC.
+        is_past = amnesty.until.date() + DAY < min(since, last_active)
+        if not is_named and number not in dates_by_number and (amnesty.is_listed or is_past):
+            continue
+        new_dates = {
+            day
+            for day in amnesty.dates_in(zone_at(profile, amnesty.since))
+            if is_named or day >= since or day > last_active
+        }
+        if dates := stored_dates.union(new_dates) - otherwise_skipped:
+            dates_by_number[number] = dates
+    in_order = tuple((number, tuple(sorted(dates))) for number, dates in sorted(dates_by_number.items()))
+    if in_order == profile.amnesties:
+        return profile
+    skipped = otherwise_skipped.union(*dates_by_number.values())
+    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=in_order)
 
 
-def _streak_with(account: Account, observation: _Observation, cover: Cover) -> Streak | None:
-    """Return the streak with the dates of pending entries and of the events added, under a cover."""
-    lost = observation.lost
+def _streak_with(account: Account, event_dates: set[date], lost: set[date], cover: Cover) -> Streak | None:
+    """Return the streak with the dates of pending entries and of active events added, under a cover.
+
+    lost: dates whose last event was reversed; one of the new events may be on them.
+    """
+    profile, history = account.profile, account.history
     # The days that were read may have the pending entries counted in already. The streak does not have them.
-    pending_dates = active_dates(account.pending).difference(lost)
-    changed = [*pending_dates, *lost, *_changed_before_the_last(account.profile, cover)]
-    event_dates = {event.activity_date for event in observation.events if not event.is_passive}
+    pending_dates = active_dates(account.pending) - lost
     new_dates = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
-    history = account.history
-    if history and lost:
-        history = replace(history, dates=[day for day in history.dates if day not in lost])
-    return streak_after(account.profile.streak, cover, new_dates | pending_dates, history, changed)
-
-
-def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
-    """Return the dates before the streak's last active one from which a cover differs from the profile's."""
-    if profile.streak is None or cover == profile.cover:
-        return []
-    changed = [
+    protected = [
         *(cover.skipped ^ profile.cover.skipped),
         *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
         *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
     ]
-    return [day for day in changed if day < profile.streak.last]
+    streak = profile.streak
+    changed = [*pending_dates, *lost, *(day for day in protected if streak and day < streak.last)]
+    if history and lost:
+        history = replace(history, dates=[day for day in history.dates if day not in lost])
+    return streak_after(streak, cover, new_dates | pending_dates, history, changed)
 
 
 def streak_after(

@@ -1,14 +1,17 @@
-"""One user's account: its profile and days, and the decision about them that is written."""
+"""One user's account: its profile and days, why a date counts, and the decision that is written.
+
+A day's or a profile's *watermark* is the newest ledger entry that it has counted in.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 
-from rules.days import today
-from rules.engagement.amnesty import NO_AMNESTIES, Amnesties
+from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, MICROSECOND, today, zone
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
-from rules.engagement.streak import Cover, Streak
+from rules.engagement.streak import Cover, Streak, shown_streak, spend_freezes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class Profile:
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
     timezone: str | None = None  # the zone that the user set
-    # The zone that the user's latest event named, and that event's id. "Latest" goes by when it occurred, not
-    # by when it arrived. The zone decides which date is today, never which date an event belongs to.
+    # The zone that the user's latest event named (the last to occur, not to arrive), and that event's id. It
+    # decides which date is today, never which date an event belongs to.
     observed_zone: str | None = None
     observed_at: str = ""
     tz_changes: tuple[tuple[str, str], ...] = ()  # zones that the user set, each with when
@@ -100,6 +103,111 @@ def date_at(profile: Profile, at: datetime) -> date:
     """
     local = today(at, profile.zone)
     return max(local, profile.streak.last) if profile.streak else local
+
+
+class DateReason(StrEnum):
+    """Why a date counts or does not."""
+
+    COUNTED = "counted"
+    FREEZE = "covered_by_freeze"
+    PAUSE = "paused"
+    SKIPPED = "skipped_by_zone"
+    AMNESTY = "amnesty"
+    MISSED = "missed"
+    OPEN = "not_over_yet"
+    BEFORE = "before_first_activity"
+
+
+def explain_date(streak: Streak | None, profile: Profile, day: date, today: date) -> tuple[DateReason, int]:
+    """Return why a date counts or does not, and the length of the streak after it.
+
+    streak: with the active dates up to that date, and no later ones. profile: with its archive.
+    """
+    if streak is None:
+        return DateReason.BEFORE, 0
+    length = shown_streak(streak, profile.cover, day).current
+    if day == streak.last:
+        return DateReason.COUNTED, length
+    if reason := _neutral_reason(profile, day):
+        return reason, length
+    if day >= today:
+        return DateReason.OPEN, length
+    # Later activity does not change which freezes were spent before it. So only dates up to this one matter.
+    _, spent = spend_freezes(streak.spent, streak.last, day + DAY, profile.cover)
+    return (DateReason.FREEZE, length) if day in spent else (DateReason.MISSED, 0)
+
+
+def covered_dates(profile: Profile, span: tuple[date, date], today: date) -> list[tuple[date, DateReason]]:
+    """Return the protected dates of a span up to today, oldest first, each with its reason.
+
+    profile: with its archive. span: the first and the last date, both included. A covered date may be active,
+    too: activity on a paused date counts. Dates before the user's first active date may be among them;
+    callers leave them out.
+    """
+    streak = profile.streak
+    if streak is None:
+        return []
+    spent = set(shown_streak(streak, profile.cover, max(today, streak.last)).spent)
+    covered: list[tuple[date, DateReason]] = []
+    day, last = span
+    while day <= min(last, today):
+        if reason := _neutral_reason(profile, day) or (DateReason.FREEZE if day in spent else None):
+            covered.append((day, reason))
+        day += DAY
+    return covered
+
+
+def _neutral_reason(profile: Profile, day: date) -> DateReason | None:
+    """Return why a date without activity is no miss, although no freeze covers it; None if it is one."""
+    if day in profile.cover.skipped:
+        return DateReason.AMNESTY if amnesty_of(profile, day) else DateReason.SKIPPED
+    return DateReason.PAUSE if profile.cover.is_neutral(day) else None
+
+
+def amnesty_of(profile: Profile, day: date) -> int | None:
+    """Return the number of the first amnesty that makes a date neutral for the user, or None."""
+    return next((number for number, dates in profile.amnesties if day in dates), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Amnesty:
+    """One amnesty (rule 17), as it was declared after an outage."""
+
+    number: int
+    since: datetime  # when the outage began
+    until: datetime  # when it was over
+    zones: frozenset[str] = frozenset()  # names of the zones whose users it concerns; none: all
+    is_listed: bool = False  # it concerns only users for whom it is applied by name
+    reason: str = ""
+    author: str = ""  # who declared it
+    declared_at: str = ""
+    revoked_at: str = ""  # "": it is in force
+
+    def dates_in(self, zone_name: str) -> frozenset[date]:
+        """Return the local dates of a zone that the outage touched; none if it does not concern the zone."""
+        if self.zones and zone_name not in self.zones:
+            return frozenset()
+        tz = zone(zone_name)
+        first, last = self.since.astimezone(tz).date(), (self.until - MICROSECOND).astimezone(tz).date()
+        return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
+
+
+def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
+    """Return the first and the last date that the outage touched in any zone there is."""
+    first = amnesty.since.astimezone(UTC) + LEAST_OFFSET
+    last = amnesty.until.astimezone(UTC) - MICROSECOND + GREATEST_OFFSET
+    return first.date(), last.date()
+
+
+@dataclass(frozen=True, slots=True)
+class Amnesties:
+    """The amnesties that a decision about an account applies."""
+
+    known: tuple[Amnesty, ...] = ()  # all that were ever declared, also the revoked ones
+    named: frozenset[int] = frozenset()  # numbers of those that an admin applies to this account by name
+
+
+NO_AMNESTIES = Amnesties()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,24 @@
 """Achievements that the book declares (docs/rules.md, rule 15): a pure function of a user's ordered history.
 
-In this order:
-
-- a user's history, as achievements read it;
-- the entry at which an achievement became true;
-- the snapshot of a user's achievements that is stored, so that nobody reads a whole ledger twice.
+In this order: a user's history, as achievements read it; the entry at which an achievement became true; the
+snapshot of a user's achievements that is stored.
 """
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 
 from rules.book.book import Books
-from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
+from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.events import amounts, day_key, with_measures
 from rules.engagement.goals import (
     EDITION,
+    DeclaredAchievement,
     PastPeriods,
     fold_periods,
     is_rewritten,
@@ -40,12 +39,7 @@ DIGEST_LENGTH = 8
 # So the entries for a date are at most so long before the date.
 ENTRIES_BEFORE_DATE_MAX = timedelta(days=2)
 WEEK = timedelta(days=7)
-# If more entries than this were read, totals go up to the newest settled date, else to the first of its
-# month.
-MANY_ENTRIES = 1_000
-# If more entries than this were read, the answer is stored. Storing it costs about as much as reading them
-# once more, about 20 units.
-ANSWERED_ENTRIES = 200
+RENEWED_AFTER = WEEK  # totals are stored anew once they can go up to a date so much later
 
 
 @dataclass(frozen=True)
@@ -138,24 +132,6 @@ def added_totals(entry: Entry) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredAchievement:
-    """An achievement of the book."""
-
-    rule: AchievementRule
-    since: date  # the first date on which it may be earned; date.min: on any date
-
-
-def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
-    """Return the achievements of the book in force, by name."""
-    declared = {}
-    for name, rule in books.at(now).book.achievements.items():
-        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
-        since = date.min if rule.of_history else first.astimezone(UTC).date()
-        declared[name] = DeclaredAchievement(rule, since)
-    return declared
-
-
-@dataclass(frozen=True, slots=True)
 class StreakHistory:
     """A user's streaks by name, up to the newest period that is over or has been reached; and their cover."""
 
@@ -170,30 +146,17 @@ def achievement_positions(
     """Return by name the position at which each earned achievement became true, or WITHIN_TOTALS."""
     positions = {}
     for name, achievement in declared.items():
-        conditions = [
-            condition_position(condition, history, streaks) for condition in achievement.rule.conditions
-        ]
-        at = achievement_position(achievement, conditions, history)
-        if at is not None:
+        rule = achievement.rule
+        conditions = [condition_position(condition, history, streaks) for condition in rule.conditions]
+        reached = [at for at in conditions if at is not None]
+        if not reached or (rule.needs_all and len(reached) < len(conditions)):
+            continue
+        at = max(reached) if rule.needs_all else min(reached)
+        if at == WITHIN_TOTALS or date_of(at) >= achievement.since:
             positions[name] = at
+        elif later := first_position_since(history, achievement.since):
+            positions[name] = later
     return positions
-
-
-def achievement_position(
-    achievement: DeclaredAchievement, conditions: Sequence[Position | None], history: UserHistory
-) -> Position | None:
-    """Return the position at which an achievement became true.
-
-    WITHIN_TOTALS if the totals alone make it true; None if it is not true yet. conditions: the positions at
-    which its conditions became true.
-    """
-    reached = [at for at in conditions if at is not None]
-    if not reached or (achievement.rule.needs_all and len(reached) < len(conditions)):
-        return None
-    at = max(reached) if achievement.rule.needs_all else min(reached)
-    if at == WITHIN_TOTALS or date_of(at) >= achievement.since:
-        return at
-    return first_position_since(history, achievement.since)
 
 
 def first_position_since(history: UserHistory, since: date) -> Position | None:
@@ -242,17 +205,14 @@ def _streak_position(condition: Condition, history: UserHistory, streaks: Streak
 
 def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
     """Return the first period that made a streak as long as `length`; None if none did."""
-    # The greatest length never falls while periods are added. So the search halves the periods each time.
-    low, high = 0, len(past.letters)
-    if fold_periods(past, cover).longest < length:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if fold_periods(PastPeriods(past.per, past.first, past.letters[:middle]), cover).longest >= length:
-            high = middle
-        else:
-            low = middle + 1
-    return PastPeriods(past.per, past.first, past.letters[: low - 1]).end
+
+    def longest(count: int) -> int:
+        """Return the greatest length after so many periods. It never falls while periods are added."""
+        return fold_periods(replace(past, letters=past.letters[:count]), cover).longest
+
+    counts = range(len(past.letters) + 1)
+    count = bisect_left(counts, length, key=longest)
+    return past.per.later(past.first, count - 1) if count in counts else None
 
 
 def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
@@ -276,9 +236,7 @@ class AchievementSnapshot:
     """The stored part of a user's achievements, so that nobody reads a whole ledger twice.
 
     A reader who has read the ledger stores the history up to a date as totals, and the achievements that were
-    earned in it. If the history is long, the reader stores the whole answer, too. The answer is used until
-    anything changes that it follows from. So a second read costs no more than with a short history. A
-    snapshot is stale, and the whole ledger is read once more, if
+    earned in it. A snapshot is stale, and the whole ledger is read once more, if
 
     (a) a new entry counts for a date before `until`,
     (b) freezes or pauses before `until` have changed,
@@ -300,28 +258,25 @@ class AchievementSnapshot:
     # By name, instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
     version: int = 0  # the newest version of the book at that time
-    # The answer of a long history.
-    answer_of: str = ""  # digest of all that the answer follows from (answer_digest); "": none is stored
-    answer: Mapping[str, str] = field(default_factory=dict)  # by name, instants of the user's achievements
-    sums: Mapping[str, int] = field(default_factory=dict)  # the totals of all dates
-    # Digest of the last request that would have read too many entries, so that it is refused without reading.
-    refused: str = ""
 
     @property
     def text(self) -> str:
         """The snapshot as JSON: a list of the fields, in their order."""
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
-        history = (self.until.isoformat(), self.head, self.totals, earned, self.forms, self.cover)
-        answer = (self.answer_of, self.answer, self.sums)
-        parts = (*history, self.shown, self.version, *answer, self.refused)
-        return json.dumps([dict(part) if isinstance(part, Mapping) else part for part in parts])
+        history = [self.until.isoformat(), self.head, dict(self.totals), earned]
+        return json.dumps([*history, dict(self.forms), self.cover, dict(self.shown), self.version])
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for any other text."""
-        until, head, totals, stored, *others = json.loads(text)
+        until, head, totals, stored, forms, cover, shown, version, *_ = json.loads(text)
         earned = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()}
-        return cls(date.fromisoformat(until), head, totals, earned, *others)
+        return cls(date.fromisoformat(until), head, totals, earned, forms, cover, shown, version)
+
+    def next_until(self, now: datetime) -> date:
+        """Return the date that the totals of the next snapshot go up to."""
+        settled = settled_until(now)
+        return settled if settled - self.until >= RENEWED_AFTER else self.until
 
     def place_before_later(self) -> str:
         """Return a place in the ledger before all entries that `history_with` needs."""
@@ -365,15 +320,6 @@ class AchievementSnapshot:
         )
 
 
-def answer_digest(head: str, achievements: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
-    """Return a digest of all that an answer follows from. head: the newest entry of the ledger."""
-    declared = sorted((name, definitions_digest(each)) for name, each in achievements.items())
-    periods = sorted(streaks.periods.items())
-    return definitions_digest(
-        (head, declared, periods, definitions_digest(streaks.cover), streaks.books.newest.number)
-    )
-
-
 def definitions_digest(definition: object) -> str:
     """Return a digest by which two definitions, or two covers, differ."""
     if isinstance(definition, Cover):
@@ -412,12 +358,6 @@ def shown_achievements(
     return stay | {name: min(at, stay.get(name, at)) for name, at in instants.items()}
 
 
-def snapshot_until(entries: int, now: datetime) -> date:
-    """Return the date up to which totals are stored. entries: how many were read."""
-    settled = settled_until(now)
-    return settled if entries > MANY_ENTRIES else settled.replace(day=1)
-
-
 def next_snapshot(
     snapshot: AchievementSnapshot,
     declared: Mapping[str, DeclaredAchievement],
@@ -433,8 +373,8 @@ def next_snapshot(
     answer = shown_achievements(snapshot, declared, dated)
     # Shown achievements that the book no longer declares stay: a later version may declare them again.
     undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
-    until = max(snapshot.until, snapshot_until(len(history.entries), now))
-    following = AchievementSnapshot(
+    until = snapshot.next_until(now)
+    return AchievementSnapshot(
         until=until,
         head=max(history.head, snapshot.head),
         totals=history.sums(until),
@@ -444,7 +384,3 @@ def next_snapshot(
         shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},
         version=streaks.books.newest.number,
     )
-    if len(history.entries) <= ANSWERED_ENTRIES:
-        return following
-    answer_of = answer_digest(following.head, declared, streaks)
-    return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())

@@ -78,7 +78,8 @@ class Standings:
     def __init__(self, as_of: datetime) -> None:
         self.as_of, self.users = as_of, 0
         self._counts: dict[Board, Counter[int]] = defaultdict(Counter)
-        self._best: dict[Board, _Best] = defaultdict(_Best)
+        # Score below 0, user id and alias of the best rows, so that they sort
+        self._best: dict[Board, list[tuple[int, str, str]]] = defaultdict(list)
 
     def add(  # noqa: PLR0913, PLR0917 (a row of the table)
         self, user_id: str, zone: str, points: int, streak: int, lapses_at: int, alias: str = ""
@@ -88,7 +89,10 @@ class Standings:
         region = region_of(zone)
         if points > 0:
             self._counts["points", region][points] += 1
-            self._best["points", region].add(Standing(points, user_id, alias))
+            best = self._best["points", region]
+            best.append((-points, user_id, alias))
+            if len(best) >= 2 * LISTED_MAX:  # sorting once in a while is cheaper than at each row
+                best[:] = sorted(best)[:LISTED_MAX]
         if streak > 0 and lapses_at > self.as_of.timestamp():
             self._counts["streaks", region][streak] += 1
 
@@ -97,11 +101,11 @@ class Standings:
         for name in BOARDS:
             all_counts: Counter[int] = Counter()
             all_rows: list[Standing] = []
-            for board, counts in list(self._counts.items()):
-                board_name, _region = board
-                if board_name != name:
+            for board, counts in self._counts.items():
+                if board[0] != name:
                     continue
-                rows = self._best[board].rows()
+                best = sorted(self._best.get(board, ()))[:LISTED_MAX]
+                rows = [Standing(-score, user, alias) for score, user, alias in best]
                 all_counts.update(counts)
                 all_rows += rows
                 yield board, rows, pack_scores(counts)
@@ -190,31 +194,6 @@ def count_above_in_chunk(data: bytes, score: int) -> int:
             break
         users_above += users
     return users_above
-
-
-class _Best:
-    """The best LISTED_MAX rows of those added; rows with the same score are ordered by user id."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, str, str]] = []  # score below 0, user id and alias, so that they sort
-        self._least = 0  # no row with a lower score can be among the best
-
-    def add(self, row: Standing) -> None:
-        if row.score < self._least:
-            return
-        self._rows.append((-row.score, row.user_id, row.alias))
-        if len(self._rows) >= 2 * LISTED_MAX:  # sorting once in a while is cheaper than at each row
-            self._cut()
-
-    def rows(self) -> list[Standing]:
-        self._cut()
-        return [Standing(-score, user, alias) for score, user, alias in self._rows]
-
-    def _cut(self) -> None:
-        self._rows.sort()
-        del self._rows[LISTED_MAX:]
-        if len(self._rows) == LISTED_MAX:
-            self._least = -self._rows[-1][0]
 
 
 def _packed(plain: list[Any]) -> bytes:

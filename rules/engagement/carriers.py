@@ -6,12 +6,9 @@ price. If it dies first, the next writer rebuilds them from their carrier (`unfo
 events are three carriers and seventeen carried entries.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -21,7 +18,6 @@ from rules.engagement.ledger import Draft, Entry, EntryKind
 
 # Words of a kind (_kind_of): a passive event, the days until points expire, and measures.
 PASSIVE, LASTS, MEASURED = "passive", "+", "#"
-DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 FRAME_BYTES = 30  # of the lists of kinds and lines, with their names
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
 CARRIERS_MAX = 50  # of entries that can be carried; a transaction takes 100 actions
@@ -43,21 +39,21 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     entries that the carriers would not fit into a transaction, it names more. The last entry is always a
     carrier, and becomes the head.
     """
-    drafts_min = len(entries) // CARRIERS_MAX
+    named_min = len(entries) // CARRIERS_MAX
     carriers: list[Entry] = []
-    carried_entries: list[Entry] = []
-    carried = CarriedDrafts()  # those that the next carrier will name
+    carried: list[Entry] = []
+    named: list[Draft] = []  # those that the next carrier will name
     for entry, follower in zip_longest(entries, entries[1:]):
-        is_carried = False
-        if follower and not entry.salt:  # an entry that begins a chain is stored with the chain's salt
-            room = CARRIER_BYTES_MAX if len(carried.drafts) < drafts_min else _free_bytes(follower)
-            is_carried = carried.add_if_fits(entry.draft, room)
-        if is_carried:
-            carried_entries.append(entry)
-        else:
-            carriers.append(replace(entry, carried=tuple(carried.drafts), active=follower is None))
-            carried = CarriedDrafts()
-    return carriers, carried_entries
+        # An entry that begins a chain is stored with the chain's salt.
+        if follower and entry.draft.kind is EntryKind.EARN and entry.draft.event_id and not entry.salt:
+            room = CARRIER_BYTES_MAX if len(named) < named_min else _free_bytes(follower)
+            if _size([*named, entry.draft]) <= room:
+                named.append(entry.draft)
+                carried.append(entry)
+                continue
+        carriers.append(replace(entry, carried=tuple(named), active=follower is None))
+        named = []
+    return carriers, carried
 
 
 def unfold_carrier(carrier: Entry) -> list[Entry]:
@@ -85,43 +81,18 @@ def with_carried(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     return [everything[key] for key in sorted(everything)], missing
 
 
-@dataclass(slots=True)
-class CarriedDrafts:
-    """EARN drafts that one carrier names, as texts that an operator can read."""
-
-    drafts: list[Draft] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)  # see _kind_of; each once
-    # For each draft the number of its kind, its points, its date and its event's id, such as
-    # `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`
-    lines: list[str] = field(default_factory=list)
-    size: int = FRAME_BYTES  # how many bytes all of them take in a table
-
-    def add_if_fits(self, draft: Draft, room: int) -> bool:
-        """Add a draft if all drafts then take `room` bytes at most. Returns whether it was added."""
-        if not _is_carriable(draft):
-            return False
-        kind = _kind_of(draft)
-        is_known = kind in self.kinds
-        number = self.kinds.index(kind) if is_known else len(self.kinds)
-        line = f"{number} {draft.points} {draft.activity_date} {draft.event_id}"
-        added_bytes = 1 + len(line.encode()) + (0 if is_known else 1 + len(kind.encode()))
-        if self.size + added_bytes > room:
-            return False
-        self.drafts.append(draft)
-        self.lines.append(line)
-        if not is_known:
-            self.kinds.append(kind)
-        self.size += added_bytes
-        return True
-
-
 def carried_text(drafts: Iterable[Draft]) -> dict[str, list[str]]:
-    """Return drafts as {"kinds", "lines"}; raises ValueError for one that no carrier can name."""
-    carried = CarriedDrafts()
+    """Return EARN drafts as texts that an operator can read: {"kinds", "lines"}.
+
+    A line has the number of the draft's kind (_kind_of), its points, its date and its event's id, such as
+    `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`.
+    """
+    numbers: dict[str, int] = {}  # by kind
+    lines = []
     for draft in drafts:
-        if not carried.add_if_fits(draft, CARRIER_BYTES_MAX):
-            raise ValueError(f"no carrier can name {draft}")
-    return {"kinds": carried.kinds, "lines": carried.lines}
+        number = numbers.setdefault(_kind_of(draft), len(numbers))
+        lines.append(f"{number} {draft.points} {draft.activity_date} {draft.event_id}")
+    return {"kinds": list(numbers), "lines": lines}
 
 
 def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
@@ -137,6 +108,12 @@ def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
     return drafts
 
 
+def _size(drafts: Iterable[Draft]) -> int:
+    """Return how many bytes the text of drafts takes in a table."""
+    text = carried_text(drafts)
+    return FRAME_BYTES + sum(1 + len(each.encode()) for each in (*text["kinds"], *text["lines"]))
+
+
 def _free_bytes(entry: Entry) -> int:
     """Return how many bytes an entry leaves for carried drafts in the first write unit of its item."""
     draft = entry.draft
@@ -148,53 +125,25 @@ def _free_bytes(entry: Entry) -> int:
     return WRITE_UNIT_BYTES - used
 
 
-def _is_carriable(draft: Draft) -> bool:
-    """Whether a line and a kind can hold all of a draft."""
-    event_id, activity_date, expires_on = draft.event_id, draft.activity_date, draft.expires_on
-    if draft.kind is not EntryKind.EARN or not (event_id and activity_date and draft.event_type):
-        return False
-    if draft.reward_id or draft.reverses or draft.freeze or draft.freeze_date or draft.held_at or draft.brand:
-        return False
-    if draft.reason or " " in event_id or " " in draft.event_type:
-        return False
-    return all(map(_is_date, filter(None, (activity_date, expires_on))))
-
-
-@lru_cache(maxsize=1024)  # there are few dates
-def _is_date(text: str) -> bool:
-    with suppress(ValueError):
-        return bool(DATE.fullmatch(text) and date.fromisoformat(text))
-    return False
-
-
 def _kind_of(draft: Draft) -> str:
     """Return the part of a draft that many drafts share, as one text.
 
     Example: `CHECK_IN v2 5/day +90 #n` has the event type, the book's version, the cap, the days until the
     points expire, and the measures.
     """
-    lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
-    return _kind_text(
-        (draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive, lasts, draft.measures)
-    )
-
-
-@lru_cache(maxsize=2048)  # a writer needs it for each entry, and there are few dates
-def _days_between(first: str, last: str) -> int:
-    return date.fromisoformat(last).toordinal() - date.fromisoformat(first).toordinal()
-
-
-@lru_cache(maxsize=1024)  # a writer needs it for each entry, and there are few kinds
-def _kind_text(values: tuple[str, int | None, Cap | None, bool, int | None, str | None]) -> str:
-    event_type, version, cap, is_passive, lasts, measures = values
-    judged = [
-        "" if version is None else f"v{version}",
-        cap.text if cap else "",
-        PASSIVE if is_passive else "",
-        "" if lasts is None else f"{LASTS}{lasts}",
-        "" if measures is None else f"{MEASURED}{measures}",
-    ]
-    return " ".join([event_type, *filter(None, judged)])
+    words = [draft.event_type or ""]
+    if draft.rules_version is not None:
+        words.append(f"v{draft.rules_version}")
+    if draft.cap:
+        words.append(draft.cap.text)
+    if draft.is_passive:
+        words.append(PASSIVE)
+    if draft.expires_on:
+        lasts = date.fromisoformat(draft.expires_on) - date.fromisoformat(draft.activity_date or "")
+        words.append(f"{LASTS}{lasts.days}")
+    if draft.measures is not None:
+        words.append(f"{MEASURED}{draft.measures}")
+    return " ".join(words)
 
 
 def _fields_of_kind(kind: str) -> dict[str, Any]:

@@ -1,12 +1,7 @@
 """An engagement event as it is stored: ingest writes this shape, and processors read it.
 
-In this order:
-
-- measures: how much an event adds to streaks (docs/rules.md, rule 14);
-- the event, its id, and its age;
-- the event as table attributes;
-- positions in the table's stream;
-- the correction of a device's clock that is wrong (rule 16).
+In this order: measures, which are how much an event adds to streaks (docs/rules.md, rule 14); the event, its
+id and its age; its table attributes; positions in the table's stream; clocks of devices (rule 16).
 """
 
 import hashlib
@@ -18,7 +13,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 from rules.book.goal_rules import thousandths
@@ -39,14 +34,8 @@ APPS = "api"
 UTC_OFFSET = "+00:00"
 # Fields of an event that its table and the lake store without a change.
 REQUIRED_TEXTS = (
-    "user_id",
-    "event_id",
-    "idempotency_key",
-    "event_type",
-    "occurred_at",
-    "zone",
-    "source",
-    "created_at",
+    *("user_id", "event_id", "idempotency_key", "event_type"),
+    *("occurred_at", "zone", "source", "created_at"),
 )
 NUMBERS = ("points_awarded", "rules_version")
 OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "properties")
@@ -139,16 +128,12 @@ class Event:
     expiry: str | None = None  # the rule by which its points expire (rule 11)
     by_server: bool = False  # whether only a server may declare it
     measures: str | None = None  # how much it adds to streaks (measures_of)
-    device_time: str | None = (
-        None  # when the event occurred by its device's clock, if that was wrong (rule 16)
-    )
+    device_time: str | None = None  # when it occurred by its device's clock, if that was wrong (rule 16)
     # A stamp: since when the device was offline, if the event is late and a receipt proves it (rule 16)
     offline_since: str | None = None
     timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
-    stream_position: str = (
-        ""  # in its table's stream (newer_position), if it was read there; it is not stored
-    )
+    stream_position: str = ""  # in its table's stream (newer_position), if read there; it is not stored
 
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
@@ -157,7 +142,6 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
     return f"{stamp(occurred.utc)}#{unique}"
 
 
-@lru_cache(maxsize=4096)  # assign_dates needs the same instant several times
 def instant_of(event_id: str) -> datetime:
     """Return when an event occurred, which its id begins with."""
     return unstamp(event_id.partition("#")[0])
@@ -194,8 +178,7 @@ def is_late(occurred: datetime, now: datetime) -> bool:
 
 def is_old_import(event: Event) -> bool:
     """Whether an event is old and was imported with a history. Nobody is notified of it (rule 20)."""
-    occurred = unstamp(event.event_id.partition("#")[0])
-    return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
+    return event.source == IMPORTED and is_late(instant_of(event.event_id), unstamp(event.created_at))
 
 
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
@@ -325,8 +308,3 @@ def corrected_time(device_time: str, skew: timedelta) -> str:
         return right.isoformat() if moment.offset else right.replace(tzinfo=None).isoformat() + "Z"
     except OverflowError:
         raise ValueError("is not a time that exists by a right clock") from None
-
-
-def skew_between(device_time: str, occurred_at: str) -> timedelta:
-    """Return the time that was added to a device's time."""
-    return parse_moment(occurred_at).utc - parse_moment(device_time).utc

@@ -1,18 +1,17 @@
 """Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
 
 A streak is a row of periods: days, weeks or months. Each period has one letter, its outcome. Letters of past
-periods are stored, so nobody reads ten years of days again.
+periods are stored, so nobody reads ten years of days again. At the end of the module: from when the streaks
+and achievements of a new version of the book count.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from itertools import accumulate
 
-from rules.book.book import Books, Version
-from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
+from rules.book.book import Book, Books, Version
+from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import DAY
 from rules.engagement.account_state import Profile
 from rules.engagement.events import day_key
@@ -38,7 +37,7 @@ class Outcome(StrEnum):
     COVERABLE = "b"  # missed; either may cover it
 
 
-# By whether freezes, and whether pauses count for the streak.
+# By whether freezes, and whether pauses count for the streak
 MISSED = {
     (False, False): Outcome.MISSED,
     (True, False): Outcome.FREEZABLE,
@@ -65,18 +64,13 @@ def midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def version_at(books: Books, first: date) -> Version:
-    """Return the version that is in force when a period begins."""
-    return books.at(midnight(first))
-
-
 def judging_version(books: Books, name: str, first: date) -> tuple[Version, StreakRule | None]:
     """Return the version that judges a streak's period, and its rule; None if the book asks nothing of it.
 
     That is the version in force when the period begins. If it has no such streak, the first version of the
     period that has one judges it, as an opening rule: a period that begins without the rule is never missed.
     """
-    begun = version_at(books, first)
+    begun = books.at(midnight(first))
     if (rule := begun.book.streaks.get(name)) is not None:
         return begun, rule
     for version in books.beginning(midnight(first), midnight(first) + PERIOD_MAX):
@@ -101,15 +95,13 @@ def contribution_of(need: Need, event_types: Iterable[str], days: Iterable[Mappi
 
 def dates_of(per: StreakPeriod, first: date) -> list[date]:
     """Return a period's dates."""
-    if per is StreakPeriod.DAY:
-        return [first]
     return [first + number * DAY for number in range((per.after(first) - first).days)]
 
 
 def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
     """Return how much all days of a period contribute to its need."""
     period_days = [days[day] for day in dates_of(rule.per, first) if day in days]
-    return contribution_of(rule.need, rule.event_types, period_days) if period_days else 0
+    return contribution_of(rule.need, rule.event_types, period_days)
 
 
 def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
@@ -125,14 +117,6 @@ def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: Measu
     return Outcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses]
 
 
-def periods(per: StreakPeriod, since: date, until: date) -> Iterator[date]:
-    """Yield the first dates of the periods from that of one date to that of another, both included."""
-    first = per.first(since)
-    while first <= until:
-        yield first
-        first = per.after(first)
-
-
 def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool) -> bool:
     """Whether a period without success is no miss: the zone skipped most of its dates, or they were paused.
 
@@ -141,19 +125,6 @@ def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool)
     dates = dates_of(per, first)
     neutral = sum(day in cover.skipped or (by_pauses and cover.is_neutral(day)) for day in dates)
     return 2 * neutral > len(dates)
-
-
-class Grants:
-    """How many freezes were granted up to a date, of a cover that has put nothing away."""
-
-    def __init__(self, cover: Cover) -> None:
-        changes = sorted(cover.freezes)
-        self._dates = [day for day, _ in changes]
-        self._sums = list(accumulate((change for _, change in changes), initial=0))
-
-    def up_to(self, day: date) -> int:
-        """Return the sum of grants and returns of these dates."""
-        return self._sums[bisect_right(self._dates, day)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +150,7 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
 
     Each streak uses a freeze for itself: the same freeze may cover a date of the daily streak, too.
     """
-    per, grants = past.per, Grants(cover)
+    per = past.per
     length, longest, newest_index, spent = 0, 0, -1, list[date]()
     for index, letter in enumerate(past.letters):
         if letter == Outcome.REACHED:
@@ -189,7 +160,7 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
             first = per.later(past.first, index)
             if is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
                 continue
-            if letter in BY_FREEZES and grants.up_to(per.last(first)) > len(spent):
+            if letter in BY_FREEZES and cover.granted(per.last(first)) > len(spent):
                 spent.append(first)
             else:
                 length = 0
@@ -326,7 +297,7 @@ class KnownPeriods:
         then they go on.
         """
         period_of = {name: past.per for name, past in self.goals.past.items()}
-        since = version_at(self.books, first_date_needed(self.goals)).effective_at
+        since = self.books.at(midnight(first_date_needed(self.goals))).effective_at
         for version in self.books.versions:
             if since <= version.effective_at:
                 period_of |= {name: rule.per for name, rule in version.book.streaks.items()}
@@ -352,10 +323,11 @@ class KnownPeriods:
 
     def _letters(self, name: str, per: StreakPeriod, begin: date, end: date) -> str:
         """Return the letters of the periods between two first dates, the second one not included."""
-        rules = rule_of(self.books, name)
-        return "".join(
-            outcome(rules(first), per, first, self.days) for first in periods(per, begin, end - DAY)
-        )
+        rules, letters = rule_of(self.books, name), list[str]()
+        while begin < end:
+            letters.append(outcome(rules(begin), per, begin, self.days))
+            begin = per.after(begin)
+        return "".join(letters)
 
 
 class PeriodReason(StrEnum):
@@ -395,3 +367,93 @@ def explain_period(
     else:
         reason = PeriodReason.FREEZE if first in after.spent else PeriodReason.MISSED
     return reason, after.length
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAchievement:
+    """An achievement of the book."""
+
+    rule: AchievementRule
+    since: date  # the first date on which it may be earned; date.min: on any date
+
+
+def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
+    """Return the achievements of the book in force, by name."""
+    declared = {}
+    for name, rule in books.at(now).book.achievements.items():
+        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
+        since = date.min if rule.of_history else first.astimezone(UTC).date()
+        declared[name] = DeclaredAchievement(rule, since)
+    return declared
+
+
+@dataclass(frozen=True, slots=True)
+class StreakBeginning:
+    """The first period of a new streak, by its first and last date."""
+
+    first: date
+    last: date
+    counted_from: datetime  # what occurs at this instant or later adds to it
+
+
+def streak_beginning(before: Books, version: Version, rule: StreakRule) -> StreakBeginning:
+    """Return from when a streak counts that a version declares. before: the other versions.
+
+    What an event adds to streaks is fixed when it is accepted. So earlier events of the first period count as
+    far back as the versions in force then measured all that the streak needs.
+    """
+    begun = max(version.effective_at, version.published_at)
+    opening = midnight(rule.per.first(version.effective_at.date()))
+    counted_from = begun
+    for each in reversed(before.between(opening, begun)):
+        since, until = before.in_force(each)
+        if since in (until, begun):
+            continue  # the version was never in force, or another one has replaced all of it
+        if not _is_measured(each.book, rule):
+            break
+        counted_from = since
+    counted_from = max(opening, counted_from)
+    first = rule.per.first(max(version.effective_at, counted_from).date())
+    return StreakBeginning(first, rule.per.last(first), counted_from)
+
+
+def _is_measured(book: Book, rule: StreakRule) -> bool:
+    """Whether all that a streak needs of events is noted of those that a book judges."""
+    for kind in rule.event_types & book.event_types.keys():
+        summed = book.measured(kind)
+        if summed is None or (rule.need.kind is NeedKind.SUM and rule.need.property not in summed):
+            return False
+    return True
+
+
+def beginnings(books: Books, version: Version) -> Iterator[str]:
+    """Yield a line for each streak and achievement that a version adds or changes: from when it counts.
+
+    books: all versions, this one among them.
+    """
+    before = Books(each for each in books.versions if each.number != version.number)
+    old, new = before.at(version.effective_at).book, version.book
+    for name, rule in new.streaks.items():
+        if name not in old.streaks:
+            begin = streak_beginning(before, version, rule)
+            first_period = f"first period {begin.first} to {begin.last}"
+            yield f"{name}: {first_period}, counted from {_instant(begin.counted_from)}"
+        elif rule != old.streaks[name]:
+            first = rule.per.first(version.effective_at.date())
+            if midnight(first) != version.effective_at:
+                first = rule.per.after(first)  # the period that has begun is judged by the earlier rule
+            yield f"{name}: changed for periods from {first} on"
+    declared = declared_achievements(books, version.effective_at)
+    for name, achievement in new.achievements.items():
+        if achievement == old.achievements.get(name):
+            continue
+        prefix = "changed; " if name in old.achievements else ""
+        if achievement.of_history:
+            meaning = "all of history counts, and may date it"
+        else:
+            meaning = f"dated at {declared[name].since} or later; what happened before counts towards it"
+        yield f"{name}: {prefix}{meaning}"
+
+
+def _instant(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}" if at == midnight(at.date()) else f"{at:%Y-%m-%d %H:%M} UTC"

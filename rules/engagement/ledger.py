@@ -118,7 +118,7 @@ class Head:
     created_at: str  # its place
     seq: int
     balance: int
-    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/seals.py); b"": it has none
+    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/proof.py); b"": it has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,15 +133,8 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     )
     gone_before = position.total - position.balance - sum(written.values())
     drafts, first_held = [], None
-    expired_lots = expiring(
-        dates,
-        lots,
-        earned_before=earned_before,
-        gone_before=gone_before,
-        spendings=_spendings(position.entries),
-        holds=position.holds,
-    )
-    for lot in expired_lots:
+    spendings = _spendings(position.entries)
+    for lot in expiring(dates, lots, earned_before, gone_before, spendings, position.holds):
         if lot.is_held:
             first_held = first_held or lot.on  # held points do not expire yet, so this lot stays due
         if change := lot.expired - written.get(lot.on, 0):
@@ -165,10 +158,9 @@ class ExpiredLot(NamedTuple):
     is_held: bool  # whether a hold keeps points from expiring
 
 
-def expiring(  # noqa: PLR0913 (the state of an account)
+def expiring(  # noqa: PLR0913, PLR0917 (the state of an account)
     dates: Iterable[date],
     lots: Mapping[date, int],
-    *,
     earned_before: int,
     gone_before: int,
     spendings: Iterable[Spending],
@@ -187,12 +179,8 @@ def expiring(  # noqa: PLR0913 (the state of an account)
     for on in dates:
         earned += lots.get(on, 0)
         expires_at = instant_of_expiry(on)
-        while later_spendings:
-            spent_at, points = later_spendings[0]
-            if spent_at > expires_at:
-                break
-            spent_later -= points
-            later_spendings.popleft()
+        while later_spendings and later_spendings[0][0] <= expires_at:
+            spent_later -= later_spendings.popleft()[1]
         held = sum(points for since, points in reserved if since <= expires_at)
         unspent = earned - gone + spent_later
         expired = max(0, unspent - held)
@@ -205,8 +193,7 @@ def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now:
     until = last_expired(now)
     dates = sorted(on for on in lots if on <= until)
     spent = sum(points for _, points in spendings)
-    expired_lots = expiring(dates, lots, earned_before=0, gone_before=spent, spendings=spendings)
-    return sum(lot.expired for lot in expired_lots)
+    return sum(lot.expired for lot in expiring(dates, lots, 0, spent, spendings))
 
 
 def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, updated_at: str) -> Expiry:
@@ -222,16 +209,28 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
     if stored.settled_on > last_expired(written_at):  # a damaged profile: nobody can settle the future
         stored = replace(stored, settled_on=date.min, next_on=None)
     drafts = [entry.draft for entry in entries]
-    lots = _lots_of(drafts)
+    lots: Counter[date] = Counter()
+    for draft in drafts:
+        if draft.expires_on and draft.kind is not EntryKind.EXPIRE:
+            lots[date.fromisoformat(draft.expires_on)] += draft.points
     if not lots:
         return stored
+    due = [on for on in lots if lots[on] > 0]
     if stored.settled_on > date.min:
-        open_holds = [hold for hold in holds if hold.is_open(written_at)]
-        due = _first_unsettled(entries, lots, open_holds, stored.settled_on)
-    else:
-        due = min((on for on in lots if lots[on] > 0), default=None)
+        # Due are the lots that a settlement from the beginning would still change.
+        position = Position(
+            expiry=Expiry(min(lots)),
+            balance=sum(draft.points for draft in drafts),
+            total=sum(draft.points for draft in drafts if draft.kind in EARNING),
+            lots=lots,
+            entries=entries,
+            holds=[hold for hold in holds if hold.is_open(written_at)],
+        )
+        settlement = settlement_of(position, instant_of_expiry(stored.settled_on), len(entries))
+        due = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
+        due += filter(None, [settlement.expiry.next_on])
     settled_points = sum(points for on, points in lots.items() if on <= stored.settled_on)
-    next_on = min(filter(None, [due, stored.next_on]), default=None)
+    next_on = min([*due, *filter(None, [stored.next_on])], default=None)
     return Expiry(next_on, stored.settled_on, settled_points)
 
 
@@ -249,32 +248,6 @@ def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date
         if points:
             unspent[on] = points
     return dict(sorted(unspent.items()))
-
-
-def _first_unsettled(
-    entries: Sequence[Entry], lots: Mapping[date, int], open_holds: Sequence[Hold], settled_on: date
-) -> date | None:
-    """Return the first date of a lot that a settlement from the beginning would still change; or None."""
-    drafts = [entry.draft for entry in entries]
-    position = Position(
-        expiry=Expiry(min(lots)),
-        balance=sum(draft.points for draft in drafts),
-        total=sum(draft.points for draft in drafts if draft.kind in EARNING),
-        lots=lots,
-        entries=entries,
-        holds=open_holds,
-    )
-    settlement = settlement_of(position, instant_of_expiry(settled_on), len(entries))
-    changed = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
-    return min([*changed, *filter(None, [settlement.expiry.next_on])], default=None)
-
-
-def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
-    lots: Counter[date] = Counter()
-    for draft in drafts:
-        if draft.expires_on and draft.kind is not EntryKind.EXPIRE:
-            lots[date.fromisoformat(draft.expires_on)] += draft.points
-    return lots
 
 
 def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:

@@ -198,22 +198,15 @@ def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
         return {None: balance} if balance else {}
     lots: dict[date | None, int] = {}
     for on, points in points_by_expiry.items():
-        lots[None if on == NEVER else _expiry(on, as_of)] = _number({"lots": points}, "lots")
+        expiry = None if on == NEVER else _date({"lots": on}, "lots", date.max)
+        if expiry and expiry <= as_of:
+            raise _field_refusal("lots", f"has points that had expired by as_of, on {on}")
+        lots[expiry] = _number({"lots": points}, "lots")
     if len(lots) > DATES_MAX:
         raise _field_refusal("lots", f"are more than {DATES_MAX}")
     if "balance" in values and _number(values, "balance") != sum(lots.values()):
         raise _field_refusal("balance", f"is not what the lots come to: {sum(lots.values())}")
     return lots
-
-
-def _expiry(text: str, as_of: date) -> date:
-    try:
-        on = date.fromisoformat(text)
-    except ValueError:
-        raise _field_refusal("lots", f"has {text!r}, which is no date and not {NEVER!r}") from None
-    if on <= as_of:
-        raise _field_refusal("lots", f"has points that had expired by as_of, on {text}")
-    return on
 
 
 def _achievements(values: Mapping[str, Any]) -> dict[str, str]:

@@ -1,11 +1,7 @@
 """Points that a ledger should have by the book (docs/rules.md, rules 5, 11 and 12).
 
-In this order:
-
-- the points that a ledger lacks, and the entries that add them;
-- the entries that reverse an event;
-- the points of each week, recomputed from the book;
-- the balance at an instant in the past, with what the ledger learned of it later.
+In this order: the points that a ledger lacks, and the entries that add them; the entries that reverse an
+event; the points of each week, recomputed from the book; the balance at an instant in the past.
 """
 
 from collections import Counter, defaultdict
@@ -38,9 +34,7 @@ class Slot:
         """Event type, period and first date of the points that one cap limits together; no period: no cap."""
         if self.cap is None:
             return self.event_type, None, self.activity_date
-        is_week = self.cap.per is Period.WEEK
-        first = monday_of(self.activity_date) if is_week else self.activity_date
-        return self.event_type, self.cap.per, first
+        return self.event_type, self.cap.per, self.cap.first(self.activity_date)
 
     @property
     def order(self) -> tuple[str, str, int, str]:
@@ -51,15 +45,6 @@ class Slot:
             self.cap.points if self.cap else 0,
             self.expires_on or "",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What an event is worth before its cap, and where its points go."""
-
-    points: int
-    cap: Cap | None
-    expires_on: str | None
 
 
 def is_earning(entry: Draft) -> bool:
@@ -83,20 +68,25 @@ def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[
     ]
 
 
-def judgement_of(entry: Draft, books: Books) -> Judgement:
-    """Return what an EARN's event is worth by the book.
+def slot_of(entry: Draft) -> Slot:
+    """Return the slot that has the points of an entry that earns."""
+    day = date.fromisoformat(entry.activity_date or "")
+    return Slot(entry.event_type or "", day, entry.cap, entry.expires_on)
+
+
+def worth_of(entry: Draft, books: Books) -> tuple[Slot, int]:
+    """Return the slot where the points of an EARN's event belong by the book, and how many before the cap.
 
     The version that judged it decides, or a later version that took effect in the past. If this process does
     not know the version yet, the event is worth what the ledger says.
     """
-    event_type, event_id, day = entry.event_type or "", entry.event_id or "", entry.activity_date
-    occurred = instant_of(event_id)
-    version = books.rejudging(entry.rules_version, event_type, occurred)
-    if version is None or day is None:
-        return Judgement(entry.points, entry.cap, entry.expires_on)
-    book, cap = version.book, version.book.cap(event_type, occurred)
-    expires = lot_date(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
-    return Judgement(book.points(event_type, occurred), cap, expires)
+    slot, occurred = slot_of(entry), instant_of(entry.event_id or "")
+    version = books.rejudging(entry.rules_version, slot.event_type, occurred)
+    if version is None:
+        return slot, entry.points
+    book, cap = version.book, version.book.cap(slot.event_type, occurred)
+    expires = lot_date(book.expiry, slot.activity_date, cap).isoformat() if book.expiry else None
+    return Slot(slot.event_type, slot.activity_date, cap, expires), book.points(slot.event_type, occurred)
 
 
 def reversed_events(entries: Iterable[Draft]) -> set[str]:
@@ -113,14 +103,11 @@ def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str]
     reversed_ids = {*reversed_events(entries), *undone}
     have: Counter[Slot] = Counter()
     worth: Counter[Slot] = Counter()
-    for entry in entries:
-        if not is_earning(entry):
-            continue
-        event_type, day = entry.event_type or "", date.fromisoformat(entry.activity_date or "")
-        have[Slot(event_type, day, entry.cap, entry.expires_on)] += entry.points
+    for entry in filter(is_earning, entries):
+        have[slot_of(entry)] += entry.points
         if entry.kind is EntryKind.EARN and entry.event_id not in reversed_ids:
-            judgement = judgement_of(entry, books)
-            worth[Slot(event_type, day, judgement.cap, judgement.expires_on)] += judgement.points
+            slot, points = worth_of(entry, books)
+            worth[slot] += points
     must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
     return {slot: points for slot, points in changes.items() if points}
@@ -177,13 +164,11 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
     earned: the event's EARN. place: of the EARN in the ledger. entries: at least all of its week. Under a cap
     other events may now earn more; the entries before the CLAWBACK are theirs.
     """
-    day = date.fromisoformat(earned.activity_date or "")
-    monday = monday_of(day)
-    entries_of_type = [
-        entry for entry in entries_of_weeks(entries, monday, monday) if entry.event_type == earned.event_type
-    ]
-    changes = shortfalls(entries_of_type, books, [earned.event_id or ""])
-    slot = Slot(earned.event_type or "", day, earned.cap, earned.expires_on)
+    slot = slot_of(earned)
+    monday = monday_of(slot.activity_date)
+    of_week = entries_of_weeks(entries, monday, monday)
+    of_type = [entry for entry in of_week if entry.event_type == earned.event_type]
+    changes = shortfalls(of_type, books, [earned.event_id or ""])
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
     return [
         *balancing_entries(changes, books.newest.number, reason),
@@ -218,25 +203,21 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     entries: of a whole ledger, or at least of whole weeks.
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
-    capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    entries = [entry for entry in entries if is_earning(entry)]
+    capped: dict[tuple[str, Period | None, date], Counter[int]] = defaultdict(Counter)
+    entries = list(filter(is_earning, entries))
     reversed_ids = reversed_events(entries)
     for entry in entries:
-        day = date.fromisoformat(entry.activity_date or "")
-        monday = monday_of(day)
-        weeks[monday].earned += entry.points
+        week = weeks[monday_of(date.fromisoformat(entry.activity_date or ""))]
+        week.earned += entry.points
         if entry.kind is not EntryKind.EARN or entry.event_id in reversed_ids:
             continue
-        judgement = judgement_of(entry, books)
-        if judgement.cap is None:
-            weeks[monday].by_book += judgement.points
+        slot, points = worth_of(entry, books)
+        if slot.cap is None:
+            week.by_book += points
         else:
-            first = monday if judgement.cap.per is Period.WEEK else day
-            capped[monday, entry.event_type or "", judgement.cap.per, first][judgement.cap.points] += (
-                judgement.points
-            )
-    for (monday, *_), by_cap in capped.items():
-        weeks[monday].by_book += total_points(by_cap)
+            capped[slot.group][slot.cap.points] += points
+    for (_, _, first), by_cap in capped.items():
+        weeks[monday_of(first)].by_book += total_points(by_cap)
     return dict(weeks)
 
 
@@ -255,12 +236,18 @@ def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books
     expired, and reversals of redemptions that were made by then. entries: all entries after `first_place`.
     """
     place, entries = stamp(instant), list(entries)
-    later = [entry.draft for entry in entries if entry.created_at > place]
-    shared = {_group(each) for each in later if _is_near(each, instant)}
-    added = sum(
-        each.points for each in later if _group(each) not in shared and _was_true(each, instant, place)
-    )
-    return added + sum(_added_by_book(entries, group, instant, books) for group in shared)
+    edges = {monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)}
+    added, shared = 0, set[Group]()
+    for draft in (entry.draft for entry in entries if entry.created_at > place):
+        group = _group(draft)
+        if group and group[1] in edges:
+            shared.add(group)  # some events of the week may have occurred by then, and others not
+        elif _was_true(draft, instant, place):
+            added += draft.points
+    for group in shared:
+        of_group = [entry for entry in entries if _group(entry.draft) == group]
+        added += _added_by_book(of_group, instant, books)
+    return added
 
 
 def _group(draft: Draft) -> Group | None:
@@ -269,34 +256,23 @@ def _group(draft: Draft) -> Group | None:
     return draft.event_type or "", monday_of(date.fromisoformat(draft.activity_date or ""))
 
 
-def _is_near(draft: Draft, instant: datetime) -> bool:
-    """Whether some events of an entry's week may have occurred by an instant, and others not."""
-    if (group := _group(draft)) is None:
-        return False
-    _, monday = group
-    return monday in {
-        monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)
-    }
-
-
-def _added_by_book(entries: Sequence[Entry], group: Group | None, instant: datetime, books: Books) -> int:
+def _added_by_book(group: Sequence[Entry], instant: datetime, books: Books) -> int:
     """Return how many points later entries of one group add to the balance at an instant.
 
     The group's events share caps, and a RERATE names no event. So the points of the events that had occurred
     are computed by the book, with the versions that have judged the group so far.
     """
-    group_entries = [entry for entry in entries if _group(entry.draft) == group]
     occurred = [
         entry.draft
-        for entry in group_entries
+        for entry in group
         if entry.draft.kind is not EntryKind.EARN or instant_of(entry.draft.event_id or "") <= instant
     ]
-    weeks = weeks_by_book(occurred, _applied_versions(group_entries, books))
+    weeks = weeks_by_book(occurred, _applied_versions(group, books))
     earned = sum(week.by_book for week in weeks.values())
-    return earned - sum(entry.draft.points for entry in group_entries if entry.created_at <= stamp(instant))
+    return earned - sum(entry.draft.points for entry in group if entry.created_at <= stamp(instant))
 
 
-def _applied_versions(group_entries: Sequence[Entry], books: Books) -> Books:
+def _applied_versions(group: Sequence[Entry], books: Books) -> Books:
     """Return the versions that have judged a group's events.
 
     A version that took effect in the past may have been applied without an entry, if a cap allows as much as
@@ -304,14 +280,14 @@ def _applied_versions(group_entries: Sequence[Entry], books: Books) -> Books:
     no points. While a rating is under way there is no such number of versions. Then the versions are taken
     that were published before its last entry.
     """
-    drafts = [entry.draft for entry in group_entries]
-    past = sorted(version.number for version in books.versions if version.is_retroactive)
+    drafts = [entry.draft for entry in group]
+    past = [version for version in books.versions if version.is_retroactive]
     for count in range(len(past), -1, -1):
-        applied = Books(version for version in books.versions if version.number not in past[count:])
+        applied = Books(version for version in books.versions if version not in past[count:])
         if not shortfalls(drafts, applied):
             return applied
     rated_at = max(
-        (entry.created_at for entry in group_entries if entry.draft.kind is not EntryKind.EARN), default=""
+        (entry.created_at for entry in group if entry.draft.kind is not EntryKind.EARN), default=""
     )
     return Books(
         version

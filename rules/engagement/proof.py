@@ -1,45 +1,155 @@
 """Proofs (docs/rules.md, rule 19).
 
-In this order: an account's chain, recomputed from its entries; the faults of a copy of a ledger; the tree
-over all accounts' newest entries; the small file that proves one entry.
+In this order: the canonical form of a ledger entry, and the hash that it gets when it is appended; an
+account's chain, recomputed from its entries; the faults of a copy of a ledger; the tree over all accounts'
+newest entries; the small file that proves one entry.
 
-The tree is the one of RFC 6962, in 256 buckets. An account's bucket follows from the first byte of its user
-id's hash. Within a bucket, accounts are ordered by their names in the tree. A tree over the buckets' roots
-joins them. So a night hashes only the buckets that have changed.
+A digest has 32 bytes: SHA-256 over a first byte, which says what is hashed, and the content. The tree is the
+one of RFC 6962, in 256 buckets. An account's bucket follows from the first byte of its user id's hash. Within
+a bucket, accounts are ordered by their names in the tree. A tree over the buckets' roots joins them. So a
+night hashes only the buckets that have changed.
+
+local/check_proof.py has the same a second time, on purpose: a verifier shares nothing with the writer.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
-from rules.engagement.ledger import Entry
-from rules.engagement.seals import (
-    DIGEST_BYTES,
-    NUMBER_BYTES,
-    ZERO,
-    commitment,
-    content_digest,
-    entry_salt,
-    hidden_bytes,
-    hidden_fields,
-    leaf_of,
-    link_hash,
-    node_of,
-    number_bytes,
-    shown_bytes,
-    shown_fields,
-    tag_of,
-)
+from rules.days import stamp
+from rules.engagement.account_state import Decision
+from rules.engagement.ledger import Entry, EntryKind, Head, draft_values
 
+DIGEST_BYTES = 32
+SALT_BYTES = 16
+NUMBER_BYTES = 8
+ZERO = bytes(DIGEST_BYTES)
+LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each in range(7))
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
 BUCKETS = 256
 EMPTY = sha256(b"").digest()
 ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
 LEFT, RIGHT = "left", "right"
 FORM = "streakline-proof-1"
+# Kinds of values, so that the number 1 and the text "1" are not the same.
+INTEGER, TEXT, BOOLEAN = "i", "t", "b"
+Field = tuple[str, str, str]  # name, kind, value as a text
+# The fields that stay of an erased person's entry (rules/lake/residue.py), in the order in which they are
+# hashed.
+SHOWN_FIELDS: Mapping[str, str] = {
+    "seq": INTEGER,
+    "kind": TEXT,
+    "points": INTEGER,
+    "balance": INTEGER,
+    "event_type": TEXT,
+    "activity_date": TEXT,
+    "freeze": TEXT,
+    "freeze_date": TEXT,
+    "rules_version": INTEGER,
+    "cap": TEXT,
+    "is_passive": BOOLEAN,
+    "expires_on": TEXT,
+    "brand": TEXT,
+    "measures": TEXT,
+}
+# The fields that an erasure takes away, or changes.
+HIDDEN_FIELDS: Mapping[str, str] = dict.fromkeys(
+    ("account_id", "created_at", "event_id", "reward_id", "reverses", "held_at", "reason"), TEXT
+)
+
+
+def encoded_fields(fields: Iterable[Field]) -> bytes:
+    """Return fields as bytes that can be read in one way only: each text has its length before it.
+
+    Example: ("seq", "i", "12") is `3:seqi2:12`. The caller leaves out fields without a value.
+    """
+    return "".join(
+        [f"{_length(name)}:{name}{kind}{_length(value)}:{value}" for name, kind, value in fields]
+    ).encode()
+
+
+def _length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def number_bytes(value: int) -> bytes:
+    """Return a number that is not below 0 as bytes of one length."""
+    return value.to_bytes(NUMBER_BYTES, "big")
+
+
+def entry_salt(salt: bytes, seq: int) -> bytes:
+    """Return the salt of one entry. Somebody who knows it cannot open the commitments of other entries."""
+    return sha256(ENTRY_SALT + salt + number_bytes(seq)).digest()
+
+
+def commitment(salt: bytes, hidden: bytes) -> bytes:
+    """Return the commitment to an entry's hidden fields, which nobody can guess without the entry's salt."""
+    return sha256(COMMITMENT + salt + hidden).digest()
+
+
+def content_digest(shown: bytes, commitment_digest: bytes) -> bytes:
+    """Return the digest of an entry without its predecessor."""
+    return sha256(CONTENT + commitment_digest + shown).digest()
+
+
+def link_hash(before: bytes, content: bytes) -> bytes:
+    """Return an entry's hash: over its predecessor's hash and its own content."""
+    return sha256(LINK + before + content).digest()
+
+
+def tag_of(salt: bytes, account_id: str) -> bytes:
+    """Return an account's name in the tree, which does not reveal the user."""
+    return sha256(TAG + salt + account_id.encode()).digest()
+
+
+def leaf_of(tag: bytes, seq: int, newest_hash: bytes) -> bytes:
+    """Return an account's leaf. seq, newest_hash: number and hash of its newest entry."""
+    return sha256(LEAF + tag + number_bytes(seq) + newest_hash).digest()
+
+
+def node_of(left: bytes, right: bytes) -> bytes:
+    """Return the digest of two digests of the tree."""
+    return sha256(NODE + left + right).digest()
+
+
+def fields_of(row: Mapping[str, Any], names: Mapping[str, str]) -> list[Field]:
+    """Return a row's fields that have a value, in the order of `names`.
+
+    row: of the lake or the warehouse, or an entry's values by name. names: SHOWN_FIELDS, HIDDEN_FIELDS or a
+    part of them.
+    """
+    return [
+        (name, kind, _text(value))
+        for name, kind in names.items()
+        if (value := row.get(name)) is not None and not (kind == BOOLEAN and not value)
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):  # those of the warehouse have no zone, and are UTC
+        return stamp(value if value.tzinfo else value.replace(tzinfo=UTC))
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(int(value)) if isinstance(value, (bool, int)) else str(value)
+
+
+def shown_fields(entry: Entry) -> list[Field]:
+    """Return the fields of an entry that stay when the person is erased."""
+    return fields_of(_values(entry), SHOWN_FIELDS)
+
+
+def hidden_fields(entry: Entry) -> list[Field]:
+    """Return the fields of an entry that an erasure takes away."""
+    return fields_of(_values(entry), HIDDEN_FIELDS)
+
+
+def _values(entry: Entry) -> dict[str, Any]:
+    own = {"account_id": entry.account_id, "created_at": entry.created_at}
+    return {**draft_values(entry.draft), **own, "seq": entry.seq, "balance": entry.balance}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +177,52 @@ def link_of(entry: Entry) -> LedgerLink:
     return LedgerLink(
         seq=entry.seq,
         place=entry.created_at,
-        shown=shown_bytes(entry),
-        hidden=hidden_bytes(entry),
+        shown=encoded_fields(shown_fields(entry)),
+        hidden=encoded_fields(hidden_fields(entry)),
         salt=entry.salt,
         stored=entry.chain[:DIGEST_BYTES],
     )
+
+
+def content_of(entry: Entry, salt: bytes) -> bytes:
+    """Return the digest of an entry without its predecessor. salt: of its chain."""
+    link = link_of(entry)
+    return content_digest(link.shown, link.commitment(salt))
+
+
+def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
+    """Return appended entries with their hashes. head: the entry before them; None: they begin the account.
+
+    salt: for a chain that begins here; b"": none may begin. An account that has entries and no chain gets
+    none. EARN entries are returned without their hash, because they may be carried and it can be computed.
+    The last entry, and the one that begins the chain, always have one.
+    """
+    if head is None and salt:
+        newest_hash, chain_salt, new_salt = ZERO, salt, salt
+    elif head and head.chain:
+        newest_hash, chain_salt, new_salt = head.chain[:DIGEST_BYTES], head.chain[DIGEST_BYTES:], b""
+    else:
+        return list(entries)
+    sealed = []
+    for number, entry in enumerate(entries, 1):
+        newest_hash = link_hash(newest_hash, content_of(entry, chain_salt))
+        if number == len(entries) or new_salt or entry.draft.kind is not EntryKind.EARN:
+            sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt))
+        else:
+            sealed.append(entry)
+        new_salt = b""  # only the first entry of a chain has its salt
+    return sealed
+
+
+def with_proof(decision: Decision, salt: bytes) -> Decision:
+    """Return a decision whose new entries have their hashes, and whose profile has the last one as head.
+
+    salt: for the chain, if it begins here.
+    """
+    if not decision.entries:
+        return decision
+    entries = seal_entries(decision.entries, decision.head, salt)
+    return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))
 
 
 @dataclass(slots=True)
@@ -172,22 +323,12 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
         other = by_seq.get(link.seq)
         if other is None:
             faults.add(LedgerFault(link.seq, ADDED, link.place))
-        elif _has_other_content(link, other):
+        elif None in (link.hidden, other.hidden):
+            continue  # a copy whose hidden fields were erased is not compared
+        elif (link.shown, link.hidden) != (other.shown, other.hidden):
             faults.add(LedgerFault(link.seq, FLIPPED, other.place))
     faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in seqs)
     return sorted(faults)
-
-
-def _has_other_content(link: LedgerLink, other: LedgerLink) -> bool:
-    """Whether two copies of an entry differ. A copy whose hidden fields were erased is not compared."""
-    if link.hidden is None or other.hidden is None:
-        return False
-    return (link.shown, link.hidden) != (other.shown, other.hidden)
-
-
-def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
-    """Return faults in words."""
-    return [fault.text for fault in faults]
 
 
 Path = list[tuple[str, bytes]]  # the neighbours of a leaf up to the root, each with its side

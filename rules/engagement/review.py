@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
+from rules.days import EPOCH, UnknownZone, parse_moment, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.events import APPS, Event, instant_of, skew_between
+from rules.engagement.events import APPS, Event, instant_of
 from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it
@@ -42,7 +42,15 @@ def with_review(
     before, after = decision.before.profile, decision.profile
     dates = applied_events(decision.entries)
     claims = [(event, dates[event.event_id][0]) for event in events]
-    profile = with_claim_review(after, [*claims, *unreviewed_events(after, delivered)], now)
+    # Events that arrived after the last review, and whose entry an earlier writer has written.
+    reviewed_until = _released_at(after)
+    claims += [(event, day) for event, day in delivered if day and unstamp(event.created_at) > reviewed_until]
+    profile = after
+    for event, day in claims:
+        if day != event.activity_date:
+            occurred = event.event_id[:STAMP_LENGTH]
+            reason = f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {day}"
+            profile = put_under_review(profile, now, reason)
     profile = with_clock_review(with_zone_review(profile, now), now)
     skipped = after.cover.skipped.difference(*(forgiven for _, forgiven in after.amnesties))
     return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
@@ -80,35 +88,10 @@ def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:
             continue
         at, occurred = instant_of(event.event_id), event.event_id[:STAMP_LENGTH]
         offset = _offset(event.timezone, at)
-        if seen:
-            newest_at, newest_zone = seen[-1]
-            is_change = occurred >= newest_at and _offset(newest_zone, at) != offset
-        else:
-            is_change = True
-        if offset and is_change:
+        newest_at, newest_zone = seen[-1] if seen else ("", "")
+        if offset and occurred >= newest_at and _offset(newest_zone, at) != offset:
             seen = (*seen, (occurred, event.timezone))[-ZONES_KEPT_MAX:]
     return replace(profile, zones_seen=seen) if seen != profile.zones_seen else profile
-
-
-def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], now: datetime) -> Profile:
-    """Put an account under review for events that claim a date which they cannot have.
-
-    counted: events, each with the date that it counts for.
-    """
-    for event, day in counted:
-        if day != event.activity_date:
-            occurred = event.event_id[:STAMP_LENGTH]
-            reason = f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {day}"
-            profile = put_under_review(profile, now, reason)
-    return profile
-
-
-def unreviewed_events(
-    profile: Profile, delivered: Iterable[tuple[Event, date | None]]
-) -> list[tuple[Event, date]]:
-    """Return the events that arrived after the last review and have an entry, each with the entry's date."""
-    reviewed_until = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
-    return [(event, day) for event, day in delivered if day and unstamp(event.created_at) > reviewed_until]
 
 
 def with_zone_review(profile: Profile, now: datetime) -> Profile:
@@ -116,14 +99,18 @@ def with_zone_review(profile: Profile, now: datetime) -> Profile:
 
     Changes that the user made and changes that events show count together.
     """
-    since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
     changes = [(datetime.fromisoformat(at), zone_name) for at, zone_name in profile.tz_changes]
     changes += [(unstamp(at), zone_name) for at, zone_name in profile.zones_seen[1:]]
-    names = _crowded_values(changes, since, CHANGES_MAX)
+    names = _crowded_values(changes, _released_at(profile), CHANGES_MAX)
     if not names:
         return profile
     reason = f"{len(names)} changes of zone in 24 hours: {', '.join(names)}"
     return put_under_review(profile, now, reason[:200])
+
+
+def _released_at(profile: Profile) -> datetime:
+    """Return when the last review ended. What happened before is no evidence any more."""
+    return datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
 
 
 def _crowded_values(changes: Iterable[tuple[datetime, str]], since: datetime, limit: int) -> list[str]:
@@ -173,15 +160,15 @@ def note_skews(profile: Profile, events: Iterable[Event]) -> Profile:
 def _skew_minutes(event: Event) -> int | None:
     """Return the minutes that were added to an event's time; None if no device's clock dated it."""
     if event.device_time is not None:
-        return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
+        skew = parse_moment(event.occurred_at).utc - parse_moment(event.device_time).utc
+        return round(skew / timedelta(minutes=1))
     return None if event.by_server or event.source != APPS else 0
 
 
 def with_clock_review(profile: Profile, now: datetime) -> Profile:
     """Put an account under review if its clock jumped more than twice in 24 hours."""
-    since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
     jumps = [(unstamp(at), minutes) for at, minutes in profile.skews_seen[1:]]
-    minutes = _crowded_values(jumps, since, JUMPS_MAX)
+    minutes = _crowded_values(jumps, _released_at(profile), JUMPS_MAX)
     if not minutes:
         return profile
     reason = f"the clock jumped {len(minutes)} times in 24 hours, to {', '.join(minutes)} minutes"

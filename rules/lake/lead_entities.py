@@ -28,8 +28,7 @@ from rules.leads.lead_events import (
     from_item,
     groups_of,
 )
-from rules.leads.series import SERIES_INPUTS, Series, contributions
-from rules.leads.series_text import decode_contacts, decode_series
+from rules.leads.series import SERIES_INPUTS, Series, contributions, decode_contacts, decode_series
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"

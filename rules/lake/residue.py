@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.engagement.ledger import OPENED_AT
-from rules.engagement.seals import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
+from rules.engagement.proof import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 

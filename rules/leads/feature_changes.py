@@ -2,11 +2,10 @@
 
 Each function takes the item that was read and returns the change to write. processors/leads/features.py reads
 the item, and writes the change on condition that the item still is what was read. grace_days: the
-deployment's (rules.leads.feature_values.evaluate_features).
+deployment's (rules.leads.feature_items.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,25 +15,24 @@ from rules.leads.feature_items import (
     DIGEST,
     Change,
     FeatureItem,
+    compute_features,
     latest_instant,
+    listing_date,
 )
-from rules.leads.feature_values import compute_features, listing_date
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, ShownValue
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
     SERIES_INPUTS,
     Contribution,
-    Mark,
-    Series,
     State,
     add_contribution,
     build_state,
     drop_old_dates,
+    encode_contacts,
+    encode_series,
     unite_series,
-    unnoted_marks,
 )
-from rules.leads.series_text import decode_series, encode_contacts, encode_series, sums_of
 
 ALL = frozenset(Input)
 AHEAD_MAX = timedelta(days=1)  # an item's instant that is further ahead of the clock is wrong
@@ -55,21 +53,17 @@ def inputs_of(event_type: str, contributing: Collection[Input]) -> set[Input]:
     return triggered & {*contributing, Input.CAMPAIGNS}
 
 
-def with_event(
-    item: FeatureItem, added: Mapping[Input, Contribution], noted: Collection[Mark], as_of: datetime
-) -> State | None:
-    """Return the series that an event contributes to, with the event in them.
+def with_event(item: FeatureItem, added: Mapping[Input, Contribution], as_of: datetime) -> State | None:
+    """Return the series that an event contributes to, with the event in them. added: its contributions.
 
-    added: the event's contributions. noted: those of item.unsure_marks() that have a note. None: the series
-    must be built from the stored events (rules.leads.series.add_contribution), or the item has no state of
-    today's declarations.
+    None: the series must be built from the stored events (rules.leads.series.add_contribution), or the item
+    has no state of today's declarations.
     """
     if not item.is_current:
         return None
     after = {}
     for input_, contribution in added.items():
-        has_note = contribution.mark in noted
-        series = add_contribution(item.series(input_), input_, contribution, as_of, has_note=has_note)
+        series = add_contribution(item.series(input_), input_, contribution, as_of)
         if series is None:
             return None
         after[input_] = series
@@ -132,14 +126,12 @@ def change_from_events(
     entries = remembered_entries(event for event in counted_events if event.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(entry) for entry in entries.values()]
     features = compute_features(wanted, state, contacts, as_of, grace_days=grace_days)
-    written_series = {input_: series for input_, series in state.items() if input_ in wanted}
     return Change(
         features=_drop_undeclared(item) | features,
         inputs=_inputs_to_store(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
         as_of={input_: stamp(as_of) for input_ in Input if input_ in wanted},
         computed_at=stamp(as_of),
         active_on=listing_date(state, contacts, as_of),
-        unnoted=unnoted_marks(counted_events, written_series),
     )
 
 
@@ -157,42 +149,20 @@ def change_with_leaves(
     joining_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(event.occurred for event in joining_events)])
     joining_state = build_state(joining_events, as_of)
-    state: dict[Input, Series] = {}
-    unnoted = unnoted_marks(joining_events, joining_state)
-    for input_ in SERIES_INPUTS:
-        state[input_], leaving_marks = unite_series(item.series(input_), joining_state[input_], input_, as_of)
-        unnoted += leaving_marks
+    state = {
+        input_: unite_series(item.series(input_), joining_state[input_], input_, as_of)
+        for input_ in SERIES_INPUTS
+    }
     inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
-    had_all_notes = all(item.series(input_).has_all_notes for input_ in SERIES_INPUTS)
     return Change(
         features=compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
         inputs=inputs,
         as_of=dict.fromkeys(ALL, stamp(as_of)),
         computed_at=stamp(as_of),
         active_on=listing_date(state, contacts, as_of),
-        # Where the item's own events lack notes, these would not complete them: note_all_marks() must not
-        # run.
-        unnoted=unnoted if had_all_notes else (),
     )
-
-
-def note_all_marks(item: FeatureItem, change: Change) -> Change | None:
-    """Return the change that sets has_all_notes in all series that `change` has built.
-
-    None: the item has changed since `change` was written.
-    """
-    built: dict[Any, str] = {
-        name: change.inputs[name] for name in SERIES_INPUTS if change.inputs.get(name) is not None
-    }
-    stored = item.inputs or {}
-    if item.pending or not item.computed_at or any(stored.get(name) != text for name, text in built.items()):
-        return None
-    texts: dict[Any, str] = {
-        name: encode_series(replace(decode_series(text), has_all_notes=True)) for name, text in built.items()
-    }
-    return Change(features={}, inputs=texts, as_of={}, computed_at=item.computed_at, active_on=item.active_on)
 
 
 def is_different(item: FeatureItem, change: Change) -> bool:
@@ -201,22 +171,17 @@ def is_different(item: FeatureItem, change: Change) -> bool:
     return (
         change.active_on != item.active_on
         or any(item.features.get(name) != value for name, value in change.features.items())
-        or any(_sums(name, inputs.get(name)) != _sums(name, text) for name, text in change.inputs.items())
+        or any(inputs.get(name) != text for name, text in change.inputs.items())
     )
 
 
-def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
-    """Return the inputs that were computed as of an earlier instant."""
-    return {input_ for input_ in Input if item.as_of.get(input_, "") < stamp(as_of)}
-
-
 def change_by_time(
-    item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+    item: FeatureItem, as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
 ) -> Change | None:
-    """Return the change that time alone makes to the features of due inputs; None if it makes none."""
+    """Return the change that time alone makes; None if it makes none."""
     state = {input_: drop_old_dates(item.series(input_), input_, as_of) for input_ in SERIES_INPUTS}
     contacts = item.unanswered_campaigns()
-    features = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
+    features = compute_features(ALL, state, contacts, as_of, grace_days=grace_days)
     values = {name: value for name, value in features.items() if value != item.features.get(name)}
     changed = {feature.input for feature in FEATURES if feature.name in values}
     active_on = listing_date(state, contacts, as_of)
@@ -265,8 +230,3 @@ def _clear_features(item: FeatureItem, as_of: datetime) -> Change | None:
         computed_at=stamp(as_of),
         active_on=None,
     )
-
-
-def _sums(name: str, text: Any) -> Any:
-    """Return the part of an input's text that does not depend on the order in which the events came."""
-    return sums_of(text) if isinstance(text, str) and name in SERIES_INPUTS else text

@@ -1,44 +1,144 @@
 """The item of a lead's features: features, the state that they follow from, and the root of the lead.
 
-A `Change` says which entries of an item to write. `features_at` returns what a reader sees at an instant.
+`evaluate_features` computes values from a state. A `Change` says which entries of an item to write.
+`features_at` returns what a reader sees at an instant.
 """
 
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from rules.days import stamp, unstamp
-from rules.leads.feature_values import compute_features
 from rules.leads.features import (
+    ACTIVE_DAYS_MAX,
     CAMPAIGN_DAYS_MAX,
     CAMPAIGN_GRACE_DAYS,
     FEATURES,
     TRIGGERS,
+    Aggregate,
     Contact,
     Feature,
     Input,
     ShownValue,
+    Value,
+    shown_value,
 )
 from rules.leads.lead_events import SENTIMENT_MILLI_MAX
 from rules.leads.series import (
     AMOUNT_MINOR_MAX,
     EMPTY_STATE,
+    KEPT_DAYS,
     MARK_ID_CHARACTERS,
     MARKS_MAX,
     SERIES_INPUTS,
-    Contribution,
-    Mark,
     Series,
     State,
+    Sums,
+    decode_contacts,
+    decode_series,
 )
-from rules.leads.series_text import decode_contacts, decode_series
+
+AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
+
+
+def compute_features(
+    inputs: Collection[Input], state: State, contacts: Iterable[Contact], as_of: datetime, *, grace_days: int
+) -> dict[str, ShownValue]:
+    """Return the features of some inputs by name, as people read them."""
+    wanted: dict[str, Feature] = {feature.name: feature for feature in FEATURES if feature.input in inputs}
+    values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
+    return {name: shown_value(wanted[name], value) for name, value in values.items()}
+
+
+def evaluate_features(
+    features: Iterable[Feature],
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> dict[str, Value]:
+    """Return the values of features by name, at an instant (UTC) that no event of the state is later than.
+
+    grace_days: an unanswered campaign counts as ignored when it was sent at least so many dates ago.
+    Features of one input and one window share the sums of that window, because adding up dates is most of
+    the work.
+    """
+    today, contacts = as_of.toordinal(), list(campaigns)
+    windows = dict[tuple[Input, int | None], Sums]()
+    values: dict[str, Value] = {}
+    for feature in features:
+        if feature.input is Input.CAMPAIGNS:
+            values[feature.name] = _ignored_campaigns(contacts, today, grace_days)
+        elif feature.aggregate in AGES:
+            values[feature.name] = _age(feature.aggregate, state[feature.input], today)
+        else:
+            window = feature.input, feature.window_days
+            if window not in windows:
+                windows[window] = _window(state[feature.input], feature.window_days, today)
+            count, amount = windows[window]
+            # An average of all time leaves out foreign currencies, whose amounts are not in the sum.
+            if feature.aggregate is Aggregate.AVERAGE and feature.window_days is None:
+                count = state[feature.input].priced
+            values[feature.name] = _aggregate_window(feature.aggregate, count, amount)
+    return values
+
+
+def listing_date(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
+    """Return the date under which the schedule lists a lead; None if time changes no feature of it.
+
+    A lead is listed until all of its windows are empty, and for 90 dates after it last did anything. The date
+    is the newest one that still counts in any of these. Example: an order keeps a lead listed for 365 dates.
+    """
+    today = as_of.toordinal()
+    # Dates, each with the number of days for which it counts
+    dates = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
+    dates += [(next(reversed(state[input_].days), 0), days) for input_, days in KEPT_DAYS.items()]
+    dates += [(campaign.sent or 0, CAMPAIGN_DAYS_MAX) for campaign in campaigns if not campaign.reacted]
+    day = max((day for day, days in dates if day > today - days), default=0)
+    return date.fromordinal(day).isoformat() if day else None
+
+
+def rounded_mean(total: int, count: int) -> int:
+    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
+    return (2 * total + count) // (2 * count)
+
+
+def _age(aggregate: Aggregate, series: Series, today: int) -> int | None:
+    day = series.first if aggregate is Aggregate.DAYS_SINCE_FIRST else series.last
+    return today - day if day else None
+
+
+def _aggregate_window(aggregate: Aggregate, count: int, amount: int) -> Value:
+    if aggregate is Aggregate.SUM:
+        return amount
+    if aggregate is Aggregate.COUNT:
+        return count
+    if aggregate is Aggregate.ANY:
+        return count > 0
+    return rounded_mean(amount, count) if count > 0 else None
+
+
+def _window(series: Series, window_days: int | None, today: int) -> Sums:
+    if window_days is None:
+        return series.count, series.amount
+    sums = [day_sums for day, day_sums in series.days.items() if day > today - window_days]
+    return sum(count for count, _ in sums), sum(amount for _, amount in sums)
+
+
+def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
+    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - grace_days
+    return sum(
+        not campaign.reacted and campaign.sent is not None and oldest < campaign.sent <= newest
+        for campaign in campaigns
+    )
+
 
 # Add one when code changes what the same declarations keep or give: what an event contributes, how an
 # aggregate is computed, or how a series is written as text.
-STATE_VERSION = 3
+STATE_VERSION = 4
 DIGEST_CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -47,18 +147,12 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 def declaration_digest(features: Iterable[Feature]) -> str:
     """Return a digest, 8 hexadecimal characters, of what a state keeps and what is computed from it.
 
-    A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
-    Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared
-    later with a window of 730 dates would be computed without that order, and nothing would show it. The
-    digest does: a state that has another digest, or none, is built again from the stored events. That reads
-    the lead's events once for each change of the declarations.
+    A state keeps only what the features declared at the time need. If the longest window grows from 365 to
+    730 dates, an order of 500 days ago is in the totals, but its date was dropped. So a state that has
+    another digest, or none, is built again from the stored events.
 
-    An item has one digest and not one for each input, because one reading of all events builds all inputs.
-    The lake has no column for it: the warehouse computes features from events, by today's declarations.
-
-    The names of features are part of it, so that a new feature needs no event to appear. Their documentation
-    and their order are not. Nor is the campaigns' grace: a state has the unanswered campaigns of the whole
-    window, so each state stays right if a deployment changes the grace.
+    The names of features are part of it, so that a new feature needs no event to appear. The campaigns' grace
+    is not: a state has the unanswered campaigns of the whole window.
     """
     declarations = {
         "state": (STATE_VERSION, MARKS_MAX, MARK_ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),
@@ -122,22 +216,6 @@ class FeatureItem:
             self._decoded[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
         return self._decoded[input_]
 
-    def unsure_marks(self, added: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return an event's marks whose notes must be looked up (rules.leads.series.Series.has_left)."""
-        marks = set[Mark]()
-        for input_, contribution in added.items():
-            if input_ is not Input.ACTIVITY and self.series(input_).has_left(contribution.mark):
-                marks.add(contribution.mark)
-        return list(marks)
-
-    def leaving_marks(self, after: State) -> list[Mark]:
-        """Return the marks that a later state no longer has. They are noted before it is stored."""
-        marks = set[Mark]()
-        for input_, series in after.items():
-            if series.has_all_notes:
-                marks |= set(self.series(input_).marks) - set(series.marks)
-        return sorted(marks)
-
     def unanswered_campaigns(self) -> list[Contact]:
         """Return the campaigns that had no reaction when the state was written."""
         stored = (self.inputs or {}).get(Input.CAMPAIGNS)
@@ -160,7 +238,6 @@ class Change:
     as_of: Mapping[str, str | None]  # entries of the item's `as_of`; None removes one
     computed_at: str  # a stamp
     active_on: str | None  # the lead's date in the schedule (listing_date); None removes the lead from it
-    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
 
 
 def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:

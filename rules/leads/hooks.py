@@ -3,7 +3,7 @@
 A hook is the door of one organization for one source. A source names its `Signature`, by which a request is
 read and checked here. A signature is made over the raw body: JSON that was parsed and written again has other
 bytes. Some vendors sign a timestamp or the delivery's id along with it. HMAC is checked here. ECDSA needs a
-library, so adapters/leads/ecdsa.py checks it.
+library, so ingest/leads/hooks.py checks it.
 """
 
 import base64
@@ -165,14 +165,10 @@ def is_fresh(delivery: SignedDelivery, now: datetime) -> bool:
 
 
 def is_signed(delivery: SignedDelivery, secrets: Iterable[str], check: Check) -> bool:
-    """Return whether one of the signatures is of one of the secrets.
-
-    All pairs are tried, so the time says nothing about which one fits.
-    """
-    results = [
+    """Return whether one of the signatures is of one of the secrets."""
+    return any(
         check(delivery.message, signature, secret) for secret in secrets for signature in delivery.signatures
-    ]
-    return any(results)
+    )
 
 
 def hmac_check(scheme: Signature) -> Check:

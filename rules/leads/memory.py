@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from rules.days import DAY, EPOCH, unstamp
@@ -199,12 +200,11 @@ class Derivation:
     read: Callable[[LeadEvent], KeyValues]  # yields its keys and values
 
 
-def _preferences(event: LeadEvent) -> KeyValues:
-    return ((name, _text(value)) for name, value in _map(event, "preferences").items())
-
-
-def _consent(event: LeadEvent) -> KeyValues:
-    return ((name, _text(value)) for name, value in _map(event, "consent").items())
+def _stated(field: str, event: LeadEvent) -> KeyValues:
+    stated = event.payload.get(field) or {}
+    if not isinstance(stated, Mapping):
+        raise MalformedLeadEvent(f"{field} is no object")
+    return ((name, _text(value)) for name, value in stated.items())
 
 
 def _category(event: LeadEvent) -> KeyValues:
@@ -241,6 +241,7 @@ def _reaction(event: LeadEvent) -> KeyValues:
     yield campaign_of(event), event.event_type.removeprefix("campaign_")
 
 
+_preferences, _consent = partial(_stated, "preferences"), partial(_stated, "consent")
 DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
     PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences), Derivation(CONSENT, 1000, _consent)),
     PAGE_VIEWED: (Derivation(PREFERENCE, 150, _category),),
@@ -365,13 +366,6 @@ def _thousandths(number: int) -> Decimal:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def _map(event: LeadEvent, name: str) -> Mapping[str, Any]:
-    value = event.payload.get(name) or {}
-    if not isinstance(value, Mapping):
-        raise MalformedLeadEvent(f"{name} is no object")
-    return value
 
 
 def _list(event: LeadEvent, name: str) -> list[Any]:

@@ -5,25 +5,24 @@ date for the dates that a window may still need. Activity needs its first and la
 repeated event does not change.
 
 An event may come twice. So a series has the *marks* of its newest events, and does not count an event again
-whose mark it has. When marks leave the series, a *note* of each event is stored for good
-(adapters.leads.counted_events). An event that is no newer than the newest mark that has left is counted only
-if it has no note. A series that was built from all stored events may lack notes (`has_all_notes`). Then such
-an event may be in the series or not, and the series is built again.
+whose mark it has. An event that is older than all of them may be in the series or not: then the series is
+built again from all stored events.
 
-Apart from marks, a state follows from the set of events, whatever their order, and from its newest date.
-rules/leads/series_text.py writes a series as text.
+A state follows from the set of events, whatever their order, and from its newest date. It is stored as text
+beside the features. Whoever changes the text adds one to rules.leads.feature_items.STATE_VERSION.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from rules.days import EPOCH, MICROSECOND, unstamp
-from rules.leads.features import FEATURES, TRIGGERS, Feature, Input
+from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Contact, Feature, Input
 from rules.leads.lead_events import (
     ACTIVITY_TYPES,
     CAMPAIGN_TYPES,
@@ -35,7 +34,6 @@ from rules.leads.lead_events import (
 )
 
 MARKS_MAX = 16  # of one series
-MARKS_DROPPED = 8  # marks that leave at once, so that one bulk write notes eight events
 MARK_ID_CHARACTERS = 12  # so many characters of an event's id are in its mark
 # The largest amount that doors accept: sums of thousands of them fit into the lake's 64 bits.
 AMOUNT_MINOR_MAX = 10**15
@@ -76,12 +74,7 @@ class Series:
     marks: tuple[Mark, ...] = ()  # of the newest events, ascending
     # Sums of all time in other currencies, by currency in order. They are part of count, and not of amount
     foreign: dict[str, Sums] = field(default_factory=dict)
-    newest_left: Mark | None = None  # the newest mark that has left `marks`; None: none has
-    has_all_notes: bool = True  # whether all events whose marks have left have notes
-
-    def has_left(self, mark: Mark) -> bool:
-        """Return whether a mark may have left, so that only its note shows whether the event is counted."""
-        return self.newest_left is not None and mark <= self.newest_left and mark not in self.marks
+    newest_left: Mark | None = None  # of the newest event that has no mark any more; None: all have one
 
     @property
     def priced(self) -> int:
@@ -131,14 +124,13 @@ def mark_of(occurred_at: str, event_id: str) -> Mark:
 
 
 def add_contribution(
-    series: Series, input_: Input, contribution: Contribution, as_of: datetime, *, has_note: bool = False
+    series: Series, input_: Input, contribution: Contribution, as_of: datetime
 ) -> Series | None:
     """Return the series with one event more, as of an instant that is never before an earlier one.
 
-    has_note: whether the event has a note; it matters only if has_left(). The function returns the same
-    series if the event is in it already. It returns None if the series has to be built again, because
+    It is the same series if the event is in it already. None: it has to be built again, because
 
-    - marks have left without notes, so that the event may be in the series or not, or
+    - the event is older than all marks, so that it may be in the series or not, or
     - the event takes back the first or last order, and the next one is older than all dates that are kept.
     """
     day, mark = contribution.day, contribution.mark
@@ -147,11 +139,8 @@ def add_contribution(
         return series if (first, last) == (series.first, series.last) else Series(first=first, last=last)
     if mark in series.marks:
         return series
-    if series.has_left(mark):
-        if has_note:
-            return series
-        if not series.has_all_notes:
-            return None
+    if series.newest_left is not None and mark <= series.newest_left:
+        return None
     rolled = drop_old_dates(series, input_, as_of)
     days = rolled.days
     if day > as_of.toordinal() - KEPT_DAYS[input_] or day in days:
@@ -162,18 +151,16 @@ def add_contribution(
     if span is None:
         return None
     first, last = span
-    # Only marks that were stored before may leave: a note says for good that the state has the event.
-    leaving = rolled.marks[:MARKS_DROPPED] if len(rolled.marks) >= MARKS_MAX else ()
+    marks = sorted((*rolled.marks, mark))
     return Series(
         count=rolled.count + contribution.count,
         amount=rolled.amount + contribution.amount,
         first=first,
         last=last,
         days=days,
-        marks=tuple(sorted((*rolled.marks[len(leaving) :], mark))),
+        marks=tuple(marks[-MARKS_MAX:]),
         foreign=_add_foreign(rolled.foreign, [contribution]),
-        newest_left=max(filter(None, (rolled.newest_left, *leaving)), default=None),
-        has_all_notes=rolled.has_all_notes,
+        newest_left=marks[0] if len(marks) > MARKS_MAX else rolled.newest_left,
     )
 
 
@@ -187,15 +174,11 @@ def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     return replace(series, days=days)
 
 
-def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
-    """Return the series of two leads that are one from now on, and the marks that it has no room for.
-
-    No event is in both. The caller notes these marks once the series is stored.
-    """
-    marks = sorted({*one.marks, *other.marks})
-    leaving = marks[:-MARKS_MAX]
+def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> Series:
+    """Return the series of two leads that are one from now on. No event is in both."""
+    marks = sorted((*one.marks, *other.marks))
     foreign = _sum_by_key(one.foreign, other.foreign)
-    united = Series(
+    return Series(
         count=one.count + other.count,
         amount=one.amount + other.amount,
         first=min(filter(None, (one.first, other.first)), default=0),
@@ -203,10 +186,10 @@ def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> 
         days=_sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
         marks=tuple(marks[-MARKS_MAX:]),
         foreign={currency: sums for currency, sums in foreign.items() if sums != (0, 0)},
-        newest_left=max(filter(None, (one.newest_left, other.newest_left, *leaving)), default=None),
-        has_all_notes=one.has_all_notes and other.has_all_notes and not leaving,
+        newest_left=max(
+            filter(None, (one.newest_left, other.newest_left, *marks[:-MARKS_MAX])), default=None
+        ),
     )
-    return united, leaving
 
 
 def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
@@ -220,21 +203,6 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
             for input_, contribution in contributions(event).items():
                 by_mark[input_][contribution.mark] = contribution
     return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
-
-
-def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks of events that are in a state that was built, without a mark in it and without a note.
-
-    events: those that the state was built of.
-    """
-    unnoted = {input_: series for input_, series in state.items() if not series.has_all_notes}
-    marks: dict[Mark, None] = {}
-    for event in events if unnoted else ():
-        with suppress(MalformedLeadEvent):
-            added = contributions(event).items()
-            marks |= {contribution.mark: None for input_, contribution in added if input_ in unnoted}
-    present = {mark for series in unnoted.values() for mark in series.marks}
-    return [mark for mark in marks if mark not in present]
 
 
 def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
@@ -315,7 +283,6 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
     for contribution in added:
         amounts[contribution.day] += contribution.amount
     marks = sorted(contribution.mark for contribution in added)
-    newest_left = marks[-MARKS_MAX - 1] if len(marks) > MARKS_MAX else None
     series = Series(
         count=counts.total(),
         amount=amounts.total(),
@@ -324,7 +291,91 @@ def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> 
         days={day: (counts[day], amounts[day]) for day in sorted(counts)},
         marks=tuple(marks[-MARKS_MAX:]),
         foreign=_add_foreign({}, added),
-        newest_left=newest_left,
-        has_all_notes=newest_left is None,
+        newest_left=marks[-MARKS_MAX - 1] if len(marks) > MARKS_MAX else None,
     )
     return drop_old_dates(series, input_, as_of)
+
+
+def encode_series(series: Series) -> str:
+    """Return a series as text.
+
+    Its parts, between semicolons: the totals (count, amount, first, last); the dates, each as its distance
+    from the one before; their counts, left out if all are 1; their amounts; the marks, each time as its
+    distance from the one before; `newest_left`; the foreign totals, if there are any.
+    """
+    counts = [count for count, _ in series.days.values()]
+    mark_distances = _distances(mark.microseconds for mark in series.marks)
+    marks = [
+        _encode_mark(distance, mark.id_start)
+        for distance, mark in zip(mark_distances, series.marks, strict=True)
+    ]
+    parts = [
+        _encode_numbers([series.count, series.amount, series.first, series.last]),
+        _encode_numbers(_distances(series.days)),
+        "" if {*counts} <= {1} else _encode_numbers(counts),
+        _encode_numbers(amount for _, amount in series.days.values()),
+        ",".join(marks),
+        _encode_mark(*series.newest_left) if series.newest_left else "",
+    ]
+    if series.foreign:
+        totals = (f"{currency}:{count}:{amount}" for currency, (count, amount) in series.foreign.items())
+        parts.append(",".join(totals))
+    return ";".join(parts)
+
+
+def decode_series(text: str) -> Series:
+    """Read what encode_series() wrote."""
+    totals, distances, counts, amounts, marks, newest_left, *foreign_part = text.split(";")
+    count, amount, first, last = _decode_numbers(totals)
+    days = [*accumulate(_decode_numbers(distances))]
+    sums = zip(_decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts), strict=True)
+    mark_steps = [*map(_decode_mark, marks.split(","))] if marks else []
+    microseconds = accumulate(step.microseconds for step in mark_steps)
+    foreign = (total.split(":") for total in foreign_part[0].split(",")) if foreign_part else ()
+    return Series(
+        count=count,
+        amount=amount,
+        first=first,
+        last=last,
+        days=dict(zip(days, sums, strict=True)),
+        marks=tuple(map(Mark, microseconds, (step.id_start for step in mark_steps))),
+        foreign={currency: (int(orders), int(sum_)) for currency, orders, sum_ in foreign},
+        newest_left=_decode_mark(newest_left) if newest_left else None,
+    )
+
+
+def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:
+    """Return as text on which dates the unanswered campaigns of the window were sent."""
+    floor = as_of.toordinal() - CAMPAIGN_DAYS_MAX
+    unanswered = (contact.sent or 0 for contact in contacts if not contact.reacted)
+    return _encode_numbers(sorted(sent for sent in unanswered if sent > floor))
+
+
+def decode_contacts(text: str) -> list[Contact]:
+    """Read what encode_contacts() wrote."""
+    return [Contact(sent, reacted=False) for sent in _decode_numbers(text)]
+
+
+def _distances(numbers: Iterable[int]) -> Iterator[int]:
+    """Yield the first number, and then the distance of each from the one before."""
+    before = 0
+    for number in numbers:
+        yield number - before
+        before = number
+
+
+def _encode_mark(microseconds: int, id_start: str) -> str:
+    return f"{microseconds:x}.{id_start}"
+
+
+def _decode_mark(text: str) -> Mark:
+    microseconds, _, id_start = text.partition(".")
+    return Mark(int(microseconds, 16), id_start)
+
+
+def _encode_numbers(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _decode_numbers(text: str) -> list[int]:
+    return [*map(int, text.split(","))] if text else []

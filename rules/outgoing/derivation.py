@@ -2,18 +2,21 @@
 
 Each function is a fold. It takes a state, which has all that was notified so far, and returns the new notices
 and the state after them. A profile gives notices when it changes, and when time passes: a streak lapses, a
-hold ends.
+hold ends. From time to time a user's achievements are looked at (rule 15).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rules.book.book import Books
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
+from rules.engagement.achievements import definitions_digest
+from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem
@@ -48,7 +51,7 @@ class LostStreak:
 class UserNoticeState:
     """The state that a user's notifications have reported so far.
 
-    The last four fields are of the last look at the user's achievements (achievement_notices.py).
+    The last four fields are of the last look at the user's achievements.
     """
 
     version: int = 0  # the profile's
@@ -101,12 +104,17 @@ def notices_of_profile(
         notices, lost = _streak_notices(before, view, profile, state.lost)
         if not notices and _without_points(before) != _without_points(view):
             notices.append(profile_changed)
-        notices += _points_notices(before, view)
+        if any(before[name] != view[name] for name in POINT_FIELDS):
+            change, earned = (view[name] - before[name] for name in ("balance", "total_bestie_points"))
+            data = {"change": change, "earned": earned, "profile": view}
+            notices.append(Notice(NoticeType.POINTS_CHANGED, data))
     if is_at_risk(view, as_of) and warned != view["lapses_at"]:
         warned = view["lapses_at"]
         notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": view}))
     holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
-    notices += [Notice(NoticeType.HOLD_EXPIRED, {**_hold_view(hold), "profile": view}) for hold in lapsed]
+    for hold in lapsed:
+        data = {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id}
+        notices.append(Notice(NoticeType.HOLD_EXPIRED, {**data, "until": hold.until, "profile": view}))
     if is_past:
         seen_forms = None  # the achievements that an imported history brings are no news
     elif is_new:
@@ -183,7 +191,10 @@ def notices_of_lead(
     shown = {
         "organization_id": organization_id,
         "merged_into": item.merged_into,
-        "features": {name: _number(value) for name, value in sorted(item.features.items())},
+        "features": {
+            name: float(value) if isinstance(value, Decimal) else value
+            for name, value in sorted(item.features.items())
+        },
     }
     if item.version <= state.version or shown == state.shown:
         return [], state
@@ -208,6 +219,83 @@ def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[lis
         "closed_at": closed_at,
     }
     return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedAchievement:
+    """An achievement of the book in force."""
+
+    title: str
+    form: str  # a digest of its definition
+    since: str  # a stamp: from then on, a version with this form was published and in force
+
+
+def offered_achievements(
+    declared: Mapping[str, DeclaredAchievement], books: Books, now: datetime
+) -> dict[str, OfferedAchievement]:
+    """Return the achievements of the book in force, by name."""
+    newest_first = sorted(
+        (version for version in books.versions if version.effective_at <= now),
+        key=lambda version: (version.effective_at, version.number),
+        reverse=True,
+    )
+    offered = {}
+    for name, achievement in declared.items():
+        since = now
+        for version in newest_first:
+            if version.book.achievements.get(name) != achievement.rule:
+                break
+            since = max(version.effective_at, version.published_at)
+        form = definitions_digest(achievement)
+        offered[name] = OfferedAchievement(achievement.rule.title, form, stamp(since))
+    return offered
+
+
+def notices_of_achievements(
+    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], achieved: Mapping[str, str]
+) -> tuple[list[Notice], UserNoticeState]:
+    """Return the notices of a user's achievements, and the state after them.
+
+    achieved: the user's achievements, all of them offered ones; by name, the stamp at which the user reached
+    the achievement.
+
+    An achievement is news if the user did not have it at the last look. If the book has got or changed it
+    since that look, the user must also have reached it at or after `since`. Nothing is news at the first look
+    (state.seen_forms is None), because the user may have had the achievements for long. Every other change is
+    sent as `profile.changed`: an achievement that the user's history fulfils, that is withdrawn, or that a
+    late event dates earlier.
+    """
+    achieved = dict(sorted(achieved.items()))
+    seen = state.seen_forms
+    news = [
+        name
+        for name in achieved
+        if seen is not None
+        and name not in state.achievements
+        and (seen.get(name) == offered[name].form or achieved[name] >= offered[name].since)
+    ]
+    fields = {"achievements": achieved, "profile": state.shown}
+    notices = [
+        Notice(
+            NoticeType.ACHIEVEMENT_EARNED,
+            {"achievement": name, "title": offered[name].title, "achieved_at": achieved[name], **fields},
+        )
+        for name in sorted(news, key=lambda name: (achieved[name], name))
+    ]
+    if not notices and achieved != state.achievements:
+        notices = [Notice(NoticeType.PROFILE_CHANGED, fields)]
+    seen_forms = {name: achievement.form for name, achievement in sorted(offered.items())}
+    return notices, replace(
+        state, number=state.number + len(notices), achievements=achieved, seen_forms=seen_forms
+    )
+
+
+def forget_achievements(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
+    """Return no notices, and the state without what the last look has seen.
+
+    It applies while no endpoint wants achievements. The next look is then like a first one: nothing is news.
+    """
+    return [], replace(state, achievements={}, seen_forms=None)
 
 
 def profile_view(profile: Profile, at: datetime) -> ProfileView:
@@ -288,14 +376,6 @@ def _streak_notices(
     return notices, lost
 
 
-def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]:
-    if any(before[name] != after[name] for name in POINT_FIELDS):
-        change = after["balance"] - before["balance"]
-        earned = after["total_bestie_points"] - before["total_bestie_points"]
-        data = {"change": change, "earned": earned, "profile": after}
-        yield Notice(NoticeType.POINTS_CHANGED, data)
-
-
 def _lapsed_holds(
     before: tuple[HoldState, ...], profile: Profile, as_of: str
 ) -> tuple[tuple[HoldState, ...], list[HoldState]]:
@@ -318,14 +398,5 @@ def _lapsed_holds(
     return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
 
 
-def _hold_view(hold: HoldState) -> dict[str, Any]:
-    return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
-
-
 def _without_points(view: ProfileView) -> ProfileView:
     return {name: value for name, value in view.items() if name not in POINT_FIELDS}
-
-
-def _number(feature: Any) -> Any:
-    """Return a feature as JSON has it."""
-    return float(feature) if isinstance(feature, Decimal) else feature

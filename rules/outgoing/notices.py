@@ -153,7 +153,10 @@ class Endpoint:
         if not self.may_want(notice.type) or not self._may_know_holder(notice):
             return False
         fields = self.filters.get(notice.type.value, {})
-        return all(_meets_any(notice.data.get(name), wanted) for name, wanted in fields.items())
+        return all(
+            any(_meets(notice.data.get(name), wanted) for wanted in wanted_values)
+            for name, wanted_values in fields.items()
+        )
 
     def may_want(self, kind: NoticeType) -> bool:
         """Return whether the endpoint has asked for a type."""
@@ -185,10 +188,6 @@ def backoff_after(failures: int) -> timedelta:
     """Return the pause of an endpoint that has refused this many rounds in a row (1 or more)."""
     longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest
-
-
-def _meets_any(value: Any, wanted_values: Iterable[Any]) -> bool:
-    return any(_meets(value, wanted) for wanted in wanted_values)
 
 
 def _meets(value: Any, wanted: Any) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 URL_LENGTH_MAX = 1000
@@ -19,16 +19,14 @@ PLAIN = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, 
 LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 # IANA's special-purpose registries. They stand here, because those of Python differ by its version.
-CLOSED_4 = tuple(
-    map(
-        IPv4Network,
-        (
-            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
-            *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        ),
+CLOSED_4 = [
+    IPv4Network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+        *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
-)
+]
 # Of IPv6 only global unicast is open, less what leads on to IPv4 (Teredo, 6to4) or is for documentation.
 OPEN_6 = IPv6Network("2000::/3")
 CLOSED_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
@@ -105,13 +103,13 @@ def _host(host: str, *, may_be_private: bool) -> str:
     """
     name = host.lower().removesuffix(".")
     try:
-        address: IPv4Address | IPv6Address | None = None if "%" in name else ip_address(name)
+        address = str(ip_address(name.replace("%", " ")))  # an address with a zone (%) is none
     except ValueError:
-        address = None
-    if address is not None:
-        if not may_be_private and not is_public(str(address)):
-            raise UrlRefused("must not lead to a private or reserved address")
-        return str(address)
+        address = ""
+    if address and not may_be_private and not is_public(address):
+        raise UrlRefused("must not lead to a private or reserved address")
+    if address:
+        return address
     labels = name.split(".")
     if NUMBER.fullmatch(labels[-1]):
         raise UrlRefused("must write an IP address as four decimal numbers")

@@ -1,9 +1,13 @@
 """An erasure: whom it erases, the order of its stores, its state, and when it is finished (rule 10)."""
 
+import hashlib
+import hmac
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from rules.days import stamp, unstamp
 from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
@@ -185,10 +189,7 @@ def with_store_done(erasure: Erasure, store: str) -> Erasure:
 
 
 def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure | None:
-    """Return an erasure at the beginning of its next sweep, or None if no sweep is needed.
-
-    settles: after so long, all writers know the tombstone.
-    """
+    """Return an erasure at its next sweep; None: it needs none. settles: then all know the tombstone."""
     if erasure.sweep >= SWEEPS_MIN and not erasure.found_now:
         return None
     # Every sweep but the first begins when all writers know the tombstone.
@@ -205,10 +206,7 @@ def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
 
 
 def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
-    """Return an erasure whose online stores are done. The next night goes on with it.
-
-    Of the names it keeps only those that the lake has for the person.
-    """
+    """Return an erasure whose online stores are done, for the next night. It keeps the lake's names alone."""
     for_lake = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
     return replace(erasure, salt=salt, waits_until="", found_now=0, known=for_lake)
 
@@ -224,15 +222,12 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     """Return an erasure after a night's pass over lake and warehouse. Noting it again changes nothing.
 
     found: store -> how many items the pass found. settles: after so long, nothing from before the erasure is
-    on its way to the lake. began: when the pass began; one that began earlier is not the last one. left: how
-    many items it found and left to a later pass, which then counts them; such a pass is not the last one,
-    either.
+    on its way to the lake, so a pass that began earlier is not the last one. left: how many items it left to
+    a later pass, which then counts them.
     """
     if erasure.last_run == run_id:
         return erasure
-    counts = dict(erasure.found)
-    for store, number in found.items():
-        counts[store] = counts.get(store, 0) + number
+    counts = {store: erasure.found.get(store, 0) + number for store, number in found.items()}
     settled = unstamp(erasure.started_at) + settles
     passes = erasure.passes + 1 if began >= settled else min(erasure.passes + 1, PASSES_MIN - 1)
     later = "" if began >= settled else stamp(settled)
@@ -240,7 +235,7 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
         erasure,
         passes=passes,
         last_run=run_id,
-        found=counts,
+        found={**erasure.found, **counts},
         found_now=sum(found.values()) + left,
         waits_until=later,
     )
@@ -260,10 +255,79 @@ def lead_of(erasure: Erasure) -> Person:
 
 def with_lead(erasure: Erasure, person: Person) -> Erasure:
     """Return an erasure that knows a lead with these leaves and identities."""
-    names = {
-        **erasure.known,
-        LEADS: person.leads,
-        "channels": tuple(channel for channel, _ in person.identities),
-        "names": tuple(name for _, name in person.identities),
+    channels, names = (tuple(identity[part] for identity in person.identities) for part in (0, 1))
+    known = {**erasure.known, LEADS: person.leads, "channels": channels, "names": names}
+    return replace(erasure, organization=person.organization, known=known)
+
+
+ALGORITHM = "HMAC-SHA256"
+KEY_ID_CHARACTERS = 16
+SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
+
+
+def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
+    """Return what the certificate says, unsigned: what each store had, and that nothing was left."""
+    return {
+        "certificate": "streakline erasure",
+        "format": 2,
+        "erasure_id": erasure.erasure_id,
+        "kind": erasure.kind.value,
+        "subject_digest": erasure.digest,
+        "started_at": erasure.started_at,
+        "finished_at": stamp(now),
+        "sweeps": erasure.sweep,
+        "nightly_passes": erasure.passes,
+        "stores": [
+            {
+                "store": store.name,
+                "holds": store.holds,
+                "removed": erasure.found.get(store.name, 0),
+                "left": 0,
+                "fate": store.fate.value,
+            }
+            for store in (*plan_of(erasure.kind), *nightly_plan_of(erasure.kind))
+        ],
+        "other_stores": excluded_stores(erasure.kind),
     }
-    return replace(erasure, organization=person.organization, known=names)
+
+
+def key_id(key: str) -> str:
+    """Return what distinguishes keys without revealing them."""
+    return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
+
+
+def sign_certificate(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a certificate with its signature. It must be JSON without floats."""
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    signature = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
+    return {**body, "signature": signature}
+
+
+def problem_of(certificate: Any, key: str) -> str | None:
+    """Return why a certificate is not genuine; None if it is."""
+    if not isinstance(certificate, dict) or not isinstance(certificate.get("signature"), dict):
+        return "it has no signature"
+    signature = certificate["signature"]
+    if problem := _signature_problem(signature, key):
+        return problem
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    try:
+        right = _mac(body, key)
+    except (TypeError, ValueError, RecursionError):
+        return "it is no plain JSON"
+    if not hmac.compare_digest(right.encode(), str(signature.get("value")).encode(errors="replace")):
+        return "it was changed after it was signed"
+    return None
+
+
+def _signature_problem(signature: Mapping[str, Any], key: str) -> str | None:
+    if unsigned := sorted(signature.keys() - SIGNATURE_FIELDS):
+        return f"its signature has fields that nobody signed: {', '.join(unsigned)}"
+    if signature.get("algorithm") != ALGORITHM:
+        return f"its signature is not by {ALGORITHM}"
+    return None if signature.get("key_id") == key_id(key) else "it was signed with another key"
+
+
+def _mac(body: Mapping[str, Any], key: str) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.new(key.encode(), f"certificate\x1f{text}".encode(), hashlib.sha256).hexdigest()

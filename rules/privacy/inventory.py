@@ -122,13 +122,7 @@ INVENTORY = (
         found="the counter's name ends in the user id, and perhaps a minute",
         expires_days=2,
     ),
-    Store(
-        "Event",
-        TABLE,
-        "what a lead did, with the integration's own words",
-        DELETED,
-        lead_key=LEAF,
-    ),
+    Store("Event", TABLE, "what a lead did, with the integration's own words", DELETED, lead_key=LEAF),
     Store("Memory", TABLE, "what is remembered of a lead", DELETED, lead_key=LEAF),
     Store("Feature", TABLE, "features of a lead, and the state behind them", DELETED, lead_key=LEAF),
     Store(
@@ -189,7 +183,7 @@ INVENTORY = (
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
     Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
     Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED),
-    Store("Redis", CACHE, "profiles, days, ranks, identities of an hour", DELETED, "user_id", LEAF),
+    Store("Redis", CACHE, "profiles, days, ranks", DELETED, "user_id"),
     Store(
         "PostgreSQL",
         DATABASE,
@@ -216,11 +210,7 @@ INVENTORY = (
     ),
     Store("answer_stats", ENTITY, "stats of answers, under the same pseudonym", RESIDUE, "person"),
     Store(
-        "notifications",
-        ENTITY,
-        "messages to phones, under a pseudonym of the subscription",
-        RESIDUE,
-        "phone",
+        "notifications", ENTITY, "messages to phones, under a pseudonym of the subscription", RESIDUE, "phone"
     ),
     Store("rules", ENTITY, "books of rules", IMPERSONAL),
     Store(

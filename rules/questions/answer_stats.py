@@ -16,7 +16,6 @@ from rules.days import today
 from rules.engagement import streak as streaks
 from rules.engagement.boards import pseudonym
 from rules.questions.responses import Response
-from rules.questions.tallies import ANSWERS_COUNTED_MAX, Tally
 
 NO_COVER = streaks.Cover()
 # The newest dates are kept one by one, so many of them. The sums of all older dates are SettledDates. A
@@ -25,8 +24,29 @@ DATES_KEPT = 16
 # Answers are counted by category for a person's first categories, so many of them. Those in all other
 # categories are one number.
 CATEGORIES_KEPT = 9
+# At most 36**2 - 1, because two digits hold it (DAY_POINTS_LIMIT keeps points within two digits, too). More
+# answers on one date change no badge, because no badge asks for more.
+ANSWERS_COUNTED_MAX = 1_000
 # The value of a badge's measure at the end of each date, oldest first.
 Progress = Iterator[tuple[date, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The answers of one date, and their points under the daily cap.
+
+    Both numbers stop at a maximum, so the order of answers does not matter. Example: with a cap of 150,
+    answers of 100, 80 and 30 points make 150 in any order.
+    """
+
+    answers: int = 0
+    points: int = 0
+
+    def plus(self, points: int, cap: int) -> "Tally":
+        """Return the tally with one answer more. cap: the most points of the date, as the answer has it."""
+        # A lower cap than that of an earlier answer takes no points away.
+        capped = max(self.points, min(cap, self.points + points))
+        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), capped)
 
 
 class BadgeMeasure(StrEnum):

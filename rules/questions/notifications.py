@@ -176,11 +176,7 @@ class PushMessage:
 def message_of_question(question: Question, now: datetime) -> PushMessage:
     """Return the message about a question. It lives as long as the question takes answers."""
     seconds = int((unstamp(question.closes_at) - now).total_seconds())
-    data = {
-        "type": "question",
-        "question_id": question.question_id,
-        "question_type": question.type.value,
-    }
+    data = {"type": "question", "question_id": question.question_id, "question_type": question.type.value}
     return PushMessage(QUESTION_TITLE, question.prompt, data, seconds)
 
 

@@ -4,7 +4,7 @@ answers they take.
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
@@ -134,22 +134,11 @@ def check_answer(question: Question, body: Mapping[str, Any]) -> None:
 
 def to_item(question: Question) -> dict[str, Any]:
     """Return the question as table attributes."""
-    return {
-        "question_id": question.question_id,
-        "agent_id": question.agent_id,
+    return asdict(question) | {
         "type": question.type.value,
-        "prompt": question.prompt,
         "options": list(question.options),
         "audience": list(question.audience),
-        "category": question.category,
-        "required_responses": question.required_responses,
-        "current_responses": question.current_responses,
         "status": question.status.value,
-        "created_at": question.created_at,
-        "closes_at": question.closes_at,
-        "closed_at": question.closed_at,
-        "expires_at": question.expires_at,
-        "body_hash": question.body_hash,
         "idempotency_key": question.idempotency_key or None,
     }
 

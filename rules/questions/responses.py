@@ -1,33 +1,58 @@
-"""Responses: a person's answer to a question as it is stored, and how it is made of what the person sent."""
+"""Responses: a person's answer to a question as it is stored, what it earns (rule 5), and the event of it."""
 
 import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from rules.book.book import Books
-from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
+from rules.book.book import AnswerRules, Books, Declarer, terms_of
+from rules.days import GREATEST_OFFSET, Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import (
+    Event,
     InputRefused,
     MalformedItem,
+    body_hash,
     count_of,
+    event_id,
+    measures_of,
     text_of,
 )
 from rules.key_ring import PersonHashes
-from rules.questions.answer_points import day_points_max, points_for
 from rules.questions.questions import Question, QuestionType
 from rules.zone_names import find_zone
 
+# Every process knows a version at latest this long after its publication. It looks twice a minute
+# (adapters/book.py).
+KNOWN_AFTER = timedelta(minutes=1)
+
+
+def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
+    """Return what an answer earns before the daily cap, by reason. Example: {"answer": 10, "timing": 2}."""
+    earned = {"answer": rules.points}
+    if rules.confidence_points and confidence is not None:
+        earned["confidence"] = rules.confidence_points
+    timing = rules.timing
+    if timing and response_time_ms is not None and timing.from_ms <= response_time_ms <= timing.to_ms:
+        earned["timing"] = timing.points
+    return earned
+
+
+def day_points_max(books: Books, day: date) -> int:
+    """Return the most points that a person's answers of a date earn.
+
+    It is the cap of the version that was in force when the date began anywhere (10:00 UTC of the date
+    before), and that was published at least a minute before. A version that is published later does not
+    change it, even if it takes effect in the past. So once the date has begun, every process returns the
+    same.
+    """
+    begin = datetime.combine(day, time(), UTC) - GREATEST_OFFSET
+    return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
+
+
 # The attributes that a stored response may lack.
-_OPTIONAL = (
-    "selected_option",
-    "answer",
-    "answer_characters",
-    "confidence",
-    "response_time_ms",
-    "timezone",
-)
+OPTIONAL = ("selected_option", "answer", "answer_characters", "confidence", "response_time_ms", "timezone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +116,7 @@ def new_response(
         day, zone_name = date_of(Moment(now, None), own_zone, None)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
-    confidence, response_time_ms = body.get("confidence"), body.get("response_time_ms")
+    earned = points_for(books.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
     return Response(
         question_id=question.question_id,
         fingerprint_hash=person.own,
@@ -99,44 +124,25 @@ def new_response(
         type=question.type,
         category=question.category,
         number=0,
-        points=sum(points_for(books.at(now).book.answers, confidence, response_time_ms).values()),
+        points=sum(earned.values()),
+        day_points_max=day_points_max(books, day),
         created_at=stamp(now),
         activity_date=day,
         zone=zone_name,
         is_signed_in=person.is_signed_in,
-        selected_option=body.get("selected_option"),
-        answer=body.get("answer"),
-        confidence=confidence,
-        response_time_ms=response_time_ms,
         timezone=own_zone,
         older_hashes=person.older,
         upcoming_hashes=person.upcoming,
-        day_points_max=day_points_max(books, day),
+        **{name: body.get(name) for name in ("selected_option", "answer", "confidence", "response_time_ms")},
     )
 
 
 def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
-    return {
-        "question_id": response.question_id,
+    return asdict(response) | {
         "response_id": response.fingerprint_hash,
-        "fingerprint_hash": response.fingerprint_hash,
-        "agent_id": response.agent_id,
-        "is_signed_in": response.is_signed_in,
         "type": response.type.value,
-        "selected_option": response.selected_option,
-        "answer": response.answer,
-        "answer_characters": response.answer_characters,
-        "confidence": response.confidence,
-        "response_time_ms": response.response_time_ms,
-        "category": response.category,
-        "number": response.number,
-        "points": response.points,
-        "day_points_max": response.day_points_max,
-        "created_at": response.created_at,
         "activity_date": response.activity_date.isoformat(),
-        "zone": response.zone,
-        "timezone": response.timezone,
         "older_hashes": response.older_hashes or None,
         "upcoming_hashes": response.upcoming_hashes or None,
     }
@@ -160,7 +166,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             is_signed_in=_flag(item, "is_signed_in"),
             older_hashes=_hashes(item, "older_hashes"),
             upcoming_hashes=_hashes(item, "upcoming_hashes"),
-            **{name: item.get(name) for name in _OPTIONAL},
+            **{name: item.get(name) for name in OPTIONAL},
         )
         unstamp(response.created_at)
         zone(response.zone)
@@ -185,3 +191,57 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(hashes, (list, tuple)) or not all(isinstance(text, str) and text for text in hashes):
         raise MalformedItem(f"{name} is no list of hashes")
     return tuple(hashes)
+
+
+EVENT_TYPE = "QUESTION_ANSWERED"
+SOURCE = "questions"
+
+
+def event_of_answer(
+    response: Response, user_id: str, key: str, stored_zone: str | None, books: Books
+) -> Event | None:
+    """Return the event of a user's answer; None if the book has no such type.
+
+    The event names the user, and the response does not. So nothing in the event leads to the response: the
+    idempotency key is a keyed hash, the question is not named, and times are whole minutes.
+
+    key: a keyed hash of the user and the question (rule 4), so that both have one event. stored_zone: the
+    zone that the user has set. The date follows from rule 1: by the answer's own timezone, else by
+    stored_zone, else by UTC.
+    """
+    answered = unstamp(response.created_at)
+    minute = answered.replace(second=0, microsecond=0)
+    moment, at = Moment(minute, None), stamp(minute)
+    version = next(books.judging(EVENT_TYPE, minute, answered), None)
+    if version is None:
+        return None
+    terms = terms_of(version, EVENT_TYPE, minute)
+    day, zone = date_of(moment, response.timezone, stored_zone)
+    properties = {"category": response.category}
+    return Event(
+        user_id=user_id,
+        event_id=event_id(user_id, key, moment),
+        idempotency_key=key,
+        event_type=EVENT_TYPE,
+        occurred_at=at,
+        activity_date=day,
+        zone=zone,
+        points_awarded=terms.points,
+        source=SOURCE,
+        created_at=at,
+        rules_version=terms.version,
+        cap=terms.cap,
+        is_passive=not terms.keeps_streak,
+        expiry=terms.expiry,
+        by_server=terms.declared_by is Declarer.SERVER,
+        measures=measures_of(properties, terms.measured),
+        timezone=response.timezone,
+        properties=json.dumps(properties, separators=(",", ":")),
+    )
+
+
+def event_digest(event: Event) -> str:
+    """Return the digest of a body, for the claim of the event's idempotency key."""
+    # No client has sent this event, so it has no body. Three of its values stand for one.
+    body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
+    return body_hash(body)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rules.days import stamp
+from rules.days import is_stamp, stamp
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 
 LEDGER = "RewardsLedger"
@@ -143,15 +143,8 @@ def _change(epoch: int, fields: Mapping[str, Any]) -> ItemChange:
     table, image = fields["table"], fields["image"]
     if table not in KEYS:
         raise ValueError(f"table {table!r} is not copied to a standby")
-    key = with_bytes(fields["key"])
-    return ItemChange(
-        table,
-        epoch,
-        int(fields["at"]),
-        key,
-        None if image is None else with_bytes(image),
-        bool(fields["new"]),
-    )
+    stored = None if image is None else with_bytes(image)
+    return ItemChange(table, epoch, int(fields["at"]), with_bytes(fields["key"]), stored, bool(fields["new"]))
 
 
 def with_bytes(image: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -212,8 +205,8 @@ def place_needed(table: str, image: Image) -> str:
     if table in ("UserStreaks", "DailyActivity"):
         return _text(image, "ledger_head")
     if table == "IdempotencyKeys":
-        target = _text(image, "target")
-        return target if _is_place(target) else ""
+        target = _text(image, "target")  # an entry's place; or an event's id, which has a # behind its time
+        return target if "#" not in target and is_stamp(target) else ""
     if table == "Rewards" and "fulfilment" in image:
         return _text(image, "place")
     return ""
@@ -221,11 +214,3 @@ def place_needed(table: str, image: Image) -> str:
 
 def _text(image: Image, name: str) -> str:
     return str(image.get(name, {}).get("S", ""))
-
-
-def _is_place(target: str) -> bool:
-    """Whether a claim's target is an entry's place. An event's target has an id behind its time."""
-    try:
-        return "#" not in target and bool(datetime.fromisoformat(target))
-    except ValueError:
-        return False

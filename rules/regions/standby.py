@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
-from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
+from rules.engagement.proof import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
@@ -37,11 +37,10 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
     writer's stream events are applied is left out: the standby has a stream of its own, so it looks into its
     ledger instead. Raises LedgerContradiction where balance or hash is not what the entries lead to.
     """
-    base = head or NO_HEAD
-    entries = [*unfold_carrier(entry), entry]
+    base, carried = head or NO_HEAD, unfold_carrier(entry)
     if entry.seq <= base.seq:
-        return FollowedEntries(None, entries[:-1])
-    new = [candidate for candidate in entries if candidate.seq > base.seq]
+        return FollowedEntries(None, carried)
+    new = [candidate for candidate in (*carried, entry) if candidate.seq > base.seq]
     if new[0].seq != base.seq + 1:
         return None
     balance = base.balance + sum(new_entry.draft.points for new_entry in new)
@@ -49,22 +48,17 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
         raise LedgerContradiction(
             f"seq {entry.seq}: balance {entry.balance}, and the points lead to {balance}"
         )
-    chain = _chain(base, new)
+    digest, salt = base.chain[:DIGEST_BYTES], base.chain[DIGEST_BYTES:]
+    for new_entry in new:
+        if new_entry.salt:
+            digest, salt = ZERO, new_entry.salt
+        if salt:
+            digest = link_hash(digest, content_of(new_entry, salt))
+    chain = digest + salt if salt else b""
     if entry.chain and chain and entry.chain != chain:
         raise LedgerContradiction(f"seq {entry.seq}: its hash is not that of its predecessors")
     followed = replace(entry, active=True, reversed_by=None, applied_through="", chain=entry.chain or chain)
-    return FollowedEntries(followed, entries[:-1])
-
-
-def _chain(base: Head, new: Sequence[Entry]) -> bytes:
-    """Return the last entry's hash and salt; b"" if its chain has not begun."""
-    digest, salt = base.chain[:DIGEST_BYTES], base.chain[DIGEST_BYTES:]
-    for entry in new:
-        if entry.salt:
-            digest, salt = ZERO, entry.salt
-        if salt:
-            digest = link_hash(digest, content_of(entry, salt))
-    return digest + salt if salt else b""
+    return FollowedEntries(followed, carried)
 
 
 class UnseenFate(StrEnum):
@@ -88,17 +82,6 @@ class UnseenEntry:
     reason: str = ""  # why it is listed
 
 
-def common_length(old_entries: Sequence[Entry], new_entries: Sequence[Entry]) -> int:
-    """Return how many entries two ledgers of an account have in common. Both: all entries, oldest first."""
-    count = 0
-    for old, new in zip(old_entries, new_entries, strict=False):
-        old_content = (old.created_at, old.seq, old.balance, old.draft)
-        if old_content != (new.created_at, new.seq, new.balance, new.draft):
-            break
-        count += 1
-    return count
-
-
 def unseen_entries(
     old_entries: Sequence[Entry], new_entries: Sequence[Entry], keys: Mapping[str, str]
 ) -> list[UnseenEntry]:
@@ -106,39 +89,42 @@ def unseen_entries(
 
     Both: all entries of an account, oldest first. keys: place -> key of the command that wrote the entry.
     """
-    unseen = old_entries[common_length(old_entries, new_entries) :]
+    shared = 0  # how many entries both ledgers begin with
+    for old, new in zip(old_entries, new_entries, strict=False):
+        # The marks of an entry depend on later ones.
+        old_content = (old.created_at, old.seq, old.balance, old.draft)
+        if old_content != (new.created_at, new.seq, new.balance, new.draft):
+            break
+        shared += 1
+    unseen = old_entries[shared:]
     places = {entry.created_at for entry in unseen}
     reversals = [entry.draft.reverses for entry in unseen if entry.draft.kind is EntryKind.REVERSE]
     undone = {place for place in reversals if place in places}
     return [_unseen_entry(entry, places, undone, keys.get(entry.created_at, "")) for entry in unseen]
 
 
-def _unseen_entry(  # noqa: PLR0911 (a kind each)
-    entry: Entry, places: set[str], undone: set[str], key: str
-) -> UnseenEntry:
+def _unseen_entry(entry: Entry, places: set[str], undone: set[str], key: str) -> UnseenEntry:
     """places: of all unseen entries of the account. undone: those of them whose reversal is unseen, too."""
-    draft = entry.draft
-    if draft.kind is EntryKind.EARN:
+    draft, kind, reason = entry.draft, entry.draft.kind, ""
+    if kind is EntryKind.EARN:
         return UnseenEntry(entry, UnseenFate.EVENT)
-    if draft.kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE):
+    follows = kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE)
+    if follows or draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED):
         return UnseenEntry(entry, UnseenFate.FOLLOWS)
-    if draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED):
-        return UnseenEntry(entry, UnseenFate.FOLLOWS)
-    if entry.created_at in undone or (draft.kind is EntryKind.REVERSE and draft.reverses in places):
-        return UnseenEntry(entry, UnseenFate.UNDONE, key)
-    if draft.kind is EntryKind.REVERSE and draft.reverses:
-        return UnseenEntry(entry, UnseenFate.REVERSE, key)
-    if draft.kind is EntryKind.REDEEM and draft.freeze is FreezeNote.GRANTED:
-        return UnseenEntry(
-            entry, UnseenFate.LISTED, key, "a freeze: give it again, unless the user has taken another"
-        )
-    if draft.kind is EntryKind.REDEEM and draft.held_at:
-        return UnseenEntry(
-            entry, UnseenFate.LISTED, key, "a captured hold: capture it again, or redeem the points"
-        )
-    if draft.kind is EntryKind.REDEEM and draft.points:
-        return UnseenEntry(entry, UnseenFate.REDEEM, key)
-    return UnseenEntry(entry, UnseenFate.LISTED, key, f"{draft.kind}: to be declared again")
+    fate = UnseenFate.LISTED
+    if entry.created_at in undone or (kind is EntryKind.REVERSE and draft.reverses in places):
+        fate = UnseenFate.UNDONE
+    elif kind is EntryKind.REVERSE and draft.reverses:
+        fate = UnseenFate.REVERSE
+    elif kind is EntryKind.REDEEM and draft.freeze is FreezeNote.GRANTED:
+        reason = "a freeze: give it again, unless the user has taken another"
+    elif kind is EntryKind.REDEEM and draft.held_at:
+        reason = "a captured hold: capture it again, or redeem the points"
+    elif kind is EntryKind.REDEEM and draft.points:
+        fate = UnseenFate.REDEEM
+    else:
+        reason = f"{kind}: to be declared again"
+    return UnseenEntry(entry, fate, key, reason)
 
 
 def settings_unseen(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.settings.operations import PageSettings
 from ingest import page as page_function
+from ingest.page import PageSettings
 from tests.browser.conftest import PHONE, TIMEOUT_MILLISECONDS, WIDE
 from tests.browser.given import earn
 from tests.browser.test_rounds import post_question

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infra import client_types, page_elements
+from infra import client_types
 from tests.support.node_tools import CLIENT, must, packages
 
 pytestmark = pytest.mark.xdist_group("clients")
@@ -22,11 +22,11 @@ def test_python() -> None:
 
 def test_the_pages_elements_are_what_their_sources_make(tmp_path: Path) -> None:
     packages()
-    assert page_elements.bundle() == page_elements.BUNDLE.read_text(), "run `make clients`"
-    named = {path.relative_to(CLIENT).as_posix() for path in page_elements.sources()}
+    assert client_types.elements() == client_types.ELEMENTS.read_text(), "run `make clients`"
+    named = {path.relative_to(CLIENT).as_posix() for path in client_types.element_sources()}
     listed = tmp_path / "listed.json"
     options = ("--bundle", f"--metafile={listed}", f"--outfile={tmp_path / 'bundle.js'}")
-    must(str(packages() / "esbuild"), page_elements.ENTRY, *options)
+    must(str(packages() / "esbuild"), client_types.ELEMENTS_ENTRY, *options)
     assert json.loads(listed.read_text())["inputs"].keys() <= named, (
         "the digest is of all that the bundle is made from"
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import page_elements
+from infra import client_types
 from tests.support.node_tools import CLIENT, built, must, packages
 
 pytestmark = pytest.mark.xdist_group("clients")
@@ -34,7 +34,7 @@ def test_it_is_small() -> None:
 
 
 def test_the_elements_are_small() -> None:
-    text = page_elements.BUNDLE.read_bytes()
+    text = client_types.ELEMENTS.read_bytes()
     size = len(gzip.compress(text, 9))
     print(f"\nclient/typescript, elements: {size:,} bytes compressed, {len(text):,} minified")
     assert 4_000 < size <= ELEMENTS_BYTES_MAX

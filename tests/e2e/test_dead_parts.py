@@ -15,7 +15,7 @@ import urllib3
 from local import cli
 from local.api import Api
 from local.cloud import embedded_postgres, laptop_cloud, processes
-from local.cloud.health import troubles
+from local.cloud.laptop_cloud import troubles
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 from tests.support.effort import only_soak
@@ -85,10 +85,7 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
     with pytest.raises(RuntimeError, match=r"Something is wrong with the laptop cloud: .*does not run"):
         printed("status")
     if process == "poller":
-        waiting = told["consumers"]["Engagement"]
-        assert waiting["waiting"] >= 2
-        assert waiting["oldest_waiting_at"].endswith("Z")
-        assert waiting["waiting_by_stream"]["BPEvents"] == waiting["waiting"]
+        assert told["consumers"]["Engagement"]["behind_seconds"] > 0
     if process == "redis":
         status, answer = once(stack, "/v1/leaderboards/points")
         assert status == 503 or answer["entries"] or not answer["is_old"]

@@ -9,13 +9,12 @@ import pytest
 from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
-from local.event_sources import Purchase, purchases
 from local.replay import shuffled
 from local.stack import Stack
 from local.verify import compare_features, expect_features
 from tests.support.effort import effort
-from tests.support.lead_orders import Lead, bought, send
-from tests.support.real_input import PURCHASES
+from tests.support.lead_orders import Lead, bought, order, send
+from tests.support.real_input import Purchase, purchases
 
 CUSTOMERS = effort(12, soak=40)
 # There is one cloud: one process runs all of these.
@@ -26,11 +25,15 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:
     by_customer: dict[str, list[Purchase]] = {}
-    for row in purchases(PURCHASES):
+    for row in purchases():
         if row.customer not in by_customer and len(by_customer) == CUSTOMERS:
             break
         by_customer.setdefault(row.customer, []).append(row)
-    webhooks = [replay.webhook(row, organization) for rows in by_customer.values() for row in rows]
+    webhooks = [
+        order(organization, row.day, row.amount, row.customer, row.number, row.quantity)
+        for rows in by_customer.values()
+        for row in rows
+    ]
     mixed = shuffled(webhooks * 2, seed=4)
     posted = replay.post(stack, mixed[: len(mixed) // 3])
     assert set(posted.counts) == {"accepted"}, posted.refused[:1]

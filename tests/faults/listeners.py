@@ -8,9 +8,9 @@ import ingest.engagement.users_api
 import processors.outgoing.notifications
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore, WorkerLeases
-from adapters.outgoing.notification_items import LANE_SHARDS
+from adapters.outgoing.outbox_store import LANE_SHARDS
 from adapters.outgoing.transports import SendAnswer
-from adapters.platform.failures import FailureQueue
+from adapters.platform.queues import FailureQueue
 from processors.outgoing.delivery import Deliverer
 from rules.outgoing.notices import Endpoint, Notification
 from tests.faults.callers import CONTEXT, KINDS

@@ -5,13 +5,8 @@ import pytest
 from infra.alarms import alarm_marks
 from infra.assemble import (
     FRAGMENTS,
-    assemble_template,
-    declared_parameters,
-    declared_resources,
-    read_fragment,
     stale_message,
 )
-from infra.marks import template_marks
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, fill, parse, replace_marks
 from ingest.openapi import ROUTES
@@ -110,14 +105,6 @@ def test_an_unknown_mark_and_an_unknown_placeholder_are_refused() -> None:
         replace_marks("a:\n  # @lists\n", {"list": ""})
     with pytest.raises(KeyError, match="other"):
         fill("<name> <other>", name="a")
-
-
-def test_all_of_a_domain_s_resources_stand_together() -> None:
-    known = template_marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
-    domains = [read_fragment(each, known) for each in FRAGMENTS]
-    text = assemble_template([parts for parts, _ in domains])
-    assert list(parse(text)["Resources"]) == [each.logical_id for _, blocks in domains for each in blocks]
-    assert text.index("UsersApiFunction:") < text.index("GetUserRoute:") < text.index("# ---- leads")
 
 
 def test_a_stale_template_is_named_with_what_to_do_and_a_short_diff() -> None:

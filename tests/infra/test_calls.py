@@ -6,8 +6,6 @@ What functions call is in calls.json: tests/support/calls.py notes it while the 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,24 +163,10 @@ def planted(function: str, *calls: str) -> Calls:
             "redshift-serverless:GetNamespace",
             "its network has no endpoint of redshift-serverless",
         ),
-        ("EngagementFunction", "firehose:PutRecordBatch", "its network has no endpoint of firehose"),
         ("EngagementFunction", "dynamodb:Scan REWARDS_LEDGER_TABLE", "its role does not allow it"),
         (
-            "QuestionsApiFunction",
-            "dynamodb:Query QUESTIONS_TABLE/index/ByClosing",
-            "its role does not allow it",
-        ),
-        ("CurateLargeFunction", "s3:PutObject LAKE_BUCKET/runs/*", "its role does not allow it"),
-        ("CurateLargeFunction", "s3:DeleteObject LAKE_BUCKET/raw/events/*", "its role does not allow it"),
-        (
-            "HooksApiFunction",
-            "dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[other#*]",
-            "its role does not allow it",
-        ),
-        ("LeadsFunction", "dynamodb:PutItem ERASURES_TABLE[closed]", "its role does not allow it"),
-        (
-            "EventsApiFunction",
-            "secretsmanager:PutSecretValue ERASURE_SECRET_ARN",
+            "LeadsFunction",
+            "dynamodb:PutItem ERASURES_TABLE[closed]",
             "its role does not allow it",
         ),
         ("NotifyFunction", "sqs:ReceiveMessage FAILURE_QUEUE_URL|ANNOUNCEMENT_QUEUE_URL", ""),
@@ -191,49 +175,3 @@ def planted(function: str, *calls: str) -> Calls:
 def test_a_call_that_fails_on_aws_is_noticed(function: str, call: str, fault: str) -> None:
     found = [*faults(stacks_of("standard")["/"], planted(function, call))]
     assert (f"{function} calls {call}: {fault}" in found) == bool(fault), found
-
-
-def without(root: Stack, function: str, resource: str) -> Stack:
-    """The stack without what a function's role allows on a resource which ends so."""
-    role = f"{function}Role"
-    changed = deepcopy(dict(root.resources[role]))
-    for policy in changed["Properties"]["Policies"]:
-        document = policy["PolicyDocument"]
-        for each in document["Statement"]:
-            named = listed(root.flat(each["Resource"]))
-            each["Resource"] = [one for one in named if not one.endswith(resource)]
-    return replace(root, resources={**root.resources, role: changed})
-
-
-def test_a_statement_that_is_missing_is_noticed() -> None:
-    """Without this one a large partition with somebody who was erased could never be made anew."""
-    root = stacks_of("large")["/"]
-    assert [*faults(without(root, "CurateLargeFunction", "/without_raw/*"), known())] == [
-        "CurateLargeFunction calls s3:PutObject LAKE_BUCKET/runs/*/without_raw/*: its role does not allow it"
-    ]
-
-
-def test_a_warehouse_without_its_permission_is_noticed() -> None:
-    root = without(stacks_of("own")["/"], "ReconcileFunction", ":workgroup/mine")
-    assert [*faults(root, known())] == [
-        "ReconcileFunction calls redshift-data:BatchExecuteStatement WAREHOUSE_URL: its role does not allow it"
-    ]
-
-
-def test_a_call_that_names_no_resource_is_allowed_on_all_of_them_only() -> None:
-    call = "redshift-data:DescribeStatement"
-    (resource,) = arns("redshift-data", "", {})
-    narrow = {"Action": [call], "Resource": f"arn:{PARTITION}:redshift-serverless:{AT}:workgroup/mine"}
-    assert not allows(narrow, call, resource, "")
-    assert allows({**narrow, "Resource": "*"}, call, resource, "")
-
-
-def test_an_endpoint_that_is_missing_is_noticed() -> None:
-    root = stacks_of("standard")["/"]
-    network = root.nested["Network"]
-    fewer = {name: each for name, each in network.resources.items() if name != "RedshiftDataEndpoint"}
-    found = [
-        *faults(replace(root, nested={**root.nested, "Network": replace(network, resources=fewer)}), known())
-    ]
-    assert {each.partition(" ")[0] for each in found} == {"ReconcileFunction"}
-    assert all(each.endswith("its network has no endpoint of redshift-data") for each in found)

@@ -4,30 +4,10 @@ import pytest
 
 from infra.layer.slim import SERVICES
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
-from tests.support.module_graph import services_in, services_of
+from tests.support.module_graph import services_of
 from tests.support.template import template
 
 SECRETS = {"AWS::SecretsManager::Secret", "AWS::SNS::Topic", "AWS::KinesisFirehose::DeliveryStream"}
-
-
-def actions(name: str) -> set[str]:
-    """Every action that a function's statements name, in each branch of a condition."""
-    found, left = set[str](), [statement["Action"] for statement, _ in statements(name)]
-    while left:
-        each = left.pop()
-        if isinstance(each, str):
-            found.add(each)
-        else:
-            left += each["Fn::If"][1:] if isinstance(each, dict) else each
-    return found
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_may_call_every_service_that_its_code_has_a_client_of(name: str) -> None:
-    allowed = {each.partition(":")[0] for each in actions(name)}
-    used = services_of(properties(name)["Handler"].rpartition(".")[0])
-    missing = {service: module for service, module in used.items() if service not in allowed}
-    assert not missing, f"{name}: no statement of its Policies (infra/app) allows {missing}"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -47,12 +27,3 @@ def test_a_function_may_use_every_secret_topic_and_delivery_stream_that_its_sett
             f"{name}: {variable} names {sorted(named - granted)}, and no statement of its Policies (infra/app)"
             " allows anything on it"
         )
-
-
-def test_a_client_is_found_in_code() -> None:
-    source = 'def f():\n    return X(lambda: client("secretsmanager"), client("sns", attempts=1))'
-    assert services_in(source) == {"secretsmanager", "sns"}
-
-
-def test_a_client_of_a_module_that_a_handler_imports_is_found() -> None:
-    assert services_of("ingest.questions.questions_api")["sns"] == "ingest.questions.subscriptions"

@@ -1,23 +1,15 @@
-"""Each class of data in each store has somebody who ends it, or a reason why it stays (rule 22)."""
+"""docs/retention.md says of each store what ends its data: a rule of the bucket, a time to live, a pass, or nobody."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
-from adapters.settings.lake import RetainSettings
-from analytics.retention import RetentionRule as Leaving
-from analytics.steps import forget_function
-from analytics.steps.retain_function import retention_rules
+from analytics.forgetting.gone_phones import GONE_PHONES_STAY
+from analytics.retention import RetentionRule
+from analytics.steps.retain_function import RetainSettings, retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
-from rules.privacy.retention import (
-    GONE_PHONES_STAY,
-    RETENTION_RULES,
-    DataClass,
-    Enforcer,
-    RetentionRule,
-    retention_table,
-)
 from tests.support.declared import properties
 from tests.support.template import ROOT
 
@@ -29,88 +21,95 @@ FOLLOWING = {
     "state, runs, reports": "sums and ids; runs/ for 90 days",
     "LeadEvents": "a topic keeps nothing",
 }
-# What has no setting, and which function sees to it.
-FORGETTING = {"gone_phones": ("ForgetFunction", forget_function)}
-PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subclasses__()}
-BUCKETS = {"PayloadBucket": "PayloadBucket"}
+PASSES: dict[str, type[RetentionRule]] = {each.setting: each for each in RetentionRule.__subclasses__()}
+IN_BUCKETS = ("leads/", "failures/", "raw/", "quarantine/", "what_if/")
 
 
-def of(enforcer: Enforcer) -> list[RetentionRule]:
-    found = [each for each in RETENTION_RULES if each.enforcer is enforcer]
-    assert found
-    return found
+@dataclass(frozen=True)
+class Row:
+    """A row of the document's table."""
+
+    store: str
+    holds: str
+    setting: str
+    gone: str
+
+    @property
+    def prefix(self) -> str:
+        """Where a bucket has it; "" if no bucket's rule ends it."""
+        if BY_NAME[self.store].kind is StoreKind.ENTITY:
+            return f"curated/{self.store}/" if self.gone == "by age" else ""
+        return self.holds.partition(":")[0] if self.holds.startswith(IN_BUCKETS) else ""
+
+
+def rows() -> list[Row]:
+    lines = (ROOT / "docs" / "retention.md").read_text().partition("|---|\n")[2].splitlines()
+    cells = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines)
+    return [Row(store, holds, setting, gone) for _, store, holds, setting, gone in cells]
+
+
+ROWS = rows()
 
 
 def test_every_store_that_has_something_of_a_person_says_how_long() -> None:
-    told = {each.store for each in RETENTION_RULES} | set(FOLLOWING)
-    needed = {
-        each.name
-        for each in INVENTORY
-        if each.fate is not Fate.IMPERSONAL and not each.expires_days and each.name not in told
-    }
-    assert needed == set()
-    assert told <= set(BY_NAME)
-    assert {each.data for each in RETENTION_RULES} == set(DataClass)
+    told = {each.store for each in ROWS} | set(FOLLOWING)
+    needed = {each.name for each in INVENTORY if each.fate is not Fate.IMPERSONAL and not each.expires_days}
+    assert needed <= told <= set(BY_NAME)
 
 
-@pytest.mark.parametrize("keeping", of(Enforcer.LIFECYCLE), ids=lambda each: each.by)
-def test_a_bucket_has_the_rule_that_is_told(keeping: RetentionRule) -> None:
-    bucket = "PayloadBucket" if keeping.store == "PayloadBucket" else "LakeBucket"
-    rules = {each["Id"]: each for each in properties(bucket)["LifecycleConfiguration"]["Rules"]}
-    rule = rules[keeping.by]
-    entity = keeping.store if BY_NAME[keeping.store].kind is StoreKind.ENTITY else ""
-    prefix = f"curated/{entity}/" if entity else keeping.holds.partition(":")[0]
-    assert rule["Prefix"] == prefix
-    if not keeping.setting:
-        assert (rule["Status"], f"{rule['ExpirationInDays']} days") == ("Enabled", keeping.until)
-        return
-    name = keeping.setting.removesuffix("Days")
-    assert rule["Status"] == {"Fn::GetAtt": f"CheckedSettings.{name}Rule"}
-    assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{name}RuleDays"}
-    assert keeping.setting in BUCKET_SETTINGS
+def test_a_bucket_has_the_rule_that_is_told() -> None:
+    aged = [each for each in ROWS if each.prefix]
+    assert {each for each in ROWS if each.gone == "by age"} <= set(aged)
+    for each in aged:
+        bucket = "PayloadBucket" if each.store == "PayloadBucket" else "LakeBucket"
+        rules = properties(bucket)["LifecycleConfiguration"]["Rules"]
+        (rule,) = [rule for rule in rules if rule.get("Prefix") == each.prefix and "ExpirationInDays" in rule]
+        if not each.setting:
+            assert (rule["Status"], f"{rule['ExpirationInDays']} days") == ("Enabled", each.gone)
+            continue
+        name = each.setting.removesuffix("Days")
+        assert rule["Status"] == {"Fn::GetAtt": f"CheckedSettings.{name}Rule"}
+        assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{name}RuleDays"}
+        assert each.setting in BUCKET_SETTINGS
 
 
-@pytest.mark.parametrize("keeping", of(Enforcer.TTL), ids=lambda each: f"{each.store} {each.data}")
-def test_a_table_has_the_time_to_live_that_is_told(keeping: RetentionRule) -> None:
-    told = properties(keeping.store)["TimeToLiveSpecification"]
-    assert (told["AttributeName"], told["Enabled"]) == (keeping.by, True)
+def test_a_table_has_a_time_to_live_for_what_expires() -> None:
+    expiring = {"Questions", "Memory", "Notifications", "IdempotencyKeys"}
+    found = [each for each in ROWS if each.store in expiring]
+    assert {each.store for each in found} == expiring
+    for each in found:
+        assert not each.setting and not each.gone.startswith("stays")
+        assert properties(each.store)["TimeToLiveSpecification"]["Enabled"] is True
 
 
-@pytest.mark.parametrize("keeping", of(Enforcer.PASS), ids=lambda each: f"{each.by} {each.data}")
-def test_the_nightly_pass_does_what_is_told(keeping: RetentionRule) -> None:
-    if not keeping.setting:
-        function, module = FORGETTING[keeping.by]
-        assert properties(function)["Handler"] == f"{module.__name__}.handler"
-        assert str(GONE_PHONES_STAY.days) in keeping.until
-        return
-    made = PASSES[keeping.by]
-    assert made.setting == keeping.setting
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.gone == "the night after"], ids=lambda row: row.holds
+)
+def test_the_nightly_pass_does_what_is_told(row: Row) -> None:
     variables = properties("RetainFunction")["Environment"]["Variables"]
     variable = {
         str(value.get("Fn::GetAtt")).removeprefix("CheckedSettings."): name
         for name, value in variables.items()
     }
-    days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[keeping.setting].lower(): 7}
+    days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[row.setting].lower(): 7}
     found: Any = retention_rules(RetainSettings(**days), None)
-    assert {each.name for each in found if each.days == 7} == {keeping.by}
-    assert variables[f"{_variable(keeping.store)}_TABLE"] == {"Ref": keeping.store}
+    assert {each.name for each in found if each.days == 7} == {PASSES[row.setting].name}
+    table = {"BPEvents": "BP_EVENTS"}.get(row.store, row.store.upper())
+    assert variables[f"{table}_TABLE"] == {"Ref": row.store}
 
 
-def _variable(store: str) -> str:
-    return {"BPEvents": "BP_EVENTS"}.get(store, store.upper())
+def test_phones_that_are_gone_stay_for_so_long() -> None:
+    (row,) = [row for row in ROWS if row.holds == "push tokens, for restores"]
+    days = GONE_PHONES_STAY.days
+    assert row.gone.startswith(f"{days} to {2 * days} days")
+    assert properties("ForgetFunction")["Handler"] == "analytics.steps.forget_function.handler"
 
 
 def test_every_setting_keeps_for_ever_unless_it_is_set() -> None:
-    named = {each.setting for each in RETENTION_RULES} - {""}
+    named = {each.setting for each in ROWS} - {""}
     assert {SETTINGS[each].default for each in named} == {"0"}
     assert {name for name in SETTINGS if name.endswith(("RetentionDays", "HotDays"))} == named
-
-
-def test_what_stays_has_a_reason_and_no_setting() -> None:
-    for each in of(Enforcer.NOBODY):
-        assert each.until
-        assert not each.setting
-        assert not each.by
+    assert not [each for each in ROWS if each.gone.startswith("stays") and each.setting]
 
 
 def test_events_expire_by_time_to_live_only_while_nobody_asks_the_lake() -> None:
@@ -121,7 +120,3 @@ def test_events_expire_by_time_to_live_only_while_nobody_asks_the_lake() -> None
         assert days == {"Fn::GetAtt": "CheckedSettings.EventHotDays"}
     for text, expire in (("", "true"), ("EventHotDays=0", "true"), ("EventHotDays=90", "false")):
         assert attributes_of(settings_of(text))["EventsExpire"] == expire
-
-
-def test_the_docs_have_the_table() -> None:
-    assert retention_table() in (ROOT / "docs" / "retention.md").read_text()

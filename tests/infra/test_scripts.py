@@ -68,18 +68,3 @@ GNU_ONLY = re.compile(
 def test_no_option_is_gnu_s_alone(name: str) -> None:
     text = (ROOT / name).read_text().replace("\\\n", " ")
     assert [each[0] for each in GNU_ONLY.finditer(text)] == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cp -r --parents rules out",
-        "sed -i s/a/b/ x",
-        "grep -oP x",
-        "cp -a x y",
-        "find . -printf x",
-        "xargs -r rm",
-    ],
-)
-def test_a_gnu_option_is_noticed(line: str) -> None:
-    assert GNU_ONLY.search(line)

@@ -74,12 +74,3 @@ def test_a_nested_stack_that_holds_data_has_a_record() -> None:
     ]
     holding = {path for path in nested if STATEFUL & set(declared(path).values())}
     assert set(RECORDED) == {"template.yaml", *holding}
-
-
-def test_what_is_gone_and_what_has_another_type_is_named() -> None:
-    recorded = {"Days": "AWS::DynamoDB::Table", "Waiting": "AWS::SQS::Queue", "Kept": "AWS::SNS::Topic"}
-    gone, changed = lost(recorded, {"Waiting": "AWS::SNS::Topic", "Kept": "AWS::SNS::Topic"}, "template.yaml")
-    assert gone.startswith(
-        "Days (AWS::DynamoDB::Table) is gone from template.yaml: CloudFormation would delete it"
-    )
-    assert changed.startswith("Waiting in template.yaml was AWS::SQS::Queue and is AWS::SNS::Topic")

@@ -127,13 +127,6 @@ def test_a_table_is_on_demand_recoverable_encrypted_and_protected_by_parameter(n
     assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
 
 
-def test_deletion_protection_does_not_hinder_the_rollback_of_a_first_deployment() -> None:
-    assert template()["Parameters"]["DeletionProtection"]["Default"] == "false"
-    assert all(
-        properties(each)["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"} for each in TABLES
-    )
-
-
 @pytest.mark.parametrize(
     "name", [*TABLES, *resources("AWS::S3::Bucket"), *resources("AWS::Cognito::UserPool")]
 )

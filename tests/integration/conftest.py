@@ -142,9 +142,8 @@ def registry(
 
 
 @pytest.fixture
-def site(engine: Engine, registry: Registry, lone_redis_url: str) -> Iterator[Site]:
-    Redis(lone_redis_url).call("FLUSHALL")
-    yield Site(engine, registry, lone_redis_url)
+def site(engine: Engine, registry: Registry) -> Site:
+    return Site(engine, registry)
 
 
 @pytest.fixture

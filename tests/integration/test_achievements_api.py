@@ -10,11 +10,8 @@ import pytest
 from adapters.book import shipped_document
 from adapters.engagement import achievements as achievement_reader
 from adapters.engagement.account_items import ACHIEVEMENTS
-from adapters.platform.aws import client
 from adapters.platform.items import encode_item
 from ingest.engagement.points import balance
-from rules.engagement import achievements as kept_achievements
-from tests.support.items_read import ItemsRead
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 
@@ -105,28 +102,6 @@ def test_nobody_has_those_of_the_shipped_book_before_an_answer(api: Site) -> Non
     assert not any(each["achieved"] for each in told.values())
 
 
-def test_an_answer_that_took_many_entries_is_kept_until_something_changes(
-    api: Site, at: Move, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_achievements, "ANSWERED_ENTRIES", 3)
-    monkeypatch.setattr(kept_achievements, "MANY_ENTRIES", 3)
-    user = f"badge{next(KEYS)}-{id(at)}"
-    at(MONDAY + 60 * DAY)
-    send(api, user, *workouts(50, 52, 54, 56))
-    told = achievements(api, user)
-    read = ItemsRead(client("dynamodb"))
-    assert achievements(api, user) == told
-    kept = read.take()
-    send(api, user, *workouts(58))
-    after = achievements(api, user)
-    assert (told["five"]["achieved"], after["five"]["achieved"]) == (False, True)
-    read.take()
-    assert achievements(api, user) == after
-    assert read.take() <= kept + 1, "one more day, and none of the five entries"
-    at(MONDAY + 61 * DAY)
-    assert achievements(api, user) == after, "another date"
-
-
 def test_who_has_more_entries_than_a_request_reads_is_told_so(
     api: Site, at: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,17 +109,11 @@ def test_who_has_more_entries_than_a_request_reads_is_told_so(
     at(MONDAY + 60 * DAY)
     send(api, user, *workouts(55, 56, 57, 58))
     monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 2)
-    read = ItemsRead(client("dynamodb"))
     status, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
     assert (status, told["error"]["code"]) == (422, "too_many_entries")
-    first = read.take()
-    status, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
-    assert (status, told["error"]["code"]) == (422, "too_many_entries")
-    assert read.take() <= first - 4, "a refusal is kept, and none of the four entries is read"
     monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 50_000)
-    assert api.call(user, "GET", f"/v1/users/{user}/achievements")[0] == 422, "entries never become fewer"
     send(api, user, *workouts(45, 46))
-    assert achievements(api, user)["five"]["achieved"], "a streak has changed: it is tried anew"
+    assert achievements(api, user)["five"]["achieved"]
     monkeypatch.setattr(balance, "ENTRIES_MAX", 2)
     status, told = api.call(
         user, "GET", f"/v1/users/{user}/balance?as_of={(MONDAY + 57 * DAY).date()}T00:00:00Z"

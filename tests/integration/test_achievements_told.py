@@ -11,8 +11,7 @@ import processors.outgoing.notifications as telling
 from adapters.book import shipped_document
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.notification_items import LOG, STATE
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import LOG, STATE, OutboxStore
 from adapters.platform.items import encode_item
 from rules.outgoing.notices import Endpoint
 from tests.integration.test_endpoints_api import CONTEXT
@@ -82,7 +81,7 @@ def told(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
         made = Told(api, at)
         for each in made.endpoints.all():
             made.endpoints.remove(each.endpoint_id)
-        monkeypatch.setattr("adapters.outgoing.delivery_invoker.DeliveryInvoker.wake", lambda *_: None)
+        monkeypatch.setattr("adapters.outgoing.outbox_store.DeliveryInvoker.wake", lambda *_: None)
         yield made
     telling._parts.cache_clear()
 

@@ -11,7 +11,7 @@ import pytest
 from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
 from local import amnesty as command
 from rules.days import DAY
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from tests.support.engine import Engine
 from tests.support.site import Site, site
 

@@ -14,7 +14,8 @@ from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
 from local.amnesty import AmnestySummary, apply
 from rules.days import DAY
-from rules.engagement.amnesty import Amnesties, Amnesty, zone_at
+from rules.engagement.account import zone_at
+from rules.engagement.account_state import Amnesties, Amnesty
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import shown_streak
 from tests.support.dying import Dying, Killed

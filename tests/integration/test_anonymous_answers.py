@@ -15,16 +15,15 @@ import ingest.questions.questions_api
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.tables import scan_all
-from adapters.privacy.erasers import ResponseEraser
-from adapters.questions.answer_writer import AnswerWriter
+from adapters.privacy.erasers import response_eraser
 from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.response_store import AnswerWriter, ResponseStore
+from rules.engagement.events import Event
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
 from rules.privacy.erasures import Person
-from rules.questions.answer_events import Submission
 from rules.questions.answer_stats import Stats, fold_responses
-from rules.questions.responses import from_item, new_response
+from rules.questions.responses import Response, from_item, new_response
 from tests.support.answer_stream import deliver, events_of, live, records
 from tests.support.books import KnownBooks
 from tests.support.dying import FAILURES, Dying, Killed
@@ -59,15 +58,14 @@ def all_items(table: str) -> list[dict[str, Any]]:
     return list(scan_all(client("dynamodb"), TableName=table, ConsistentRead=True))
 
 
-def submission(question: dict[str, Any], name: str) -> Submission:
+def submission(question: dict[str, Any], name: str) -> tuple[Response, Event | None]:
     """What a person hands in just now."""
     door, books = parts().answers, KnownBooks().books()
     asked = parts().questions.find(question["question_id"])
     made = new_response(
         asked, {"selected_option": 0}, door.fingerprints.of_user(name), books, datetime.now(UTC)
     )
-    found: Submission = door._submission(made, name, books)
-    return found
+    return made, door._event(made, name, books)
 
 
 def test_no_table_leads_from_an_answer_to_its_user_without_the_key() -> None:
@@ -135,7 +133,7 @@ def test_a_process_that_dies_at_any_call_leaves_an_answer_and_its_event_or_neith
             assert answer(question, user()).status == 201
         died = False
         try:
-            writer_of(Dying(client("dynamodb"), dies_at, how)).store(asked, handed, datetime.now(UTC))
+            writer_of(Dying(client("dynamodb"), dies_at, how)).store(asked, *handed, datetime.now(UTC))
         except (Killed, ClientError, BotoCoreError):
             died = True
         answered = len(responses_of(question["question_id"])) - is_late
@@ -157,7 +155,7 @@ def test_an_answer_that_was_lost_and_is_given_again_earns_once(*, is_late: bool)
     asked = parts().questions.find(question["question_id"])
     if is_late:
         assert answer(question, user()).status == 201
-    parts().answers.writer.store(asked, submission(question, name), datetime.now(UTC))
+    parts().answers.writer.store(asked, *submission(question, name), datetime.now(UTC))
     assert (len(responses_of(question["question_id"])), len(events_of(name))) == (1 + is_late, 1)
 
 
@@ -166,7 +164,7 @@ def test_an_answer_that_is_erased_before_it_is_counted_leaves_nothing() -> None:
     assert answer(question, name).status == 201
     (stored,) = responses_of(question["question_id"])
     person = Person("d", user_id=name, hashes=parts().answers.fingerprints.of_user(name).all)
-    eraser = ResponseEraser(client("dynamodb"), "Responses")
+    eraser = response_eraser(client("dynamodb"), "Responses")
     eraser.remove(eraser.find(person))
     assert deliver(records([stored])) == []
     assert live(stored["fingerprint_hash"]["S"]) == Stats()

@@ -16,8 +16,7 @@ from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.answer_findings import AnswerFindings
-from analytics.reconcile.reconcile_answers import reconcile_answers
+from analytics.reconcile.reconcile_answers import AnswerFindings, reconcile_answers
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from rules.days import stamp
 from rules.lake.entities import ANSWER_STATS, RESPONSES, Entity, row_of

@@ -5,6 +5,7 @@
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,7 +18,7 @@ from adapters.platform.tables import Unprocessed
 from ingest.web.caller import ApiError, Caller
 from tests.support.effort import effort
 from tests.support.engine import Engine
-from tests.support.questions_stack import ask, get, prepared, responses_of
+from tests.support.questions_stack import accept, ask, at_once, get, prepared, responses_of
 
 AT_ONCE = 64
 TRIES_MAX = 20
@@ -61,7 +62,7 @@ def check(question: dict[str, Any], outcome: list[str], wanted: int) -> None:
 
 
 def test_many_answers_at_once_on_one_question(capsys: pytest.CaptureFixture[str]) -> None:
-    people = effort(200, soak=1000)
+    people = effort(60, soak=1000)
     question = ask(required_responses=people)
     outcome, rate = told([(question, f"p-{uuid.uuid4()}") for _ in range(people)])
     check(question, outcome, people)
@@ -71,7 +72,7 @@ def test_many_answers_at_once_on_one_question(capsys: pytest.CaptureFixture[str]
 
 def test_many_answers_at_once_on_each_of_many_questions(capsys: pytest.CaptureFixture[str]) -> None:
     """Each question wants three quarters of them: the other people are refused, and nobody else."""
-    people, asked = effort(60, soak=200), effort(8, soak=20)
+    people, asked = effort(24, soak=200), effort(4, soak=20)
     wanted = people * 3 // 4
     questions = [ask(required_responses=wanted) for _ in range(asked)]
     calls = [(question, f"p-{uuid.uuid4()}") for _ in range(people) for question in questions]
@@ -82,3 +83,16 @@ def test_many_answers_at_once_on_each_of_many_questions(capsys: pytest.CaptureFi
         assert [each for each in own if not each.isdigit()] == ["question_closed"] * (people - wanted)
     with capsys.disabled():
         print(f"\n{people} answers at once on each of {asked} questions: {rate:.0f} a second")
+
+
+@pytest.mark.parametrize("required", [1, 5])
+def test_one_person_20_times_at_once_is_one_answer(required: int) -> None:
+    question = ask(required_responses=required)
+    replies = at_once([lambda: accept(question, "eager")] * 20)
+    assert Counter(each.code if isinstance(each, ApiError) else each["status"] for each in replies) == {
+        "CLOSED" if required == 1 else "PARTIAL": 1,
+        "already_answered": 19,
+    }
+    assert get(question)["current_responses"] == 1
+    mine = next(each["response_id"] for each in replies if isinstance(each, dict))
+    assert {each.details["response_id"] for each in replies if isinstance(each, ApiError)} == {mine}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import archive_store
+from adapters.engagement import account_store
 from adapters.engagement.account_items import ARCHIVE
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
@@ -41,7 +41,7 @@ def live(town: Town) -> None:
 def town(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Town]:
-    monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
     monkeypatch.setattr(Town, "live", live)
     with lived_in(engine, tmp_path, f"a-{request.node.name}", 4) as made:

@@ -17,10 +17,11 @@ from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from tests.support.dying import Killed
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
-from tests.support.subscribers import Counting, Killed
+from tests.support.subscribers import Counting
 
 NOW = datetime(2026, 6, 2, 13, tzinfo=UTC)
 NUMBERS = count()
@@ -73,14 +74,14 @@ def _record(stored: Event) -> Any:
 
 @pytest.mark.parametrize("writers", [1, 4])
 def test_a_batch_is_read_at_once_and_each_user_takes_four_writes(engine: Engine, writers: int) -> None:
-    crowd = Crowd(engine, 60, writers)
-    assert crowd.apply(crowd.records(ONE), NOW) == (60, 0)
+    crowd = Crowd(engine, 20, writers)
+    assert crowd.apply(crowd.records(ONE), NOW) == (20, 0)
     crowd.check(1)
     crowd.dynamodb.calls.clear()
-    assert crowd.apply(crowd.records(TWO, each=4)) == (240, 0)
+    assert crowd.apply(crowd.records(TWO, each=4)) == (80, 0)
     calls = crowd.dynamodb.calls
     # The ledger's transaction, the carried entries, the day and the profile of each.
-    assert calls == {"batch_get_item": 4, "transact_write_items": 60, "batch_write_item": 60, "put_item": 120}
+    assert calls == {"batch_get_item": 3, "transact_write_items": 20, "batch_write_item": 20, "put_item": 40}
     crowd.check(5)
 
 
@@ -126,7 +127,7 @@ WRITES = [
 def test_a_death_between_any_two_writes_leaves_what_the_next_delivery_finishes(
     engine: Engine, name: str, lives: int
 ) -> None:
-    crowd = Crowd(engine, 30)
+    crowd = Crowd(engine, 15)
     crowd.apply(crowd.records(ONE), NOW)
     records = crowd.records(TWO, each=3)
     crowd.dynamodb.left = {name: lives}

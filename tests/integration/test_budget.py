@@ -12,7 +12,7 @@ from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
 from bench.units.engagement import event_paths
-from local.plan.measured_units import UNITS
+from local.plan.cost import UNITS
 
 
 @pytest.mark.xdist_group("units")

@@ -22,10 +22,9 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, all_stores
+from adapters.privacy.stores import Clients, ErasureSettings, all_stores
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings import read_settings
-from adapters.settings.common import ErasureSettings
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, raw_prefix
 from analytics.steps import warehouse_function
@@ -36,9 +35,8 @@ from analytics.warehouse.night import State, WarehouseNight
 from ingest import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner
-from processors.lake_rows import TableItemRows
 from processors.leads.lead_events import note_at_roots
-from processors.publisher import Publisher
+from processors.publisher import Publisher, TableItemRows
 from rules.lake.entities import TABLE_ITEMS
 from rules.lake.packed_records import HEADER
 from rules.lake.residue import is_residue
@@ -238,7 +236,7 @@ def world(
         "FAILURE_QUEUE_URL": engine.queue_url,
     }
     with users_site.site(engine, lone_redis_url, **more) as users:
-        leads = LeadSite(engine, registry, lone_redis_url)
+        leads = LeadSite(engine, registry)
         yield World(engine, users, leads, tmp_path, lone_redis_url)
 
 

@@ -9,7 +9,7 @@ import pytest
 from infra.intrinsics import Refusal
 from infra.stacks import resolve_stacks
 from infra.template_text import parse
-from local.cloud.emulator_template import ACCOUNT, as_json, conditions, emulator_template
+from local.cloud.deployment import ACCOUNT, as_json, conditions, emulator_template
 from tests.support.template import ROOT
 
 TEXT = (ROOT / "template.yaml").read_text()

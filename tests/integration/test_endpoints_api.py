@@ -14,8 +14,7 @@ import ingest.endpoints_api as door
 import processors.outgoing.delivery as delivering
 import processors.outgoing.notifications as telling
 from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.notification_items import LANE_SHARDS
-from adapters.outgoing.outbox_store import OutboxStore
+from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.account_indexes import UNDER_REVIEW
+from adapters.engagement.account_items import UNDER_REVIEW
 from adapters.platform.items import encode_item
 from adapters.privacy.erasure_jobs import ErasureJobs
 from ingest.openapi import ROUTES

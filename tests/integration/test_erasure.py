@@ -16,15 +16,14 @@ import pytest
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, all_stores
+from adapters.privacy.stores import Clients, ErasureSettings, all_stores
 from adapters.settings import read_settings
-from adapters.settings.common import ErasureSettings
 from local.operate import persons
 from local.stack import Stack
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.offline import Stretch
-from rules.privacy.certificates import problem_of, sign_certificate
+from rules.privacy.erasures import problem_of, sign_certificate
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed

@@ -13,9 +13,9 @@ from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
 from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.stores import ErasureSettings
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read_settings
-from adapters.settings.common import ErasureSettings
 from ingest import privacy_api
 from processors import erasure
 from processors.leads.lead_events import note_at_roots
@@ -31,10 +31,7 @@ from tests.support.lead_site import Site
 from tests.support.memory import forget
 from tests.support.webhooks import ORDER, generic, text, whatsapp
 
-pytestmark = [
-    pytest.mark.xdist_group("identity"),
-    pytest.mark.parametrize("registry", WAYS, indirect=True),
-]
+pytestmark = [pytest.mark.xdist_group("identity"), pytest.mark.parametrize("registry", WAYS, indirect=True)]
 FOREVER = float("inf")
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 

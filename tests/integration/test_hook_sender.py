@@ -39,35 +39,22 @@ def test_a_message_arrives_as_it_was_signed(there: Receiver) -> None:
     assert headers["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        *(
-            "127.0.0.1",
-            "10.0.0.1",
-            "169.254.169.254",
-            "0.0.0.0",
-            "192.168.1.1",
-            "::1",
-            "fc00::1",
-            "fd00:ec2::254",
-        ),
-        *("::ffff:127.0.0.1", "::ffff:169.254.169.254", "fe80::1%lo", "64:ff9b::7f00:1", "100.64.0.1"),
-    ],
-)
-def test_a_name_that_leads_to_a_private_address_is_not_called(there: Receiver, address: str) -> None:
-    for addresses in ([address], ["93.184.216.34", address]):  # one of several is enough
+def test_a_name_that_leads_to_a_private_address_is_not_called(there: Receiver) -> None:
+    """tests/unit/outgoing/test_addresses.py has all kinds of them."""
+    for addresses in (
+        ["127.0.0.1"],
+        ["::1"],
+        ["93.184.216.34", "169.254.169.254"],
+    ):  # one of several is enough
         answer = HookSender(lambda _host, _port, each=addresses: each).post(to(there), {}, b"{}")  # type: ignore[misc]
         assert (answer.status, answer.is_delivered) == (0, False)
         assert "private or reserved" in answer.reason
     assert there.received == []
 
 
-@pytest.mark.parametrize(
-    "name", ["localhost", "localhost.", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"]
-)
-def test_what_the_system_s_resolver_makes_of_strange_names_is_not_called(there: Receiver, name: str) -> None:
-    assert not HookSender().post(to(there, name), {}, b"{}").is_delivered
+def test_what_the_system_s_resolver_makes_of_strange_names_is_not_called(there: Receiver) -> None:
+    for name in ("localhost", "localhost.", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"):
+        assert not HookSender().post(to(there, name), {}, b"{}").is_delivered
     assert there.received == []
 
 
@@ -81,17 +68,12 @@ def test_a_name_that_changes_between_check_and_connect_leads_nowhere_else(there:
         assert (len(there.received), len(inner.received)) == (1, 0)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(there: Receiver, status: int) -> None:
+@pytest.mark.parametrize("status", [302, 308, 410])
+def test_a_redirect_is_not_followed_and_410_wants_no_more(there: Receiver, status: int) -> None:
     there.answer = lambda _: status
     answer = leading("127.0.0.1").post(to(there), {}, b"{}")
-    assert (answer.status, answer.is_delivered) == (status, False)
+    assert (answer.status, answer.is_delivered, answer.is_gone) == (status, False, status == 410)
     assert len(there.received) == 1
-
-
-def test_410_says_that_the_endpoint_wants_no_more(there: Receiver) -> None:
-    there.answer = lambda _: 410
-    assert leading("127.0.0.1").post(to(there), {}, b"{}").is_gone
 
 
 @pytest.mark.parametrize("behaviour", ["silent", "trickling", "dragging on", "garbage", "closing"])

@@ -10,17 +10,13 @@ from adapters.platform.aws import client
 from ingest.leads import identity_api
 from ingest.web.paging import cursor_at
 from rules.leads.identity import Identity
-from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.http_requests import called
-from tests.support.identity_server import NOW, WAYS, Registry, undo
+from tests.support.identity_server import NOW, Registry, undo
 from tests.support.lead_requests import context
 from tests.support.lead_site import Site
 
-pytestmark = [
-    pytest.mark.xdist_group("identity"),
-    pytest.mark.parametrize("registry", WAYS, indirect=True),
-]
+pytestmark = pytest.mark.xdist_group("identity")
 ACME, OTHER, ADMIN = "streakline/leads/acme", "streakline/leads/other streakline/leads", "streakline/admin"
 A, B = Identity("email", "ada@example.com"), Identity("phone", "16505551234")
 C = Identity("email", "cat@example.com")
@@ -136,7 +132,7 @@ def test_a_merge_by_hand_is_audited_announced_and_undone(
     assert seen["changes"][1]["reversed_by"] == seen["changes"][0]["number"]
 
 
-@pytest.mark.parametrize("size", [None, 1, 3, 7, 8, 500])
+@pytest.mark.parametrize("size", [None, 3])
 def test_changes_come_in_pages_newest_first_and_each_once(registry: Registry, size: int | None) -> None:
     lead, other = registry.see(A).leaf, registry.see(C).leaf
     add_refusals(registry, [1], 7)
@@ -153,14 +149,6 @@ def test_changes_come_in_pages_newest_first_and_each_once(registry: Registry, si
     assert len(seen) == len(set(seen)) == 7
     assert max(map(len, pages)) <= (size or 50)
     assert len(ask(f"/v1/leads/{other}/changes")[1]["changes"]) == 5
-
-
-def test_a_page_of_changes_costs_no_more_however_many_there_are(registry: Registry) -> None:
-    lead = registry.see(A).leaf
-    add_refusals(registry, [1], effort(1_000, soak=100_000))
-    status, told = ask(f"/v1/leads/{lead}/changes")
-    assert (status, len(told["changes"])) == (200, 50)
-    assert len(ask(f"/v1/leads/{lead}/changes", query={"limit": "500"})[1]["changes"]) == 500
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,6 @@ def between(monkeypatch: pytest.MonkeyPatch, *others: Callable[[], object]) -> l
     return outcomes
 
 
-def test_nobody_came_in_between(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    known, outcomes = registry.see(E1), between(monkeypatch)
-    assert registry.see(E1, P1).leaf == known.leaf == registry.see(P1).leaf
-    assert outcomes == ["applied"]
-
-
 def test_somebody_else_got_the_number_meanwhile(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planned without him, the number would be stored twice, or taken from him."""
     one, _ = registry.see(E1), registry.see(E2)
@@ -47,15 +41,6 @@ def test_somebody_else_got_the_number_meanwhile(registry: Registry, monkeypatch:
     found = registry.see(E1, P1)
     assert outcomes == ["others were first", "applied"]
     assert found.root_id == registry.see(P1).root_id == one.root_id  # the number proves that both are one
-    check(registry)
-
-
-def test_the_group_was_merged_meanwhile(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (E2, E1):
-        registry.see(each)
-    outcomes = between(monkeypatch, lambda: registry.see(E1, E2))
-    assert registry.see(E1, P1).root_id == registry.see(E2).root_id
-    assert outcomes.count("others were first") == 1
     check(registry)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +14,7 @@ from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 from local.cloud.processes import free_port
 from rules.leads.identity import Identity
-from tests.support.identity_server import NOW, TABLES, WAYS, Registry, Server
+from tests.support.identity_server import NOW, TABLES, WAYS, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
 
@@ -28,19 +27,6 @@ def kill_sessions(registry: Registry) -> None:
     registry.rows(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE starts_with(usename, 'streakline_leads')"
     )
-
-
-def test_a_connection_is_kept_and_reopened_when_it_was_closed(registry: Registry) -> None:
-    first = registry.see(A)
-    assert registry.see(A) == first
-    assert registry.counting.postgres.connects == 1
-    kill_sessions(registry)
-    assert registry.see(A) == first
-    kill_sessions(registry)
-    registry.see(B)
-    kill_sessions(registry)
-    assert len(registry.see(A, B).changes) == 1
-    assert registry.counting.postgres.connects == 4
 
 
 @both_ways
@@ -64,23 +50,6 @@ def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry
     registry.store.unmerge(None, number, "why", "me", NOW)
     with pytest.raises(CannotRepair):
         registry.store.unmerge(None, number, "why", "me", NOW)
-
-
-def test_a_server_that_restarts_between_calls_is_not_noticed(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
-    server.start()
-    registry = Registry(server, server.new_database())
-    try:
-        first = registry.see(A)
-        registry.owner.close()
-        server.stop()
-        with pytest.raises(PostgresUnavailable):
-            registry.see(A)
-        server.start()  # with its data
-        assert registry.see(A) == first
-    finally:
-        registry.close()
-        server.stop()
 
 
 def test_nobody_there_is_unavailable() -> None:

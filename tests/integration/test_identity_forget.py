@@ -8,12 +8,9 @@ from adapters.postgresql.sql import PostgresRefused
 from ingest.leads import lead_consumer
 from rules.smoke_names import smoke_name
 from tests.support.identity_events import D1, E1, E2, P1
-from tests.support.identity_server import WAYS, Registry
+from tests.support.identity_server import Registry
 
-pytestmark = [
-    pytest.mark.xdist_group("identity"),
-    pytest.mark.parametrize("registry", WAYS, indirect=True),
-]
+pytestmark = pytest.mark.xdist_group("identity")
 SMOKE = smoke_name(17)
 
 

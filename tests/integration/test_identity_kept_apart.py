@@ -1,7 +1,5 @@
 """Leads that an operator has parted stay apart, whatever comes later."""
 
-import itertools
-
 import psycopg
 import pytest
 
@@ -19,16 +17,6 @@ def part(registry: Registry, *leads: tuple[Identity, ...]) -> None:
     for each in leads:
         registry.see(*each)
     undo(registry, registry.see(*(each[0] for each in leads)).changes[-1].number)
-
-
-@pytest.mark.parametrize("order", itertools.permutations([(A, P), (P, B), (B, A)]))
-def test_whom_an_operator_has_parted_no_order_of_events_brings_together(
-    registry: Registry, order: tuple[tuple[Identity, ...], ...]
-) -> None:
-    part(registry, (A,), (P,))
-    for each in order:
-        registry.see(*each)
-        assert registry.see(A).root_id != registry.see(P).root_id
 
 
 def test_an_event_of_both_is_the_highest_one_s_and_its_refusal_is_noted_once(registry: Registry) -> None:
@@ -58,18 +46,6 @@ def test_groups_are_parted_as_they_stand_lead_by_lead(registry: Registry) -> Non
     for both in [(B, C), (A, B), (C, A)]:
         registry.see(*both)
     assert registry.groups() == {frozenset({("email", each.external_id)}) for each in (A, B, C)}
-
-
-def test_a_refusal_is_noted_once_for_each_reason(registry: Registry) -> None:
-    one, other = (Identity("customer", f"acme/shop/{number}") for number in "12")
-    part(registry, (A,), (B,))
-    registry.see(one, A)
-    registry.see(A, B)
-    registry.see(other, B)
-    registry.owner.execute("TRUNCATE identity.kept_apart")
-    registry.see(A, B)
-    reasons = "SELECT leads, evidence->>'reason' FROM identity.identity_change WHERE kind = 'refused'"
-    assert registry.rows(reasons + " ORDER BY number") == [([1, 2], "kept apart"), ([1, 2], "too many")]
 
 
 def test_the_schema_itself_keeps_apart(registry: Registry) -> None:

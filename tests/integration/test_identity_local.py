@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import IdentityStore, LeadEventKey
+from adapters.leads.identity_store import IdentityStore
 from adapters.postgresql.postgres import Postgres
 from local.cloud import embedded_postgres, processes
 from rules.leads.identity import Identity
@@ -32,24 +32,23 @@ def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:
         admin_url = embedded_postgres.start(port)
         url = embedded_postgres.migrate(admin_url)
         assert (embedded_postgres.start(port), embedded_postgres.migrate(admin_url)) == (admin_url, url)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(f"postgresql://postgres:wrong@127.0.0.1:{port}/postgres")
+        assert not list((folder / "postgres").glob(".s.PGSQL*"))
         held = IdentityStore(Postgres(url))  # a client that stays connected delays no stop
-        first = held.resolve("acme", [Identity("email", "a@x")], LeadEventKey("acme/shop", "1"), NOW)
+        first = held.resolve(
+            "acme", [Identity("email", "a@x")], {"source": "acme/shop", "external_event_id": "1"}, NOW
+        )
         assert processes.stop("postgres")
         assert "database system is shut down" in (folder / "logs" / "postgres.log").read_text()
         assert embedded_postgres.start(port) == admin_url
         assert embedded_postgres.migrate(admin_url) == url
-        assert held.resolve("acme", [Identity("email", "a@x")], LeadEventKey("acme/shop", "2"), NOW) == first
+        assert (
+            held.resolve(
+                "acme", [Identity("email", "a@x")], {"source": "acme/shop", "external_event_id": "2"}, NOW
+            )
+            == first
+        )
     finally:
         processes.stop("postgres")
     assert (folder / "postgres.json").stat().st_mode & 0o077 == 0
-
-
-def test_nobody_comes_in_without_a_password(folder: Path) -> None:
-    port = processes.free_port()
-    try:
-        embedded_postgres.start(port)
-        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-            psycopg.connect(f"postgresql://postgres:wrong@127.0.0.1:{port}/postgres")
-        assert not list((folder / "postgres").glob(".s.PGSQL*"))
-    finally:
-        processes.stop("postgres")

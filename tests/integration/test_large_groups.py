@@ -13,7 +13,7 @@ from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads, Requests
 
-DEVICES = (20, 60)
+DEVICES = (10, 30)
 
 
 @pytest.fixture

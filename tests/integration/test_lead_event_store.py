@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from adapters.leads import lead_event_store
 from adapters.leads.lead_event_store import EventPage, LeadEventStore, StoreOutcome, event_item
-from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads, NoPayload
+from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads
 from adapters.platform.items import item_bytes
 from adapters.platform.tables import Unprocessed
 from rules.leads.lead_events import LeadEvent, body_hash
@@ -54,16 +54,6 @@ def test_a_second_time_changes_nothing_and_costs_one_request(
     assert requests == ["TransactWriteItems"] * 3
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
     assert list(lead_store.of_leaves(["leaf-other"])) == []
-
-
-def test_a_claim_can_be_asked_for(lead_store: LeadEventStore) -> None:
-    event = new_event()
-    asked = (event.source, event.external_event_id)
-    assert lead_store.claimed(*asked, "a") is None
-    lead_store.put_new(event, "a")
-    assert lead_store.claimed(*asked, "a") is StoreOutcome.DUPLICATE
-    assert lead_store.claimed(*asked, "b") is StoreOutcome.CONFLICT
-    assert lead_store.claimed("acme/other", event.external_event_id, "b") is None
 
 
 def test_a_claim_is_kept_for_good(lead_store: LeadEventStore, engine: Engine) -> None:
@@ -165,18 +155,3 @@ def test_a_raw_payload_stays_while_the_item_is_under_1_kb(engine: Engine) -> Non
     assert item_bytes(event_item(moved)) <= ITEM_BYTES_MAX
     kept = s3.get_object(Bucket="payloads", Key=f"leads/{event.id}/d.json")["Body"].read()
     assert kept == b'"' + b"x" * (room - 1) + b'"'
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "s3://payloads/leads/inbox/none.json",
-        "s3://other/leads/inbox/x",
-        "s3://payloads/properties/x",
-        "x",
-        "",
-    ],
-)
-def test_a_pointer_to_nothing_or_elsewhere(url: str, engine: Engine) -> None:
-    with pytest.raises(NoPayload):
-        LeadPayloads(lambda: engine.client("s3"), "payloads").read_inbox(url)

@@ -14,8 +14,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.lead_repair import GROUPS_DIFFER, NO_CHANGE, LeadItems, LeadRepair
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -14,8 +14,7 @@ from ingest.leads.lead_views import money_view, total_view
 from ingest.leads.readers import amount_in
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
-from rules.leads.series import build_state
-from rules.leads.series_text import encode_series
+from rules.leads.series import build_state, encode_series
 from tests.integration.test_lead_views import STAMP, get
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START, lead_event

@@ -104,15 +104,6 @@ def test_where_lake_and_table_hold_other_events_nothing_is_asked_for(desk: Desk)
     assert desk.asked() == []
 
 
-def test_an_event_that_one_of_them_lacks(desk: Desk) -> None:
-    lead, made = desk.leads.leaf("a"), history(desk)
-    desk.load(lead, made[:2])
-    assert desk.ask(lead) == "the lake has 0 events that the table lacks, and lacks 1 that the table has"
-    desk.load(lead, [made[2], desk.leads.event(4, "form_submitted", START - timedelta(days=2), "a")])
-    assert desk.ask(lead) == "the lake has 1 events that the table lacks, and lacks 0 that the table has"
-    assert desk.asked() == []
-
-
 def test_what_came_in_the_last_two_hours_is_in_flight(desk: Desk) -> None:
     lead, made = desk.leads.leaf("a"), history(desk)
     desk.load(lead, made)

@@ -29,7 +29,7 @@ from tests.support.template import ROOT
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
-SAMPLE = 100
+SAMPLE = 40
 
 
 @pytest.fixture
@@ -175,9 +175,9 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
             assert told and told.features["recency_days"] == days
         return sum(requests.take()) - 2
 
-    idle(leads, 0, 900)
+    idle(leads, 0, 100)
     counted.append(a_day_later(1))
-    idle(leads, 900, 9_000)
+    idle(leads, 100, 900)
     counted.append(a_day_later(2))
     ids += listed(leads, 100, 50)
     counted.append(a_day_later(3))

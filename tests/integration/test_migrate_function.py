@@ -16,9 +16,8 @@ from moto import mock_aws
 from adapters import settings
 from adapters.platform.aws import client
 from adapters.postgresql import postgres
-from adapters.settings.leads import MigrateSettings
 from ingest.leads import identity_migration as function
-from ingest.leads.identity_migration import ROLE, scram_verifier
+from ingest.leads.identity_migration import ROLE, MigrateSettings, scram_verifier
 from local.paths import ROOT
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi

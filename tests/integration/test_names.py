@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from adapters.engagement.account_indexes import LeaderboardIndex
+from adapters.engagement.boards import LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from processors.ranks import RankBuilder
 from tests.support.engine import Engine

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.leads.lead_accept import Envelope, open_payload
+from ingest.leads.sources.email_campaign import TYPES
 from tests.support.effort import effort
 from tests.support.vendor_bodies import shopify_order, shopify_refund
-from tests.support.webhooks import CONTEXT, FORM, GENERIC, NOW, generic
+from tests.support.webhooks import CONTEXT, FORM, GENERIC, MAIL, NOW, generic, text, whatsapp
 
-BODIES = effort(150, soak=50_000)
+BODIES = effort(40, soak=50_000)
 AT = NOW - timedelta(days=9)
 scalars = (
     st.none()
@@ -140,3 +141,48 @@ def test_an_event_in_our_own_format_is_taken(data: st.DataObject) -> None:
     essential |= {f"data.{name}" for name in ("order_id", "amount", "currency")}
     event = taken("generic", odd(data, body, essential))
     assert "ada@example.com" in {each.external_id for each in event.identities}
+
+
+NEEDED = ("id", "timestamp", "from", "type")
+CONTENTS = {
+    "text": {"body": "STOP"},
+    "image": {"id": "1", "caption": "muito caro"},
+    "button": {"text": "Stop promotions", "payload": "STOP"},
+    "interactive": {
+        "type": "nfm_reply",
+        "button_reply": {"id": "a", "title": "hello"},
+        "list_reply": {"id": "a", "title": "hello", "description": "b"},
+        "nfm_reply": {"response_json": '{"opt_out": true, "a": [{"b": "stop"}]}'},
+    },
+    "poll_of_tomorrow": {"name": "x"},
+}
+
+
+@given(st.data(), st.sampled_from(sorted(CONTENTS)))
+@fuzzed
+def test_a_message_of_whatsapp_with_its_id_time_and_sender_is_taken(data: st.DataObject, kind: str) -> None:
+    message = text("", type=kind, context={"id": "x"}, from_parent_user_id="US.ENT.118", sentiment=0.5)
+    around = {"contacts": [{"wa_id": "16505551234", "user_id": "US.1"}], "statuses": [{"id": "s"}]}
+    body = whatsapp({**message, kind: CONTENTS[kind]}, **around)
+    value = "entry.*.changes.*.value"
+    essential = {"entry.*.changes.*.field", *(f"{value}.messages.*.{name}" for name in NEEDED)}
+    event = taken("whatsapp", odd(data, body, essential))
+    assert (event.external_event_id, event.event_type) == ("wamid.1", "message_received")
+    assert "16505551234" in {each.external_id for each in event.identities}
+
+
+@given(st.data(), st.sampled_from(sorted(TYPES)))
+@fuzzed
+def test_a_mail_s_event_with_its_id_kind_time_recipient_and_campaign_is_taken(
+    data: st.DataObject, kind: str
+) -> None:
+    mail = {
+        **MAIL,
+        "event": kind,
+        "category": ["a"],
+        "url_offset": {"index": 1},
+        "asm_group_id": 7,
+        "ip": "x",
+    }
+    event = taken("email_campaign", odd(data, mail, {*MAIL}))
+    assert (event.event_type, event.payload) == (TYPES[kind], {"campaign_id": "12345"})

@@ -13,14 +13,12 @@ from standardwebhooks import Webhook
 import processors.outgoing.notifications as telling
 import processors.questions.notify as notify
 from adapters import settings
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups import Topology
+from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.notification_items import LANE, LANE_SHARDS, LOG
+from adapters.outgoing.outbox_store import LANE, LANE_SHARDS, LOG
 from adapters.platform.items import encode_item
-from adapters.privacy.stores import Clients, online_stores
-from adapters.settings.common import PrivacyTables
+from adapters.privacy.stores import Clients, PrivacyTables, online_stores
 from rules.leads.feature_items import Change
 from rules.leads.lead_events import Group
 from rules.privacy.erasures import Person

@@ -21,11 +21,9 @@ from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local import check_proof
 from local.prove import LAKE, WAREHOUSE, Auditor, proof
-from rules.engagement import proof as chains
+from rules.engagement import proof as proving
 from rules.engagement import reconciliation
-from rules.engagement import seals as sealing
-from rules.engagement.proof import bucket_of, chain_of
-from rules.engagement.seals import seal_entries
+from rules.engagement.proof import bucket_of, chain_of, hidden_fields, seal_entries
 from rules.lake.residue import ErasureNames
 from tests.support.effort import effort
 from tests.support.engine import Engine
@@ -155,7 +153,7 @@ def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
     forged = town.users[0]
     LEDGER["1000 points more"](town, forged)
     with monkeypatch.context() as faulty:
-        faulty.setattr(chains, "hidden_bytes", lambda entry: sealing.hidden_bytes(entry)[::-1])
+        faulty.setattr(proving, "hidden_fields", lambda entry: hidden_fields(entry)[::-1])
         told = town.reconcile("second", everybody=True)
     assert told["frozen"] == [forged], "lake and ledger disagree about it, whatever its chain says"
     assert told["spared"] == {"unproven": town.size - 1}

@@ -11,10 +11,10 @@ from typing import Any
 import boto3
 import pytest
 
-from adapters.questions.push import Push, PushReceipt, PushStatus, SnsPush
+from adapters.questions.push import PushReceipt, PushStatus, SnsPush
 from rules.questions.notifications import PushMessage
 from tests.support.engine import Engine
-from tests.support.phones import Phones
+from tests.support.subscribers import Phones
 
 MESSAGE = PushMessage("A new question", "Which one?", {"type": "question"}, 3600)
 Kill = Callable[[str], None]
@@ -28,7 +28,7 @@ def application(sns: Any) -> str:
 
 
 @pytest.fixture(params=["phones", "moto"])
-def mortal(request: pytest.FixtureRequest, dynamodb: Any) -> Iterator[tuple[Push, Kill]]:
+def mortal(request: pytest.FixtureRequest, dynamodb: Any) -> Iterator[tuple[SnsPush, Kill]]:
     """A push, and how a phone's token dies."""
     if request.param == "phones":
         phones = Phones()
@@ -43,26 +43,26 @@ def mortal(request: pytest.FixtureRequest, dynamodb: Any) -> Iterator[tuple[Push
 
 
 @pytest.fixture(params=["phones", "moto", "emulator"])
-def push(request: pytest.FixtureRequest, dynamodb: Any, engine: Engine) -> Push:
+def push(request: pytest.FixtureRequest, dynamodb: Any, engine: Engine) -> SnsPush:
     if request.param == "phones":
         return Phones()
     sns = boto3.client("sns") if request.param == "moto" else engine.client("sns")
     return SnsPush(sns, application(sns))
 
 
-def test_an_endpoint_is_made_once(push: Push) -> None:
+def test_an_endpoint_is_made_once(push: SnsPush) -> None:
     first = push.prepare("t")
     assert first.status is PushStatus.SENT and first.endpoint
     assert push.prepare("t") == first
     assert push.prepare("u").endpoint != first.endpoint
 
 
-def test_a_message_goes_to_an_endpoint(push: Push) -> None:
+def test_a_message_goes_to_an_endpoint(push: SnsPush) -> None:
     endpoint = push.prepare("t").endpoint
     assert push.send(endpoint, "t", MESSAGE) == PushReceipt(PushStatus.SENT, endpoint)
 
 
-def test_an_endpoint_that_was_deleted_is_made_again(push: Push) -> None:
+def test_an_endpoint_that_was_deleted_is_made_again(push: SnsPush) -> None:
     endpoint = push.prepare("t").endpoint
     push.forget(endpoint)
     push.forget(endpoint)
@@ -72,7 +72,7 @@ def test_an_endpoint_that_was_deleted_is_made_again(push: Push) -> None:
     assert push.prepare("t").endpoint == receipt.endpoint
 
 
-def test_a_dead_token_is_told(mortal: tuple[Push, Kill]) -> None:
+def test_a_dead_token_is_told(mortal: tuple[SnsPush, Kill]) -> None:
     push, kill = mortal
     endpoint = push.prepare("t").endpoint
     kill(endpoint)

@@ -13,22 +13,13 @@ import pytest
 import ingest.questions.polls_api
 from adapters.platform.aws import client
 from adapters.platform.limits import OwnerSemaphore
-from adapters.questions.question_store import QuestionLists, QuestionStore
+from adapters.questions.question_store import QuestionStore
 from ingest.questions.polls_api import LEASE_SECONDS, POLLS_MAX, poll_key
 from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire
 from rules.questions.questions import QuestionStatus
 from tests.support.engine import Engine
-from tests.support.questions_stack import (
-    accept,
-    answer,
-    as_agent,
-    ask,
-    call,
-    prepared,
-    requests,
-    set_clock,
-)
+from tests.support.questions_stack import accept, answer, as_agent, ask, call, prepared, requests, set_clock
 from tests.support.subscribers import Counting
 
 
@@ -173,7 +164,7 @@ def test_a_short_list_reads_about_as_many_items_as_it_has() -> None:
     for _ in range(20):
         ask()
     table = Counting(client("dynamodb"))
-    page = QuestionLists(table, "Questions").of_status(QuestionStatus.OPEN, {}, 1, lambda _: True)
+    page = QuestionStore(table, "Questions").of_status(QuestionStatus.OPEN, {}, 1, lambda _: True)
     assert len(page.questions) == 1
     assert table.calls == {"query": 1, "batch_get_item": 1}
     assert table.read == 4  # three keys, and one question
@@ -206,11 +197,10 @@ def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.Mo
     short = ask(closes_at=(now + timedelta(hours=1)).isoformat())["question_id"]
     long = ask(closes_at=(now + timedelta(hours=2)).isoformat())["question_id"]
     store = QuestionStore(client("dynamodb"), "Questions")
-    lists = QuestionLists(client("dynamodb"), "Questions")
     mine = {short, long}
 
     def stored_open() -> set[str]:
-        page = lists.of_status(QuestionStatus.OPEN, {}, 2, lambda each: each.question_id in mine)
+        page = store.of_status(QuestionStatus.OPEN, {}, 2, lambda each: each.question_id in mine)
         return {each.question_id for each in page.questions}
 
     set_clock(monkeypatch, now + timedelta(hours=1))

@@ -12,7 +12,6 @@ import pytest
 import ingest.questions.questions_api
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.limits import SharedCounters
-from ingest.questions.answers import AnswerLimits
 from ingest.web.rate_limit import RateLimit
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -175,7 +174,7 @@ def test_a_person_s_answers_a_minute_are_limited(
     counters = SharedCounters(lambda: engine.client("dynamodb"), "Limits")
     limit = RateLimit(counters, "answers", 3, step=20, redis=EngagementCache(redis_url if has_redis else ""))
     parts = ingest.questions.questions_api._parts()
-    limited = replace(parts, answers=replace(parts.answers, limits=AnswerLimits(limit, limit)))
+    limited = replace(parts, answers=replace(parts.answers, own_limit=limit))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)
     # In the past: a question of the future would be the newest of other tests' lists.
     set_clock(monkeypatch, datetime.now(UTC).replace(second=30) - timedelta(minutes=1))

@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from adapters.leads.identity_store import AlreadyUndone, IdentityStore
 from adapters.platform.aws import client
@@ -106,33 +105,6 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
         registry.store.unmerge(None, number, "why", "me", NOW)
 
 
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [
-        ("DatabaseUnavailableException", "The writer instance isn't available"),
-        ("ServiceUnavailableError", "later"),
-        ("InternalServerErrorException", "later"),
-        ("StatementTimeoutException", "Request timed out"),
-        ("DatabaseErrorException", "Database is not reachable"),
-        ("DatabaseErrorException", "FATAL: remaining connection slots are reserved; SQLState: 53300"),
-    ],
-)
-def test_what_may_pass_is_unavailable(registry: Registry, code: str, text: str) -> None:
-    registry.counting.api.refusals.append((code, text))
-    with pytest.raises(PostgresUnavailable, match=f"{code}: {text}"):
-        registry.see(A)
-    assert registry.see(A).lead_id == 1
-
-
-@pytest.mark.parametrize(
-    "code", ["AccessDeniedException", "BadRequestException", "HttpEndpointNotEnabledException"]
-)
-def test_what_an_operator_must_mend_is_shown_as_it_is(registry: Registry, code: str) -> None:
-    registry.counting.api.refusals.append((code, "no"))
-    with pytest.raises(ClientError, match=code):
-        registry.see(A)
-
-
 def test_a_transaction_that_the_service_has_ended_is_begun_again(registry: Registry) -> None:
     registry.see(A)
     registry.see(B)
@@ -174,13 +146,13 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from datetime import datetime, UTC\n"
-        "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotRepair\n"
+        "from adapters.leads.identity_store import IdentityStore, CannotRepair\n"
         "from adapters.postgresql.postgres import database\n"
         "from rules.leads.identity import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
         "store = IdentityStore(database(sys.argv[1]))\n"
         "now = datetime(2026, 3, 10, tzinfo=UTC)\n"
-        "see = lambda *e: store.resolve('acme', [Identity('email', x) for x in e], LeadEventKey('s', 'x'), now)\n"
+        "see = lambda *e: store.resolve('acme', [Identity('email', x) for x in e], {'source': 's', 'external_event_id': 'x'}, now)\n"
         "see('a@x'), see('b@x')\n"
         "(change,) = see('a@x', 'b@x').changes\n"
         "store.unmerge(None, change.number, 'why', 'me', now)\n"

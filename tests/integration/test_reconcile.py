@@ -11,8 +11,7 @@ import pytest
 
 from adapters.engagement.account_items import entry_item
 from adapters.platform.tables import BEFORE_ALL
-from analytics.warehouse.last_run import LastWarehouseRun
-from analytics.warehouse.night import WarehouseNight
+from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.account_indexes import LeaderboardIndex
-from adapters.engagement.boards import BoardSnapshots
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections

@@ -52,30 +52,3 @@ def test_the_refresh_notices_a_longer_window_too(leads: Leads, monkeypatch: pyte
     before = leads.root()
     refresh(leads, START + DAY, "a")
     assert leads.root() == before
-
-
-def test_a_state_of_before_there_was_a_digest_is_built_once(leads: Leads) -> None:
-    events = leads.some(12, 6)
-    leads.store(events)
-    for each in events:
-        leads.both(each)
-    key = {"lead_organization_id": {"S": leads.leaf("a")}}
-    leads.client.update_item(TableName="Feature", Key=key, UpdateExpression="REMOVE inputs.declared")
-    requests = Requests(leads.client)
-    refresh(leads, leads.now, "a")
-    assert requests.take() == (2, 1), "the item, its events"
-    refresh(leads, leads.now, "a")
-    assert requests.take() == (1, 0)
-    leads.check("a")
-
-
-def test_a_feature_that_is_declared_no_more_is_taken_away(
-    leads: Leads, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as later:
-        longer_windows(leads, later)
-        refresh(leads, START + DAY, "a")
-        assert "monetary_730d" in leads.root().features
-    refresh(leads, START + DAY, "a")
-    assert "monetary_730d" not in leads.root().features
-    leads.check("a")

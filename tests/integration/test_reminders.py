@@ -37,12 +37,13 @@ def town(engine: Engine) -> Iterator[World]:
         yield made
 
 
-def reminder(town: World, dynamodb: Any = None, writers: int = 1, now: datetime = EVENING) -> Reminder:
+def reminder(town: World, dynamodb: Any = None, now: datetime = EVENING) -> Reminder:
+    """The job; from now on the clock says `now`."""
+    town.now = now
     client = dynamodb or town.dynamodb
-    waiting = ReminderStore(client, town.store(client))
+    waiting = ReminderStore(town.store(client))
     accounts = AccountStore(client, "UserStreaks", "", LedgerStore(client, ""), 1)
-    sender = Sender(waiting.claims, town.phones, reminders.logger)
-    return Reminder(accounts, waiting, sender, writers, lambda: now)
+    return Reminder(accounts, waiting, Sender(waiting.claims, town.phones, reminders.logger))
 
 
 def person(town: World, name: str, last: date | None, zone: str = "UTC", **more: Any) -> Subscription:
@@ -92,7 +93,7 @@ def test_who_is_reminded_when(town: World) -> None:
 def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
     with ThreadPoolExecutor(2) as both:
-        told = list(both.map(lambda _: reminder(town, now=EVENING).remind(), range(2)))
+        told = list(both.map(lambda _: reminder(town).remind(), range(2)))
     assert town.phones.got == {"a": 1}
     assert sum(some[MessageOutcome.SENT] for some in told) == 1
     moved, _ = town.store().register(
@@ -144,12 +145,21 @@ def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town
 def test_only_what_is_due_is_read(town: World) -> None:
     for number in range(3):
         person(town, f"due{number}", EVENING.date() - DAY)
-    town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(200))
-    town.fill(subscriber(n) for n in range(200, 400))
+    town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(50))
+    town.fill(subscriber(n) for n in range(50, 100))
     counting = Counting(town.dynamodb)
     assert reminder(town, counting, now=EVENING).remind()[MessageOutcome.SENT] == 3
     assert counting.calls["query"] == 4
-    assert counting.read == 3 * 5, "of each marker, subscription, profile; the last two twice"
+    assert counting.read == 3 * 3, "of each marker, subscription, profile"
+
+
+def test_who_changes_their_quiet_hours_while_the_job_runs_is_judged_anew(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    changed = subscriber(0, **{**_kept(each), "quiet_hours": quiet_hours("19:00", "23:00")})
+    job = reminder(town)
+    town.store().register(changed, EVENING)
+    assert job._remind(each, EVENING) is MessageOutcome.MOVED
+    assert town.phones.got == {}
 
 
 def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: World) -> None:
@@ -167,7 +177,7 @@ def test_a_marker_without_its_subscription_is_dropped(town: World) -> None:
     town.dynamodb.delete_item(
         TableName=town.subscriptions, Key={"subscription_id": {"S": each.subscription_id}}
     )
-    assert reminder(town, now=EVENING).remind() == {}
+    assert reminder(town, now=EVENING).remind() == {MessageOutcome.SKIPPED: 1}
     assert waits_until(town, each) is None
 
 
@@ -182,8 +192,7 @@ def test_the_handler_reminds_and_reports_what_nobody_can_tell(
     }
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
-    clock: list[datetime] = [EVENING]
-    monkeypatch.setattr("adapters.clock.now", lambda: clock[0])
+    town.now = EVENING
     client.cache_clear()
     reminders._parts.cache_clear()
     each = person(town, "a", EVENING.date() - DAY)
@@ -193,45 +202,10 @@ def test_the_handler_reminds_and_reports_what_nobody_can_tell(
     hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})
     assert reminders.handler({}, hurried) == {"unconfirmed": 0}, "the next run reminds them"
     assert reminders.handler({}, CONTEXT) == {"sent": 1, "unconfirmed": 0}
-    clock[0] = EVENING + timedelta(minutes=30)
+    town.now = EVENING + timedelta(minutes=30)
     assert reminders.handler({}, CONTEXT) == {"unconfirmed": 1}
     assert reminders.handler({}, CONTEXT) == {"unconfirmed": 0}
     monkeypatch.setenv("PLATFORM_APPLICATION_ARN", "")
     reminders._parts.cache_clear()
     assert reminders.handler({}, CONTEXT) == {"unconfirmed": 0}
     reminders._parts.cache_clear()
-
-
-def test_a_message_is_judged_by_the_clock_and_the_streak_when_it_is_sent(town: World) -> None:
-    """A run began at 20:45; it comes to the quiet person at 21:07, and to the active one after their event."""
-    begun = EVENING + timedelta(minutes=45)
-    quiet = person(town, "quiet", EVENING.date() - DAY, quiet_hours=quiet_hours("21:00", "07:00"))
-    active, late = (person(town, name, EVENING.date() - DAY) for name in ("active", "late"))
-    job = reminder(town, now=begun)
-    waiting, profiles = job._read(list(job.reminders.due(begun)), begun)
-    assert len(waiting) == 3
-    found = {
-        each.subscription.subscription_id: (each, profile)
-        for each, profile in zip(waiting, profiles, strict=True)
-    }
-    done = Profile(
-        active.owner, version=2, streak=Streak(EVENING.date(), 4, 4, 4), timezone="UTC", updated_at=stamp(NOW)
-    )
-    town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(done, 1)))
-    later = reminder(town, now=begun + timedelta(minutes=22))
-    told = {
-        each.subscription_id: later._handle(*found[each.subscription_id]) for each in (quiet, active, late)
-    }
-    assert list(told.values()) == [MessageOutcome.SKIPPED, MessageOutcome.SKIPPED, MessageOutcome.SENT]
-    assert town.phones.got == {"late": 1}
-    assert waits_until(town, active) == stamp(EVENING + DAY), "tomorrow's evening"
-
-
-def test_who_has_changed_their_quiet_hours_since_is_judged_anew(town: World) -> None:
-    each = person(town, "a", EVENING.date() - DAY)
-    job = reminder(town)
-    (waiting, *_), (profile, *_) = job._read(list(job.reminders.due(EVENING)), EVENING)
-    changed = subscriber(0, **{**_kept(each), "quiet_hours": quiet_hours("19:00", "23:00")})
-    town.store().register(changed, EVENING)
-    assert job._handle(waiting, profile) is MessageOutcome.MOVED
-    assert town.phones.got == {}

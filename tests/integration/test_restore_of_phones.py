@@ -12,13 +12,12 @@ from adapters.platform.items import encode_item
 from adapters.privacy.erasers import SubscriptionEraser
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
-from analytics.forgetting.gone_phones import GonePhones
+from analytics.forgetting.gone_phones import GONE_PHONES_STAY, GonePhones
 from analytics.lake.layout import raw_place
 from analytics.restore.restorer import RestoreReport
 from rules.days import stamp
 from rules.lake.table_items import CHANGED, PHONES, REMOVED
 from rules.privacy.erasures import Person
-from rules.privacy.retention import GONE_PHONES_STAY
 from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dying import DyingFolder, Killed
 from tests.support.engine import running

@@ -10,7 +10,7 @@ from adapters.platform.queues import PoisonMessage
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
-from rules.leads.feature_values import evaluate_features
+from rules.leads.feature_items import evaluate_features
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, add_contribution, build_state, contributions

@@ -1,6 +1,5 @@
 """A stack on AWS by its name: found, or told in a sentence why not."""
 
-import json
 from typing import Any
 
 import botocore.exceptions
@@ -57,31 +56,6 @@ def test_a_region_alone_is_no_stack(
     with pytest.raises(SystemExit, match="2"):
         cli.main()
     assert "--stack-name" in capsys.readouterr().err
-
-
-def test_a_plan_is_of_a_region_without_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = said(monkeypatch, "plan", "--daily-actives", "1", "--region", "mars")
-    assert "no prices of mars" in told
-
-
-def test_a_plan_of_a_stack_has_what_the_stack_created_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """CloudFormation hides both URLs, be they set or empty."""
-
-    def amounts(redis: str, database: str, **parameters: str) -> Any:
-        outputs = {**OUTPUTS, "Redis": redis, "IdentityDatabase": database}
-        hidden = {"RedisUrl": "****", "IdentityUrl": "****", "Size": "standard"}
-        with known(monkeypatch, "live", described(outputs, **hidden, **parameters)):
-            asked = ["plan", "--daily-actives", "0", "--stack-name", "live", "--json"]
-            monkeypatch.setattr("sys.argv", ["streakline", *asked])
-            cli.main()
-        return json.loads(capsys.readouterr().out)["amounts_a_month"]
-
-    assert {"valkey.gb_hours", "aurora.acu_hours"} <= amounts("created", "created").keys()
-    vpc = {"OwnVpc": "vpc-1/sg-1/subnet-1,subnet-2"}
-    yours = amounts("yours", "yours", **vpc)
-    assert not {"valkey.gb_hours", "aurora.acu_hours"} & yours.keys()
 
 
 def refusal(code: str) -> ClientError:

@@ -10,7 +10,8 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
-from ingest.questions import questions_api, subscriptions
+from ingest.questions import questions_api
+from ingest.questions.subscriptions import subscription_id
 from rules.days import stamp
 from rules.questions.notifications import quiet_hours
 from tests.integration.test_sample_events import CONTEXT
@@ -62,11 +63,10 @@ def api(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     with world(engine) as town:
         for name, value in (engine.environment() | {"SUBSCRIPTIONS_TABLE": town.subscriptions}).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("adapters.clock.now", lambda: NOW)
         client.cache_clear()
-        subscriptions._parts.cache_clear()
+        questions_api._parts.cache_clear()
         yield Api(town)
-        subscriptions._parts.cache_clear()
+        questions_api._parts.cache_clear()
 
 
 def places(town: World) -> dict[str, str | None]:
@@ -84,7 +84,7 @@ def test_a_phone_is_registered_changed_and_removed(api: Api) -> None:
     status, made = api.post()
     assert status == 201
     assert made == {
-        "subscription_id": subscriptions.subscription_id("ada", "phone"),
+        "subscription_id": subscription_id("ada", "phone"),
         "audience": ["a", "b"],
         **{name: BODY[name] for name in ("min_interval_minutes", "timezone", "quiet_hours")},
         "streak_reminders": True,

@@ -5,7 +5,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -118,13 +118,6 @@ class Life:
         names |= {"longest": "longest_streak", "active_days": "active_days"}
         return {ours: told[theirs] for ours, theirs in names.items()}
 
-    def days(self) -> dict[date, int]:
-        return {
-            date.fromisoformat(each["activity_date"]): each["points_earned"]
-            for each in self.items("DailyActivity")
-            if each["activity_date"][0] == "2"
-        }
-
     def items(self, table: str) -> list[dict[str, Any]]:
         found = query_all(
             self.shop.api.engine.client("dynamodb"),
@@ -194,7 +187,7 @@ def test_the_prediction_is_what_a_replay_shows(
     now = one.shop.now + timedelta(days=1)
     before, lake = one.shown(now), one.into(tmp_path)
 
-    found = what_if(lake, WhatIfQuestion(read_book(candidate), now, since=BEGIN, keep_days=True))
+    found = what_if(lake, WhatIfQuestion(read_book(candidate), now, since=BEGIN))
     again = Life(api, monkeypatch, candidate)
     for number, act in acts:
         again.do(number, act)
@@ -202,8 +195,6 @@ def test_the_prediction_is_what_a_replay_shows(
     assert {name: row[f"{name}_before"] for name in before} == before
     after = again.shown(now)
     assert {name: row[f"{name}_after"] for name in after} == after
-    days = {day: points for day, points in again.days().items() if points}
-    assert {day: points for (_, day), points in found.days.items() if points} == days
     assert [each.what for each in found.figures.impossible] == again.refused
     in_force = what_if(lake, WhatIfQuestion(read_book(was), now, since=BEGIN))
     (same,) = in_force.users.to_pylist()

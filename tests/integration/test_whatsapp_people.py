@@ -11,10 +11,7 @@ from tests.support.identity_server import WAYS
 from tests.support.lead_site import Site, order
 from tests.support.webhooks import preference, system, text, whatsapp
 
-pytestmark = [
-    pytest.mark.xdist_group("identity"),
-    pytest.mark.parametrize("registry", WAYS, indirect=True),
-]
+pytestmark = [pytest.mark.xdist_group("identity"), pytest.mark.parametrize("registry", WAYS, indirect=True)]
 OLD, NEW = "16505551234", "4915112345678"
 ID, NEXT_ID, PARENT = "DE.90210000000000001", "DE.90210000000000002", "DE.ENT.90210000000000003"
 

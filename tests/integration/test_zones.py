@@ -3,8 +3,8 @@
 from typing import Any
 from uuid import uuid4
 
-from adapters.engagement.account_indexes import ZoneStore
 from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.event_store import ZoneStore
 from adapters.platform.items import encode_item
 from rules.engagement.account_state import Profile
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.amnesty import users_concerned
-from rules.engagement.amnesty import Amnesty, outage_dates
+from rules.engagement.account_state import Amnesty, outage_dates
 
 USERS, DATES = 100_000, 12
 FIRST = date(2026, 6, 1)

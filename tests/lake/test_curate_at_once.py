@@ -46,6 +46,9 @@ class Interrupted:
     def link(self, key: str, path: Path) -> None:
         self._count().link(key, path)
 
+    def part(self, key: str, start: int, size: int) -> bytes:
+        return self._count().part(key, start, size)
+
     def tail(self, key: str, size: int) -> bytes:
         return self._count().tail(key, size)
 

@@ -17,7 +17,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate, rebuild
 from analytics.curation.recover import recover
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.lake_pass import Progress
 from analytics.lake.layout import Place
 from analytics.lake.run_notes import remember_tasks
 from analytics.recompute.recompute import recompute

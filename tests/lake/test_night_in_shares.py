@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from analytics.recompute.lake_days import days_touched
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.stored import NightPlan
 from rules.engagement.account_state import Day
 from rules.engagement.reconciliation import LAKE_LAG
 from tests.lake.test_recompute_nights import BASE, World, told

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place
-from analytics.reconcile.profile_settings import PastSettings
-from analytics.reconcile.settings_history import SettingsHistory, changes_of
+from analytics.reconcile.profile_settings import PastSettings, SettingsHistory, changes_of
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.lake.entities import ENTITIES
 from tests.support.lake_sample import event, write

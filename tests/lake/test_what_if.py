@@ -4,7 +4,6 @@ import copy
 import os
 import random
 from collections import defaultdict
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import goals, sent_events, user_fold, user_history
+from analytics.what_if import goals, user_fold, user_history
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import ProcessDied, WhatIfAnswer, WhatIfQuestion, what_if
@@ -27,7 +26,7 @@ from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
 from rules.engagement.lots import expired_points
 from rules.engagement.points import clawback
-from rules.engagement.streak import Cover, fold
+from rules.engagement.streak import Cover
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -53,17 +52,20 @@ def ask(
     until: datetime | None = None,
 ) -> WhatIfAnswer:
     book = read_book(document) if document else None
-    return what_if(objects, WhatIfQuestion(book, story.now, since, until, keep_days=True))
+    return what_if(objects, WhatIfQuestion(book, story.now, since, until))
 
 
-def story_of(seed: int) -> WhatIfStory:
-    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late."""
+def story_of(seed: int, *, travels: bool = True) -> WhatIfStory:
+    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late.
+
+    travels: whether users change their zones in every fourth story. A candidate that refuses events then keeps the dates of the others.
+    """
     if seed < CORRECTED:
-        return WhatIfStory(seed, travels=seed % 4 == 3, calm=seed % 4 in (0, 1))
+        return WhatIfStory(seed, travels=travels and seed % 4 == 3, calm=seed % 4 in (0, 1))
     return WhatIfStory(
         seed,
         *(3, 50),
-        travels=seed % 4 == 3,
+        travels=travels and seed % 4 == 3,
         calm=seed % 4 in (0, 1),
         taken_back=0.12,
         sold=0.12,
@@ -82,7 +84,7 @@ def some_span(story: WhatIfStory, chance: random.Random) -> tuple[datetime | Non
 
 def compare(folder: Path, seed: int) -> WhatIfAnswer:
     """Hold a prediction for a random candidate and span against the history told anew under it."""
-    story, objects, chance = story_of(seed), FolderObjects(folder), random.Random(seed)
+    story, objects, chance = story_of(seed, travels=False), FolderObjects(folder), random.Random(seed)
     story.into(objects)
     document, span = story.some_book(), some_span(story, chance)
     found = ask(story, objects, document, *span)
@@ -90,8 +92,12 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     known = [user for user, each in story.told.items() if each.world.entries]
     assert by_user(found, "before") == {user: story.told[user].shown(story.now) for user in known}
     assert by_user(found, "after") == {user: told[user].shown(story.now) for user in known}
-    days = {(user, day): some for user, each in told.items() for day, some in each.days().items() if some}
-    assert {key: points for key, points in found.days.items() if points} == days
+    months = defaultdict[str, int](int)
+    for each in told.values():
+        for day, points in each.days().items():
+            months[str(day)[:7]] += points
+    after = {month: points for month, (_, points) in found.figures.months.items() if points}
+    assert after == {month: points for month, points in months.items() if points}
     impossible = sorted(each.user_id for each in found.figures.impossible)
     assert impossible == sorted(user for user, each in told.items() for _ in each.refused)
     told_sums = summary(found, "book")
@@ -116,8 +122,7 @@ def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    # 1143 takes back the event after a flight before the event that would have shown the flight arrives.
-    [*range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)), 1143],
+    range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)),
 )
 def test_what_is_reversed_rated_anew_and_sold_is_predicted(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, seed)
@@ -169,27 +174,6 @@ def named(key: str, at: datetime) -> str:
     return event_id("u0", key, parse_moment(at.isoformat()))
 
 
-def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: Path) -> None:
-    """The candidate refuses events, so dates are placed anew, and those of flights and zones told anew."""
-    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
-    story.documents = [small_book(10, 1)]
-    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
-    at = [story.base + timedelta(days=each, minutes=1) for each in (0, 2)]
-    story.acts["u0"] = [
-        Act(each, "events_", f"k{each}", [(f"{kind}{each}", kind, each, "UTC") for kind in "AW"])
-        for each in at
-    ]
-    story.told = story.retold(story.books)
-    world = story.told["u0"].world
-    cover = replace(world.profile.cover, skipped=frozenset({at[0].date() + timedelta(days=1)}))
-    world.put(replace(world.profile, cover=cover, streak=fold([each.date() for each in at], cover)))
-    story.into(objects)
-    found = ask(story, objects, {"event_types": {"A": {"points": 10}}, "boosts": []})
-    assert found.figures.types["W"].refused == 2
-    for when in ("before", "after"):
-        assert by_user(found, when)["u0"]["longest"] == 2, when
-
-
 def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
     absent = dict.fromkeys(user_history.Row._fields)
     none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
@@ -239,7 +223,6 @@ def compare_goals(folder: Path, seed: int) -> WhatIfAnswer:
         seed,
         users=3,
         acts=50,
-        travels=seed % 4 == 3,
         calm=seed % 4 in (0, 1),
         taken_back=0.1 * (seed % 3 == 0),
     )
@@ -254,12 +237,10 @@ def compare_goals(folder: Path, seed: int) -> WhatIfAnswer:
         "after": plain_figures(told, story.numbered_with(document, *span), story.now, names),
     }
     for world, of_users in wanted.items():
-        kept = {(name, user): each for (at, name, user), each in found.goals.items() if at == world}
-        assert kept == of_users, (world, seed)
         for each in (*found.figures.streaks, *found.figures.achievements):
             figures = [some for (name, _), some in of_users.items() if name == each.name]
             sums = getattr(each, world)
-            assert sums.reached == len(figures)
+            assert sums.reached == len(figures), (world, seed)
             if each.per:
                 assert sums.current == sum(current > 0 for current, _, _ in figures)
                 assert sums.longest == max((longest for _, longest, _ in figures), default=0)
@@ -281,7 +262,10 @@ def test_the_stories_of_goals_ask_for_all_of_it(tmp_path: Path) -> None:
         found = compare_goals(tmp_path / str(seed), seed)
         changes |= {(each.change, each.per is None) for each in found.figures.streaks}
         changes |= {(each.change, each.per is None) for each in found.figures.achievements}
-        has_figures |= {(at, name in FIVE) for at, name, _ in found.goals}
+        for each in (*found.figures.streaks, *found.figures.achievements):
+            has_figures |= {
+                (at, each.name in FIVE) for at in ("before", "after") if getattr(each, at).reached
+            }
     assert len(changes) == 6
     assert len(has_figures) == 4
 
@@ -344,7 +328,7 @@ def test_a_book_without_other_streaks_and_achievements_asks_for_nothing(
         each["points"], each["cap"] = 9, {"points": 99, "per": "day"}
     monkeypatch.setattr("analytics.what_if.goals.ordered_history", None)
     found = ask(story, objects, document)
-    assert (found.figures.streaks, found.figures.achievements, found.goals) == ([], [], {})
+    assert (found.figures.streaks, found.figures.achievements) == ([], [])
     assert summary(found, "book")["goals"] == {"streaks": [], "achievements": []}
 
 
@@ -400,21 +384,6 @@ def any_number_of_freezes_may_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_fold.UserFold, "_freeze_refusal", lambda *some: "")
 
 
-def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Have all replays go without something that they find they need."""
-    real = user_fold.UserFold.replay
-
-    def replay(self: Any) -> Any:
-        setattr(self, name, False)
-        return real(self)
-
-    monkeypatch.setattr(user_fold.UserFold, "replay", replay)
-
-
-def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_placed_dates")
-
-
 def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     real = user_fold.UserFold._claw_back
 
@@ -426,7 +395,13 @@ def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "_rates_anew")
+    real = user_fold.UserFold.replay
+
+    def replay(self: Any) -> Any:
+        self._rates_anew = False
+        return real(self)
+
+    monkeypatch.setattr(user_fold.UserFold, "replay", replay)
 
 
 def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,7 +426,6 @@ FAULTS = {
     nothing_is_spent: 0,
     everything_is_possible: 0,
     any_number_of_freezes_may_be_held: 22,
-    dates_as_they_were: 3,
     reversed_dates_stay: 1000,
     corrections_as_they_were: 1001,
     prices_as_they_were: 1003,
@@ -499,7 +473,7 @@ def test_parts_are_replayed_in_processes_and_added_up(
     assert len(started) == 2
     assert not any(process.is_alive() for process in started)
     assert summary(both, "book") == summary(one, "book")
-    assert (both.users, both.days, both.goals) == (one.users, one.days, one.goals)
+    assert both.users == one.users
 
 
 def die(*_: Any) -> None:
@@ -559,16 +533,6 @@ def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
     found = ask(story, FolderObjects(tmp_path), story.some_book())
     assert found.users.num_rows == 0
     assert summary(found, "book")["users"]["all"] == 0
-
-
-def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
-    story = WhatIfStory(3, travels=True)
-    story.into(FolderObjects(tmp_path / "one"))
-    assert sent_events.doubtful_users(FolderObjects(tmp_path / "one"))
-    calm = WhatIfStory(4, calm=True)
-    calm.into(FolderObjects(tmp_path / "two"))
-    assert not sent_events.doubtful_users(FolderObjects(tmp_path / "two"))
-    assert calm.now > calm.base + timedelta(days=1)
 
 
 # ---- real input

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from local.analyst import redshift
+from local.analyst import aws_engines
 from local.analyst import sql as on_laptop
 from local.analyst.output import QueryFailed
 from local.analyst.sql import ask, warehouse_of
@@ -94,7 +94,7 @@ def test_a_question_that_is_given_up_is_cancelled(engines: Engines) -> None:
     api = engines.lake.redshift.data_api
     with (
         pytest.raises(KeyboardInterrupt),
-        redshift.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
+        aws_engines.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
     ):
         pass
     assert engines.lake.api.calls[-1][0] == "CancelStatement"
@@ -110,8 +110,8 @@ def test_where_a_stack_s_warehouse_is() -> None:
 
 
 def test_a_driver_is_used_only_where_there_is_a_way(engines: Engines) -> None:
-    assert redshift.is_reachable("127.0.0.1", engines.port)
-    assert not redshift.is_reachable("127.0.0.1", 1)
+    assert aws_engines.is_reachable("127.0.0.1", engines.port)
+    assert not aws_engines.is_reachable("127.0.0.1", 1)
 
 
 def test_a_laptop_without_a_warehouse(tmp_path: Path) -> None:

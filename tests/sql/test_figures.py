@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from local.operate.mart_plots import mart_plots
+from local.operate.html_report import mart_plots
 from tests.sql.conftest import Lake
 
 TABLES_ALONE = {"Leaders of the month", "Rows that came in"}
@@ -16,7 +16,6 @@ def test_every_mart_is_drawn(told: Lake) -> None:
     drawn = mart_plots(told.duck)
     assert len(drawn) == len({each.title for each in drawn}) == 10
     for each in drawn:
-        assert each.sentence.endswith((".", "there.")), each.title
         assert each.rows, each.title
         assert all(len(row) == len(each.head) for row in each.rows), each.title
         if each.svg:

@@ -19,13 +19,8 @@ from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import StreakPeriod
-from rules.engagement.achievements import (
-    UserHistory,
-    achievement_positions,
-    declared_achievements,
-    ordered_history,
-)
-from rules.engagement.goals import KnownPeriods, Outcome, fold_periods, unsettled_goals
+from rules.engagement.achievements import UserHistory, achievement_positions, ordered_history
+from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, fold_periods, unsettled_goals
 from tests.sql.conftest import Lake
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort

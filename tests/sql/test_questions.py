@@ -10,7 +10,7 @@ import pytest
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.models import models
 from tests.sql.conftest import Lake
-from tests.sql.test_dialect import problems
+from tests.support.redshift_rules import problems
 
 README = (SQL / "README.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"\*\*(\d+)\. [^*]+\*\*\n\n```sql\n(.*?)```", README, re.DOTALL)

@@ -13,16 +13,15 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.lake_pass import Progress
 from analytics.lake import run_notes
 from analytics.lake.layout import Place
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
-from analytics.reconcile.shares.findings import Findings
+from analytics.reconcile.shares.stored import Findings
 from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
-from analytics.warehouse import last_run
+from analytics.warehouse import night as warehouse_night
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.last_run import LastWarehouseRun, settle
-from analytics.warehouse.night import Item, Kind, WarehouseNight
+from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
 from rules.turns import NIGHTS
 from tests.sql.test_function import planned
@@ -236,14 +235,14 @@ def test_of_two_nights_at_once_the_one_that_began_later_settles(nights: Nights) 
 
 
 def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in last_run.MADE_BY:
+    for folder in warehouse_night.MADE_BY:
         shutil.copytree(
-            last_run.PACKAGED / folder,
+            warehouse_night.PACKAGED / folder,
             tmp_path / folder,
             ignore=lambda _, names: {"__pycache__"} & {*names},
         )
-    monkeypatch.setattr(last_run, "PACKAGED", tmp_path)
-    found = partial(last_run.version.__wrapped__, grace_days=7)
+    monkeypatch.setattr(warehouse_night, "PACKAGED", tmp_path)
+    found = partial(warehouse_night.version.__wrapped__, grace_days=7)
     before = found("redshift://a/b")
     assert found("redshift://a/b") == before
     assert found("redshift://a/c") != before

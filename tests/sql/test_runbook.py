@@ -3,7 +3,7 @@
 import re
 
 from tests.sql.conftest import Lake
-from tests.sql.test_dialect import problems
+from tests.support.redshift_rules import problems
 from tests.support.template import ROOT
 
 QUERIES = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/runbook.md").read_text(encoding="utf-8"), re.DOTALL)

@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics.warehouse.ddl import SCHEMAS, declared_tables
+from analytics.warehouse.duckdb_warehouse import sql_for
 from analytics.warehouse.models import ancestors, models
-from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import skipped_dates
 from rules.engagement.streak import YEAR, Checkpoint, Cover, Streak, fold
 from tests.sql.conftest import Databases
+from tests.support.data_api import for_postgres
 from tests.support.examples import examples
 
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
@@ -132,7 +133,7 @@ def profiles_of(name: str, user: User) -> list[tuple[Any, ...]]:
     ]
 
 
-def views(dialect: str) -> Iterator[str]:
+def views() -> Iterator[str]:
     """Yield the statements that make the tables of the lake, and the model and all that it reads as views."""
     known = models()
     wanted = {MODEL, *(each.name for each in ancestors(known[MODEL], known))}
@@ -140,10 +141,10 @@ def views(dialect: str) -> Iterator[str]:
         yield f"CREATE SCHEMA {schema}"
     for name in COLUMNS:
         listed = ", ".join(f'"{each.name}" {each.type}' for each in declared_tables()[name].columns)
-        yield translate(f"CREATE TABLE lake.{name} ({listed})", dialect) or ""
+        yield f"CREATE TABLE lake.{name} ({listed})"
     for name in known:
         if name in wanted:
-            yield translate(f"CREATE VIEW {name} AS {known[name].sql}", dialect) or ""
+            yield f"CREATE VIEW {name} AS {known[name].sql}"
 
 
 def named(table: str) -> str:
@@ -153,8 +154,8 @@ def named(table: str) -> str:
 @pytest.fixture(scope="module")
 def on_duckdb() -> Select:
     db = duckdb.connect()
-    for statement in views(DUCKDB):
-        db.execute(statement)
+    for statement in views():
+        db.execute(sql_for(db, statement) or "")
 
     def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
         for name, values in tables.items():
@@ -173,8 +174,8 @@ def on_duckdb() -> Select:
 @pytest.fixture(scope="module")
 def on_postgres(databases: Databases) -> Iterator[Select]:
     with psycopg.connect(databases.new(), autocommit=True) as connection:
-        for statement in views(POSTGRES):
-            connection.execute(statement.encode())
+        for statement in views():
+            connection.execute(for_postgres(statement).encode())
 
         def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
             for name, values in tables.items():

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
-from rules.engagement.assigned_dates import dates_beside
+from rules.engagement.earnings import dates_beside
 from rules.engagement.events import Event
 from rules.engagement.ledger import (
     EARNING,

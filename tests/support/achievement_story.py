@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from rules.book.goal_rules import StreakPeriod
-from rules.engagement.achievements import StreakHistory, declared_achievements
-from rules.engagement.goals import KnownPeriods, Outcome, unsettled_goals
+from rules.engagement.achievements import StreakHistory
+from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, unsettled_goals
 from rules.engagement.ledger import Entry
 from tests.support.goal_story import SHIPPED, SIX, GoalStory
 from tests.support.plain_achievements import Earned, PlainAchievements

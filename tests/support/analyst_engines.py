@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from analytics.warehouse import redshift_client
-from local.analyst import redshift
+from local.analyst import aws_engines
 from local.analyst import sql as on_laptop
 from local.analyst.output import Answer
 
@@ -49,7 +49,7 @@ class Engines:
         return on_laptop.laptop_answer(self.file, sql)
 
     def data_api(self, sql: str) -> AbstractContextManager[Answer]:
-        return redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
+        return aws_engines.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
 
     def connected(self) -> AbstractContextManager[Any]:
         return redshift_client.connect(
@@ -58,7 +58,7 @@ class Engines:
 
     def ways(self) -> dict[str, Any]:
         def driver(sql: str) -> pa.Table:
-            with self.connected() as connection, redshift.by_driver(connection, sql) as answer:
+            with self.connected() as connection, aws_engines.by_driver(connection, sql) as answer:
                 return answer.table()
 
         def reading(way: Any) -> Any:

@@ -6,8 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.archive_store import ArchiveStore
+from adapters.engagement.account_store import AccountStore, ArchiveStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
 from adapters.platform.items import Item, decode_item
@@ -64,9 +63,8 @@ class OneUser(AccountStore):
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         return self._profile
 
-    def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Any:
-        dates = (day.isoformat() for day in self._active)
-        return ({"activity_date": {"S": day}} for day in dates if span[":first"] <= day <= span[":last"])
+    def _query_days(self, user_id: str, first: date, last: date, **options: Any) -> Any:
+        return ({"activity_date": {"S": day.isoformat()}} for day in self._active if first <= day <= last)
 
     def days(self, keys: Any) -> dict[tuple[str, date], Day]:
         return {}

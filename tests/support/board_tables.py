@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from adapters.engagement.account_indexes import LeaderboardIndex
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.boards import BoardSnapshots
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore

@@ -5,7 +5,7 @@ tests/infra/test_calls.py holds each against the function's role and network, as
 A resource is named by the variable that the function has it from:
 
     dynamodb:Query RESPONSES_TABLE/index/ByFingerprint
-    dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[hook#*]      leading keys, where the role has a condition on them
+    dynamodb:PutItem ERASURES_TABLE[journal]                leading keys, where the role has a condition on them
     s3:PutObject LAKE_BUCKET/runs/*/without_raw/*           a part of a key that no policy names is *
     sqs:SendMessage FAILURE_QUEUE_URL|SHIPMENT_QUEUE_URL    one of these: the test gives both one value
     dynamodb:PutItem TABLES.BPEvents                        of JSON, the value under this name

@@ -12,20 +12,50 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import psycopg
+import sqlglot
+from sqlglot import exp
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.copy_statement import Copy, manifest_tables
-from analytics.warehouse.translate import POSTGRES, translate
+from analytics.warehouse.statements import Copy, manifest_tables
+from analytics.warehouse.translate import REDSHIFT, strip_layout
 from tests.support.redshift_rules import problems
 
 PAGE_ROWS = 1000
 STATEMENT_BYTES_MAX = 100_000
 TYPES = {16: "bool", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 700: "float4", 701: "float8"}
 TYPES |= {1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric"}
+
+
+@lru_cache(maxsize=4096)
+def for_postgres(statement: str) -> str:
+    """Return one Redshift statement in PostgreSQL's dialect, adapted where sqlglot does not."""
+    text = statement.strip().rstrip(";")
+    if text.upper().startswith("LOCK "):
+        return text.replace("LOCK ", "LOCK TABLE ", 1)
+    tree: Any = sqlglot.parse_one(text.removesuffix("WITH NO SCHEMA BINDING"), read=REDSHIFT)
+    strip_layout(tree)
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.upper() == "IS_VALID_JSON":
+            call.replace(
+                exp.Paren(this=exp.Is(this=call.expressions[0].copy(), expression=exp.Var(this="JSON")))
+            )
+    for call in list(tree.find_all(exp.FromBase)):  # STRTOL(digits, 16): our statements have no other base
+        padded = exp.func("LPAD", call.this.copy(), exp.Literal.number(16), exp.Literal.string("0"))
+        bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=padded), "bit(64)")
+        call.replace(exp.cast(bits, "bigint"))
+    for path in list(tree.find_all(exp.JSONExtractScalar)):
+        path.set("this", exp.cast(path.this, "json"))
+    for group in list(tree.find_all(exp.WithinGroup)):  # a list's order is inside of STRING_AGG
+        listed, order = group.this, group.expression
+        if isinstance(listed, exp.GroupConcat):
+            listed.set("this", exp.Order(this=listed.this, expressions=order.expressions))
+            group.replace(listed)
+    return str(tree.sql(dialect="postgres", copy=False))
 
 
 @dataclass
@@ -142,9 +172,7 @@ class DataApi:
                     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                         sink.write_row(row)
             return
-        translated = translate(sql, POSTGRES)
-        assert translated
-        cursor = connection.execute(translated)
+        cursor = connection.execute(for_postgres(sql))
         if cursor.description:
             batch.columns = [
                 {

@@ -8,12 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.hook_store import FormCounts, HookStore
+from adapters.leads.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import hooks_api, sources
-from ingest.leads.hooks import HookAuthenticator
-from ingest.leads.known_hooks import KnownHooks
+from ingest.leads.hooks import HookAuthenticator, KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import api
 from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
@@ -63,7 +62,7 @@ class HookSite:
         parts = hooks_api._Parts(
             HookAuthenticator(self.known),
             LeadQueue(self.sqs, self.queue_url, LeadPayloads(lambda: self.s3, "payloads")),
-            FormCounts(engine.client("dynamodb"), "IdempotencyKeys"),
+            SharedCounters(lambda: engine.client("dynamodb"), "Limits"),
             "USD",
             "",
         )
@@ -90,12 +89,7 @@ class HookSite:
         self, source: str, body: bytes, headers: dict[str, str], organization: str = "", **more: Any
     ) -> tuple[int, Any]:
         """POST a body as the gateway hands it over: in base64."""
-        event = {
-            "body": base64.b64encode(body).decode(),
-            "isBase64Encoded": True,
-            "headers": headers,
-            **more,
-        }
+        event = {"body": base64.b64encode(body).decode(), "isBase64Encoded": True, "headers": headers, **more}
         return self.call("POST", source, organization or self.organization, **event)
 
     def call(self, method: str, source: str, organization: str, **event: Any) -> tuple[int, Any]:

@@ -29,11 +29,7 @@ class World:
     def facts(self, identities: Iterable[Identity]) -> IdentityFacts:
         known = {
             each: KnownIdentity(
-                lead,
-                self.leads[lead],
-                is_shared,
-                each in self.proven,
-                self.typed.get(each, frozenset()),
+                lead, self.leads[lead], is_shared, each in self.proven, self.typed.get(each, frozenset())
             )
             for each in identities
             if each in self.owner

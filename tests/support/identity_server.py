@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
+from adapters.leads.identity_store import IdentityStore, Resolution
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.postgres import database as database_of
 from adapters.postgresql.rds_data import RdsData
@@ -155,7 +155,7 @@ class Registry:
 
     def see(self, *identities: Identity, organization: str = "acme", external_id: str = "") -> Resolution:
         number = next(self.numbers)
-        evidence = LeadEventKey(f"{organization}/shop", external_id or f"event-{number}")
+        evidence = {"source": f"{organization}/shop", "external_event_id": external_id or f"event-{number}"}
         return self.store.resolve(organization, identities, evidence, NOW + timedelta(seconds=number))
 
     def another(self) -> IdentityStore:

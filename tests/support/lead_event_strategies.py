@@ -16,7 +16,6 @@ from rules.leads.lead_events import (
     SENTIMENT_TYPES,
     LeadEvent,
 )
-from rules.leads.series import Series
 
 START = datetime(2026, 1, 10, 12, tzinfo=UTC)
 # No cancellation stands alone: rules.leads.orders tells one only of an order that it told before.
@@ -29,11 +28,7 @@ PAYLOADS: dict[str, tuple[dict[str, Any], ...]] = {
         {"foreign_minor": 900, "currency": "EUR"},
     ),
     "order_charged": ({"amount_minor": 30},),
-    "order_refunded": (
-        {"amount_minor": 1177},
-        {"amount_minor": 7},
-        {"foreign_minor": 3, "currency": "BRL"},
-    ),
+    "order_refunded": ({"amount_minor": 1177}, {"amount_minor": 7}, {"foreign_minor": 3, "currency": "BRL"}),
     "message_received": ({}, {"sentiment_milli": -250}, {"sentiment_milli": 900, "objections": ["price"]}),
     "form_submitted": ({"preferences": {"size": "M"}}, {"preferences": {"size": "L"}, "sentiment_milli": 1}),
     "page_viewed": ({"category": "jazz"}, {"category": "rock"}, {}),
@@ -98,8 +93,3 @@ def deliveries(draw: st.DrawFn, events: Sequence[LeadEvent]) -> list[LeadEvent]:
     """Each event at least once, some of them twice, in any order."""
     again = draw(st.lists(st.sampled_from(events), max_size=5))
     return draw(st.permutations([*events, *again]))
-
-
-def without_marks(series: Series) -> Series:
-    """Return what follows from the events alone, and not from the order in which they came."""
-    return replace(series, marks=(), newest_left=None, has_all_notes=True)

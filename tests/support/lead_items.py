@@ -12,20 +12,18 @@ from rules.leads.feature_changes import (
     change_by_event,
     change_by_time,
     change_from_events,
-    inputs_due,
     inputs_of,
-    note_all_marks,
     with_event,
 )
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
 from rules.leads.features import DECIMALS, FEATURES, Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import Mark, contributions
+from rules.leads.series import contributions
 from tests.support.examples import examples
 
 NOBODY = FeatureItem("leaf")
-SMALL = settings(max_examples=examples(60))
+SMALL = settings(max_examples=examples(30))
 
 
 def written(item: FeatureItem, change: Change | None) -> FeatureItem:
@@ -63,34 +61,17 @@ def told(
     known: Sequence[LeadEvent],
     now: datetime,
     stored: Sequence[LeadEvent],
-    notes: set[Mark] | None = None,
 ) -> Change | None:
-    """What the processor does with an event. known: joined into memory; stored: in the table; notes: as well."""
-    notes = set() if notes is None else notes
-    given_, as_of = contributions(event), latest_instant(item, now, event.occurred)
-    noted = notes & set(item.unsure_marks(given_)) if item.is_current else ()
-    after = with_event(item, given_, noted, as_of)
+    """What the processor does with an event. known: joined into memory; stored: in the table."""
+    added, as_of = contributions(event), latest_instant(item, now, event.occurred)
+    after = with_event(item, added, as_of)
     if after is None:
-        return noting(
-            item, change_from_events(item, inputs_of(event.event_type, given_), stored, as_of), notes
-        )
-    notes |= set(item.leaving_marks(after))
+        return change_from_events(item, inputs_of(event.event_type, added), stored, as_of)
     return change_by_event(item, event, after, contacts_of(known), as_of)
 
 
-def noting(item: FeatureItem, change: Change | None, notes: set[Mark]) -> Change | None:
-    """A build, as it is once its marks are noted."""
-    if change is None or not change.unnoted:
-        return change
-    notes |= set(change.unnoted)
-    told = note_all_marks(written(item, change), change)
-    assert told
-    return replace(change, inputs={**change.inputs, **told.inputs})
-
-
 def refreshed(item: FeatureItem, now: datetime) -> Change | None:
-    as_of = latest_instant(item, now)
-    return change_by_time(item, inputs_due(item, as_of), as_of)
+    return change_by_time(item, latest_instant(item, now))
 
 
 def in_columns(features: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,8 @@
 from typing import Any
 from uuid import uuid4
 
-from adapters.leads.identity_store import IdentityCache
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_event_store import LeadEventStore, OrderStore
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.leads.order_store import OrderStore
 from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all
 from ingest.leads import sources
@@ -57,7 +55,7 @@ class Life:
 class Site:
     """A consumer over real stores, with an organization of its own."""
 
-    def __init__(self, engine: Engine, registry: Registry, redis_url: str) -> None:
+    def __init__(self, engine: Engine, registry: Registry) -> None:
         self.life, self.registry = Life(), registry
         self.dynamodb, self.s3 = engine.own_client("dynamodb"), engine.client("s3")
         self.organization = f"org-{uuid4()}"
@@ -66,10 +64,8 @@ class Site:
         self.dynamodb.meta.events.register("before-call.dynamodb", note)
         mortal_s3 = Mortal(self.s3, self.life)
         identities: Any = Mortal(registry.store, self.life)
-        cache: Any = Mortal(IdentityCache(redis_url), self.life)
         self.consumer = LeadConsumer(
             identities,
-            cache,
             LeadEventStore(Mortal(self.dynamodb, self.life), "Event", "IdempotencyKeys"),
             OrderStore(Mortal(self.dynamodb, self.life), "Event", "IdempotencyKeys"),
             LeadPayloads(lambda: mortal_s3, "payloads"),

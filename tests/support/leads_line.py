@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.leads.identity_store import IdentityCache, IdentityStore
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.identity_store import IdentityStore
+from adapters.leads.lead_event_store import LeadEventStore, OrderStore
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.leads.order_store import OrderStore
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, SourceQueue
+from adapters.platform.queues import Consumer, FailureQueue, SourceQueue
 from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer
 from ingest.leads.lead_consumer import LeadConsumer
@@ -63,7 +61,7 @@ class LeadsLine:
         events = LeadEventStore(self.dynamodb, "Event", "IdempotencyKeys")
         orders = OrderStore(self.dynamodb, "Event", "IdempotencyKeys")
         payloads = LeadPayloads(lambda: None, "payloads")
-        self.leads = LeadConsumer(Broken(Postgres(url)), IdentityCache(""), events, orders, payloads, "USD")
+        self.leads = LeadConsumer(Broken(Postgres(url)), events, orders, payloads, "USD")
 
     def send(self, payload: Any) -> None:
         message = {"organization_id": "acme", "source": "email_campaign", "payload": payload}

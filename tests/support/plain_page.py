@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapters.settings.operations import PageSettings
 from ingest import page
+from ingest.page import PageSettings
 
 
 def plain_page(monkeypatch: pytest.MonkeyPatch) -> None:

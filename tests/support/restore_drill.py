@@ -24,15 +24,14 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.settings_history import SettingsHistory
 from analytics.restore.phones import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
-from processors.lake_rows import TableItemRows, table_of
-from processors.publisher import Publisher
+from processors.publisher import Publisher, TableItemRows, table_of
 from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
 from rules.lake.packed_records import HEADER
@@ -40,11 +39,10 @@ from rules.lake.table_items import CHANGED, KEYS, PHONES
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
-from tests.support.phones import Phones
 from tests.support.pipeline import Stream
 from tests.support.raw_lake import ARRIVED
 from tests.support.site import FULFILMENT, PRODUCERS, Site
-from tests.support.subscribers import World
+from tests.support.subscribers import Phones, World
 from tests.support.template import table_definition
 
 ENTITIES_OF = {
@@ -133,7 +131,6 @@ class Drill:
         town = World(self.dynamodb, "Questions", "Subscriptions", self.phones)
         town.announce(
             {"dynamodb": {"Keys": encode_item({"question_id": question_id})}},
-            town.notifier(now=datetime.now(UTC)),
         )
 
     def subscriptions(self, user: str) -> list[Any]:

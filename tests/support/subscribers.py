@@ -1,5 +1,6 @@
 """Subscribers for tests: a table of their own, filled as registrations would fill it."""
 
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -9,24 +10,68 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import pytest
+
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from adapters.questions.announcements import After, AnnouncementPage, Announcements
+from adapters.questions.push import PushReceipt, PushStatus, SnsPush
+from adapters.questions.question_store import QuestionStore
 from adapters.questions.subscription_store import SubscriptionStore, items_of
+from processors.questions import fan_out, reminders
 from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import MessageOutcome, Sender
 from rules.days import stamp
-from rules.questions.notifications import LISTENER_SHARDS, Subscription
+from rules.questions.notifications import LISTENER_SHARDS, PushMessage, Subscription
 from rules.questions.questions import KEPT, Question, QuestionStatus, QuestionType, to_item
+from tests.support.dying import Killed
 from tests.support.dynamodb_engine import table_definition
 from tests.support.engine import Engine
-from tests.support.phones import Phones
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
-class Killed(BaseException):
-    """The process is gone."""
+class Phones(SnsPush):
+    """A Push that remembers. dead: tokens that the push service knows no more (only a message finds out).
+
+    It keeps the contract of tests/integration/test_push.py, as SnsPush does.
+    """
+
+    def __init__(self, dead: frozenset[str] = frozenset(), away: bool = False) -> None:
+        self.dead, self.away = dead, away
+        self.endpoints: dict[str, str] = {}
+        self.got: Counter[str] = Counter()
+        self.messages: list[tuple[str, PushMessage]] = []
+        self.tried: Counter[str] = Counter()
+        self._made, self._lock = 0, threading.Lock()
+
+    def prepare(self, token: str) -> PushReceipt:
+        if self.away:
+            return PushReceipt(PushStatus.UNSENT)
+        with self._lock:
+            known = [arn for arn, owner in self.endpoints.items() if owner == token]
+            if known:
+                return PushReceipt(PushStatus.SENT, known[0])
+            self._made += 1
+            self.endpoints[f"arn:phone/{self._made}"] = token
+            return PushReceipt(PushStatus.SENT, f"arn:phone/{self._made}")
+
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
+        if self.away:
+            return PushReceipt(PushStatus.UNSENT, endpoint)
+        with self._lock:
+            self.tried[token] += 1
+            if endpoint in self.endpoints and token in self.dead:
+                return PushReceipt(PushStatus.DEAD, endpoint)
+            if endpoint in self.endpoints:
+                self.got[token] += 1
+                self.messages.append((token, message))
+                return PushReceipt(PushStatus.SENT, endpoint)
+        return self.send(self.prepare(token).endpoint, token, message)
+
+    def forget(self, endpoint: str) -> None:
+        with self._lock:
+            self.endpoints.pop(endpoint, None)
 
 
 class Counting:
@@ -67,15 +112,16 @@ class World:
     questions: str
     subscriptions: str
     phones: Phones = field(default_factory=Phones)
+    now: datetime = NOW  # what the clock says
 
     def store(self, dynamodb: Any = None) -> SubscriptionStore:
         return SubscriptionStore(dynamodb or self.dynamodb, self.subscriptions)
 
-    def notifier(self, dynamodb: Any = None, writers: int = 1, now: datetime = NOW) -> Notifier:
+    def notifier(self, dynamodb: Any = None) -> Notifier:
         client = dynamodb or self.dynamodb
-        announcements = Announcements(client, self.store(client))
+        announcements = Announcements(self.store(client))
         sender = Sender(announcements.claims, self.phones, logger)
-        return Notifier(client, self.questions, announcements, sender, writers, lambda: now)
+        return Notifier(QuestionStore(client, self.questions), announcements, sender)
 
     def announce(self, asked: dict[str, Any], notifier: Notifier | None = None) -> Counter[MessageOutcome]:
         """Tell everybody, page after page, as the queue would; a page that is to come again is left there."""
@@ -172,11 +218,16 @@ def _definition(logical: str) -> dict[str, Any]:
 
 @contextmanager
 def world(engine: Engine) -> Iterator[World]:
-    """Tables of its own, gone afterwards."""
+    """Tables of its own, gone afterwards, under a clock of its own; messages are sent one after the other."""
     dynamodb, suffix = engine.client("dynamodb"), uuid.uuid4().hex[:8]
     names = {logical: f"{logical}-{suffix}" for logical in ("Questions", "Subscriptions")}
     for logical, name in names.items():
         dynamodb.create_table(**{**_definition(logical), "TableName": name})
-    yield World(dynamodb, names["Questions"], names["Subscriptions"])
+    made = World(dynamodb, names["Questions"], names["Subscriptions"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("adapters.clock.now", lambda: made.now)
+        for module in (fan_out, reminders):
+            patch.setattr(module, "WRITERS", 1)
+        yield made
     for name in names.values():
         dynamodb.delete_table(TableName=name)

@@ -69,7 +69,7 @@ def shopify_order(number: int, created: datetime, amount: str = "398.00", **more
                 "sku": "IPOD2008PINK",
                 "title": "IPod Nano - 8GB",
                 "variant_id": 808950810,
-            },
+            }
         ],
         "refunds": [],
         "shipping_lines": [],

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.leads import sources
-from ingest.leads.payloads import DecodeContext, DecodedEvent
+from ingest.leads.readers import DecodeContext, DecodedEvent
 from rules.days import stamp
 from tests.support.template import ROOT
 

@@ -7,39 +7,140 @@ call has no time for all of it, the next one goes on.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
+from adapters.engagement.account_items import lapsed_attributes, profile_attributes
 from adapters.engagement.account_store import AccountContended
-from adapters.platform.items import Item
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
+from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.candidates import (
-    SEGMENTS,
-    THREADS,
-    ProfileScan,
-    Scan,
-    scan_profiles,
-    users_of_other_days,
-)
-from analytics.reconcile.journals import figures_of, journal_of
+from analytics.reconcile.journals import day_item, figures_of, journal_of
+from analytics.reconcile.profile_settings import is_newer, readable_profile, settings_agree
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
-from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
-from analytics.reconcile.shares.night_plan import NightPlan
-from rules.engagement.reconciliation import LAKE_LAG, contradictions
-from rules.engagement.streak import Cover
+from analytics.reconcile.shares.stored import PROGRESS, RESULT, Findings, NightPlan
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.archive import is_same_streak
+from rules.engagement.reconciliation import LAKE_LAG, contradictions, has_lapsed
+from rules.engagement.streak import Cover, is_consistent_streak
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 from rules.turns import NIGHTS, slice_of, slices_due
 
+SEGMENTS = 8  # parts of a table that are scanned side by side
+THREADS = 8
+DAYS_AT_ONCE = 1000
+Scan = Callable[[], Iterable[list[Item]]]  # returns a part of a table, page by page
+ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # returns the items of some keys
 USERS_AT_ONCE = 256
 # A date ends at another instant in each zone, and a clock may be late.
 ZONES_SPAN = timedelta(days=2)
+
+
+@dataclass(slots=True)
+class ProfileScan:
+    """The result of a pass over the profiles."""
+
+    seen: set[str] = field(default_factory=set)  # users with a profile
+    candidates: set[str] = field(default_factory=set)  # users to examine
+    lapsed: list[Item] = field(default_factory=list)  # profiles to take out of the leaderboard's index
+    in_flight: int = 0  # the number of profiles that count entries that are not in the lake yet
+
+    def add(self, other: "ProfileScan") -> None:
+        """Add the result of another part of the table."""
+        self.seen |= other.seen
+        self.candidates |= other.candidates
+        self.lapsed += other.lapsed
+        self.in_flight += other.in_flight
+
+
+def scan_profiles(
+    scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, shards: int, now: datetime
+) -> ProfileScan:
+    """Scan the profiles of some parts of the table.
+
+    expected: users whom the lake knows. One of them without a profile is a candidate, too.
+    shards: of a region in the leaderboard's index.
+    """
+
+    def run_scan(scan: Scan) -> ProfileScan:
+        result = ProfileScan()
+        for page in scan():
+            for item in page:
+                _scan_profile(result, item, lake, shards, now)
+        return result
+
+    total = ProfileScan()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for result in pool.map(run_scan, scans):
+            total.add(result)
+    total.candidates |= {user for user in expected if user not in total.seen}
+    return total
+
+
+def _scan_profile(result: ProfileScan, stored: Item, lake: LakeUsers, shards: int, now: datetime) -> None:
+    user_id = stored["user_id"]["S"]
+    result.seen.add(user_id)
+    user = lake.user(user_id)
+    if is_ahead(stored, user):
+        result.in_flight += 1
+    if not looks_right(stored, user, shards, now):
+        result.candidates.add(user_id)
+    elif "run_length" not in stored and has_lapsed(decode_item(stored).get("lapses_at"), now):
+        result.lapsed.append(stored)
+
+
+def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
+    """Whether a profile counts entries that are not in the lake yet."""
+    head = stored.get("ledger_head", {}).get("S", "")
+    return bool(head > (lake.head or "" if lake else ""))
+
+
+def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
+    """Whether a profile agrees with the lake, and its item is exactly as this system would write it."""
+    profile = readable_profile(stored)
+    if profile is None or lake is None or not lake.is_sound:
+        return False
+    if not _is_as_written(stored, profile, shards, now):
+        return False
+    if profile.streak and not is_consistent_streak(profile.streak):
+        return False
+    head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
+    journal = (profile.total_points, profile.balance, *head)
+    if journal != (lake.total_points, lake.balance, lake.head, lake.seq):
+        return False
+    if not is_same_streak(profile.streak, profile.cover.archived, lake.streak):
+        return False
+    return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
+
+
+def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -> bool:
+    """Whether this system has written an item for the profile. A lapsed streak may have two forms."""
+    attributes = profile_attributes(profile, shards)
+    if stored == encode_item(attributes):
+        return True
+    is_lapsed = has_lapsed(attributes.get("lapses_at"), now)
+    return is_lapsed and bool(stored == encode_item(lapsed_attributes(attributes)))
+
+
+def users_of_other_days(days: Iterable[Day], read: ReadDays) -> set[str]:
+    """Return the users for whom DailyActivity lacks one of these days, or has another item of it."""
+    users: set[str] = set()
+    for batch in chunks(days, DAYS_AT_ONCE):
+        expected = {(day.user_id, day.activity_date.isoformat()): day_item(day) for day in batch}
+        for page in read([{"user_id": user, "activity_date": when} for user, when in expected]):
+            for stored in page:
+                key = stored["user_id"]["S"], stored["activity_date"]["S"]
+                if stored == expected[key]:
+                    del expected[key]
+        users.update(user for user, _ in expected)
+    return users
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +152,6 @@ class Suspects:
     # Their ledger is compared with the lake. If it differs, they are examined, too.
     to_check: frozenset[str]
     lake: LakeUsers  # the share's users, as the lake has them
-
-
-@dataclass(slots=True)
-class LookResult:
-    """The result of a look at one user."""
-
-    verdict: Verdict | None = None  # None: the check of the ledger was enough, or the look failed
-    is_contended: bool = False  # others kept changing the account
-    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +202,8 @@ class ShareReconciliation:
         return self._changed_since(last_compared_at, lake, now)
 
     def _all_users(self, lake: LakeUsers, now: datetime) -> Suspects:
-        """Return all users of the share, to be examined."""
         scans = [partial(self._profiles, set(), segment, SEGMENTS) for segment in range(SEGMENTS)]
-        scan = self._scan(scans, lake.ids, lake, now)
+        scan = scan_profiles(scans, lake.ids, lake, self.reconciler.accounts.shards, now)
         return Suspects(scan, self._without_left_out({*lake.ids, *scan.seen}), frozenset(), lake)
 
     def _changed_since(self, last_compared_at: datetime, lake: LakeUsers, now: datetime) -> Suspects:
@@ -131,7 +222,8 @@ class ShareReconciliation:
         expected = self._without_left_out(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
         scans = [partial(self._profiles, expected, segment, NIGHTS) for segment in turns]
-        scan = self._scan([read_expected, *scans], expected, lake, now)
+        shards = self.reconciler.accounts.shards
+        scan = scan_profiles([read_expected, *scans], expected, lake, shards, now)
         users_of_unread_days: set[str] = set()  # the lake's days of these users are incomplete
         if self.plan.span:  # the operator has named dates to compare
             days = days_between(self.objects, *self.plan.span, self.share)
@@ -142,11 +234,6 @@ class ShareReconciliation:
             scan.candidates | having_turn | users_of_unread_days | users_of_wrong_days
         )
         return Suspects(scan, to_examine, (expected & touched) - to_examine, lake)
-
-    def _scan(
-        self, scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, now: datetime
-    ) -> ProfileScan:
-        return scan_profiles(scans, expected, lake, self.reconciler.accounts.shards, now)
 
     def _profiles(self, left_out: Collection[str], segment: int, segments: int) -> Iterator[list[Item]]:
         """Yield pages of the share's profiles in a segment of the table, without those of `left_out`."""
@@ -159,17 +246,15 @@ class ShareReconciliation:
             ]
 
     def _without_left_out(self, users: Iterable[str]) -> frozenset[str]:
-        return frozenset(user for user in users if not self._is_left_out(user))
+        """Return the users without those of smoke tests, and without those who were erased.
 
-    def _is_left_out(self, user_id: str) -> bool:
-        """Whether lake and tables differ for a good reason: the user is of a smoke test, or was erased.
-
-        A user who has returned after an erasure is left out, too: the lake also has rows of the id from
-        before the erasure.
+        Also a user who has returned after an erasure is left out: the lake has rows from before it, too.
         """
-        if is_smoke(user_id) or is_residue(user_id):
-            return True
-        return self.erased.of(user_subject(user_id)) is not None
+        return frozenset(
+            user
+            for user in users
+            if not (is_smoke(user) or is_residue(user) or self.erased.of(user_subject(user)))
+        )
 
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
         """Look at users in this order; returns whether there was time for all.
@@ -190,17 +275,18 @@ class ShareReconciliation:
                 findings.after = batch[-1]
         return True
 
-    def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> LookResult:
-        """Look at one user. An error is returned, so that the results of the others are not lost."""
+    def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> Verdict | Exception | None:
+        """Look at one user; None: the check of the ledger was enough.
+
+        An error is returned, so that the results of the others are not lost.
+        """
         lake = suspects.lake.user(user_id)
         if user_id in suspects.to_check and self._passes_check(user_id, lake):
-            return LookResult()
+            return None
         try:
-            return LookResult(self.reconciler.examine(user_id, lake, now))
-        except AccountContended:
-            return LookResult(is_contended=True)  # the next nightly run looks again
+            return self.reconciler.examine(user_id, lake, now)
         except Exception as error:  # noqa: BLE001 (_add_results raises it)
-            return LookResult(error=error)
+            return error
 
     def _passes_check(self, user_id: str, lake: LakeUser | None) -> bool:
         """Check a user's ledger; returns False if the user must be examined.
@@ -235,13 +321,15 @@ class ShareReconciliation:
             findings.lowered = len(lapsed)
 
 
-def _add_results(findings: Findings, results: Mapping[str, LookResult]) -> None:
-    """Add the results of some users to the findings, and then raise the first error among them."""
+def _add_results(findings: Findings, results: Mapping[str, Verdict | Exception | None]) -> None:
+    """Add the results of some users, and then raise the first error among them."""
+    errors = []
     for user_id, result in results.items():
-        if result.is_contended:
+        if isinstance(result, Verdict):
+            findings.add(user_id, result)
+        elif isinstance(result, AccountContended):
             findings.contended.append(user_id)
-        if result.verdict:
-            findings.add(user_id, result.verdict)
-    for result in results.values():
-        if result.error:
-            raise result.error
+        elif result is not None:
+            errors.append(result)
+    for error in errors:
+        raise error

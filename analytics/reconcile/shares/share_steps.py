@@ -20,11 +20,16 @@ from analytics.recompute.lake_books import lake_books
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.settings_history import SettingsHistory
-from analytics.reconcile.shares.findings import PROGRESS, Findings, failed_shares, note_failed_share
-from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
+from analytics.reconcile.shares.stored import (
+    PROGRESS,
+    Findings,
+    NightPlan,
+    failed_shares,
+    note_failed_share,
+)
 from analytics.reconcile.user_goals import GoalRows
 from rules.engagement.reconciliation import Doubt, is_systemic
 from rules.turns import SHARES

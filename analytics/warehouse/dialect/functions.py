@@ -6,7 +6,6 @@ Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tes
 
 from sqlglot import exp
 
-from analytics.warehouse.dialect.calls import AnswerKind, Call, Function
 from analytics.warehouse.dialect.kinds import (
     BOOLEAN,
     DATE,
@@ -21,7 +20,7 @@ from analytics.warehouse.dialect.kinds import (
     first,
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
-from analytics.warehouse.dialect.special import SPECIAL
+from analytics.warehouse.dialect.special import SPECIAL, AnswerKind, Call, Function
 
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # in any zone of the session
 # DuckDB takes a comma before a closing bracket, NaN and Infinity for JSON. Within a text they are allowed, so
@@ -36,8 +35,6 @@ _INITCAP = (
     r"array_to_string(list_transform(regexp_extract_all(lower({0}), '[\p{{L}}\p{{N}}]+|[^\p{{L}}\p{{N}}]+'), "
     "lambda word: upper(word[1]) || word[2:]), '')"
 )
-_ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
-_ON_REDSHIFT_ALONE = "it is not translated, as it is seldom asked: Redshift answers it"
 
 
 def row(kind: AnswerKind, *forms: str) -> Function:
@@ -60,7 +57,6 @@ def row(kind: AnswerKind, *forms: str) -> Function:
 
 
 def _arguments(form: str) -> int:
-    """Return how many arguments a form has."""
     for index in (2, 1, 0):
         if f"{{{index}}}" in form or f"{{moment{index}}}" in form:
             return index + 1
@@ -254,27 +250,4 @@ FUNCTIONS: dict[str, Function] = {
     **_WINDOWS,
     **VALUES,
     **SPECIAL,
-}
-
-REFUSED: dict[str, str] = {
-    **dict.fromkeys(
-        ("AGE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISFINITE", "LOCALTIME", "NOW"), _ON_THE_LEADER
-    ),
-    **dict.fromkeys(
-        ("CURRENT_SCHEMA", "CURRENT_SCHEMAS", "GETBIT", "GET_BYTE", "SET_BIT", "TO_ASCII"), _ON_THE_LEADER
-    ),
-    **dict.fromkeys(
-        ("GENERATE_SERIES", "STRING_AGG", "UNNEST", "CONCAT_WS"), "Redshift has no such function"
-    ),
-    **dict.fromkeys(
-        ("CHECKSUM", "CRC32", "FNV_HASH", "FARMFINGERPRINT64", "SOUNDEX", "DIFFERENCE"),
-        "nothing here computes the same value: MD5, SHA1 and SHA2 are there",
-    ),
-    **dict.fromkeys(
-        ("MONTHS_BETWEEN", "NEXT_DAY", "PERCENTILE_DISC", "RATIO_TO_REPORT", "REGEXP_INSTR", "TIMEZONE"),
-        _ON_REDSHIFT_ALONE,
-    ),
-    "TO_NUMBER": "its formats are not translated: CAST(REPLACE(...) AS DECIMAL(p, s))",
-    "TIMEOFDAY": "its text is not written here: TO_CHAR(GETDATE(), ...)",
-    "COLLATE": "a text is compared by its bytes here: compare LOWER(...)",
 }

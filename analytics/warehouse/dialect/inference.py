@@ -85,7 +85,7 @@ def _infer_with_query(part: exp.Expr, scope: _Scope) -> Columns:
     """Note the types within a part of WITH; returns its columns."""
     names = [column.name for column in part.args["alias"].args.get("columns") or ()]
     if isinstance(part.this, exp.SetOperation):  # it may read itself: then it has its first branch's columns
-        first_branch = _infer_query(part.this.this.copy(), scope)
+        first_branch = _infer_query(part.this.this, scope)
         scope.with_queries[part.alias.lower()] = _renamed(first_branch, names)
     return _renamed(_infer_query(part.this, scope), names)
 
@@ -171,7 +171,6 @@ def _infer(node: exp.Expr, scope: _Scope) -> Kind:
 
 
 def _kind_by_parts(node: exp.Expr) -> Kind:
-    """Return the type of an expression whose parts have theirs."""
     if type(node) in _FIXED:
         return _FIXED[type(node)]
     if type(node) in _BY_PARTS:

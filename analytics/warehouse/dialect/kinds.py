@@ -157,7 +157,6 @@ def quotient(one: Kind, other: Kind) -> Kind:
 
 
 def _of_moments(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:
-    """Return the kind of a sum or difference of dates, timestamps and intervals."""
     moments = (DATE, TIMESTAMP, TIMESTAMPTZ)
     if operator is exp.Sub and one in moments and other in moments:
         return INT8 if (one, other) == (DATE, DATE) else INTERVAL

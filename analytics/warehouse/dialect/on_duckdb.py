@@ -5,67 +5,29 @@ other expression is refused, because nobody has compared its answers on both.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
 
 from analytics.warehouse.dialect import special
-from analytics.warehouse.dialect.calls import MOMENTS, Call, moment, with_hyphens, zone
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
-from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, REFUSED, VALUES
+from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, VALUES
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
-from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
+from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift, name_of
+from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
 
-DUCKDB = "duckdb"
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
 # Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
 _UNCHANGED = (
-    exp.Add,
-    exp.All,
-    exp.And,
-    exp.Any,
-    exp.Between,
-    exp.BitwiseAnd,
-    exp.BitwiseLeftShift,
-    exp.BitwiseNot,
-    exp.BitwiseOr,
-    exp.BitwiseRightShift,
-    exp.Boolean,
-    exp.Case,
-    exp.Column,
-    exp.Cube,
-    exp.CurrentDate,
-    exp.EQ,
-    exp.Exists,
-    exp.GT,
-    exp.GTE,
-    exp.GroupingSets,
-    exp.If,
-    exp.In,
-    exp.Interval,
-    exp.Is,
-    exp.LT,
-    exp.LTE,
-    exp.Literal,
-    exp.Mod,
-    exp.Mul,
-    exp.NEQ,
-    exp.Neg,
-    exp.Not,
-    exp.Null,
-    exp.Or,
-    exp.Paren,
-    exp.Pow,
-    exp.Rollup,
-    exp.Sqrt,
-    exp.Cbrt,
-    exp.Sub,
-    exp.Subquery,
-    exp.Tuple,
-    exp.WithinGroup,
-    exp.Query,
+    *(exp.Add, exp.All, exp.And, exp.Any, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift),
+    *(exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseRightShift, exp.Boolean, exp.Case, exp.Column),
+    *(exp.Cube, exp.CurrentDate, exp.EQ, exp.Exists, exp.GT, exp.GTE, exp.GroupingSets, exp.If),
+    *(exp.In, exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg),
+    *(exp.Not, exp.Null, exp.Or, exp.Paren, exp.Pow, exp.Rollup, exp.Sqrt, exp.Cbrt, exp.Sub),
+    *(exp.Subquery, exp.Tuple, exp.WithinGroup, exp.Query),
 )
 _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.Filter: "FILTER: Redshift has none; AGGREGATE(CASE WHEN ... THEN ... END)",
@@ -126,22 +88,26 @@ def _replace(node: exp.Expr, text: str) -> None:
 
 def _check(node: exp.Expr) -> None:
     """Raise NotAsRedshift for an expression that computes something and is on no list."""
-    for kind, reason in _REFUSED_NODES.items():
-        if isinstance(node, kind):
-            raise NotAsRedshift(reason)
+    kind: Any = type(node)  # mypy takes no class for hashable
+    if reason := _refusal(kind):
+        raise NotAsRedshift(reason)
     if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
         raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
     if isinstance(node, exp.Column) and node.args.get("join_mark"):
         raise NotAsRedshift("(+): write LEFT JOIN")
-    if (
-        not isinstance(node, exp.Condition | exp.Func)
-        or isinstance(node, _UNCHANGED)
-        or type(node) in _BUILDERS
-    ):
-        return
-    raise NotAsRedshift(f"{node.key.upper()}: {_UNKNOWN_FUNCTION}")
+
+
+@cache
+def _refusal(kind: Any) -> str:
+    """Return why expressions of a class are refused; "" if they are not."""
+    for refused, reason in _REFUSED_NODES.items():
+        if issubclass(kind, refused):
+            return reason
+    if not issubclass(kind, exp.Condition | exp.Func) or issubclass(kind, _UNCHANGED) or kind in _BUILDERS:
+        return ""
+    return f"{kind.key.upper()}: {_UNKNOWN_FUNCTION}"
 
 
 def _sql(node: Any) -> str:
@@ -155,7 +121,9 @@ def _name_columns(tree: exp.Expr) -> None:
     for select in tree.find_all(exp.Select):
         for expression in list(select.expressions):
             if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
-                expression.replace(exp.alias_(expression.copy(), _column_name(expression), quoted=True))
+                alias = exp.Alias(alias=exp.to_identifier(_column_name(expression), quoted=True))
+                expression.replace(alias)
+                alias.set("this", expression)
 
 
 def _column_name(node: exp.Expr) -> str:
@@ -174,8 +142,6 @@ def _translate_call(
 ) -> str:
     """Return a call as SQL of DuckDB. over, nulls, order: see Call."""
     name, nodes = name_of(call), call.expressions
-    if name in REFUSED:
-        raise NotAsRedshift(f"{name}: {REFUSED[name]}")
     function = FUNCTIONS.get(name)
     if function is None:
         raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
@@ -212,14 +178,12 @@ def _rewrite_window(window: exp.Window) -> None:
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
         )
-    window_alone = window.copy()  # without its function, so that its SQL is the OVER alone
-    window_alone.set("this", exp.Var(this=""))
-    over = window_alone.sql(dialect=DUCKDB, comments=False, copy=False).strip()
+    window.set("this", exp.Var(this=""))  # without its function, its SQL is the OVER alone
+    over = window.sql(dialect=DUCKDB, comments=False, copy=False).strip()
     _replace(window, _translate_call(inner, f" {over}", nulls, order))
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
-    """Write a call with its WITHIN GROUP as one text."""
     for expression in [*group.this.iter_expressions(), group.expression]:
         _rewrite(expression)
     if not isinstance(group.this, exp.Anonymous):
@@ -366,7 +330,7 @@ def _substring(node: exp.Substring) -> str:
 
 def _now(node: exp.CurrentTimestamp) -> str:
     if not node.args.get("sysdate"):
-        raise NotAsRedshift(f"CURRENT_TIMESTAMP: {REFUSED['CURRENT_TIMESTAMP']}")
+        raise NotAsRedshift("CURRENT_TIMESTAMP: Redshift runs it on its leader node alone: SYSDATE")
     return "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"
 
 
@@ -380,7 +344,6 @@ def _check_blanks(node: Any) -> None:
 
 
 def _check_unit(node: exp.Interval) -> None:
-    """Refuse an interval whose unit is no date part that is known here."""
     if node.args.get("unit") is not None:
         date_part(node.args["unit"].name)
 

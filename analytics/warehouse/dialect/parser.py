@@ -12,7 +12,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError
 from sqlglot.parsers.redshift import RedshiftParser
 
-REDSHIFT = "redshift"
+REDSHIFT, DUCKDB = map(sqlglot.Dialect.get_or_raise, ("redshift", "duckdb"))
 # Functions with a grammar of their own, such as CAST(a AS b): they become nodes of sqlglot, and not calls.
 GRAMMAR = frozenset({"CAST", "CONVERT", "DECODE", "EXTRACT", "POSITION", "SUBSTRING", "TRIM"})
 # sqlglot leaves a call alone if this comment stands before its closing parenthesis (exp.SQLGLOT_ANONYMOUS).
@@ -36,10 +36,13 @@ def parse_statement(sql: str) -> exp.Expr:
 
 def parse_statements(sql: str) -> list[exp.Expr]:
     """Return the trees of all statements of a text. Raises sqlglot's ParseError and TokenError."""
-    dialect = sqlglot.Dialect.get_or_raise(REDSHIFT)
-    tokens = dialect.tokenize(sql)
+    tokens = REDSHIFT.tokenize(sql)
     _mark(tokens)
-    return [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
+    trees = [tree for tree in REDSHIFT.parser().parse(tokens, sql) if tree is not None]
+    for tree in trees:
+        for node in tree.walk():
+            node._meta = None  # noqa: SLF001 (places in the text: each copy of the tree would copy them)
+    return trees
 
 
 def name_of(call: exp.Anonymous) -> str:

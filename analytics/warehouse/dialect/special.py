@@ -1,24 +1,116 @@
 """Builders of the functions whose translation for DuckDB depends on a unit, a format or a type."""
 
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
-from analytics.warehouse.dialect.calls import Call, Function, zone
 from analytics.warehouse.dialect.formats import date_part, strptime_format, to_char
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
     INT4,
     INT8,
+    INTERVAL,
     TEXT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     Kind,
 )
-from analytics.warehouse.dialect.parser import NotAsRedshift
+from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift
 
+MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
+_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")  # a date without hyphens
+# Zones that mean the same on both engines
+_ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
+AnswerKind = Kind | Callable[[Sequence[Kind]], Kind]  # a type, or how it follows from those of the arguments
 _A_SUNDAY = "TIMESTAMP '0001-01-07'"  # weeks of DATEDIFF are counted from it
+# The unit of DuckDB in which a date part is added, and how many of them it has.
+_STEPS = {
+    "year": ("years", 1),
+    "quarter": ("months", 3),
+    "month": ("months", 1),
+    "week": ("days", 7),
+    "day": ("days", 1),
+    "dow": ("days", 1),
+    "doy": ("days", 1),
+    "hour": ("hours", 1),
+    "minute": ("minutes", 1),
+    "second": ("seconds", 1),
+    "millisecond": ("milliseconds", 1),
+    "microsecond": ("microseconds", 1),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function, as its builder gets it."""
+
+    name: str
+    nodes: Sequence[Any]  # the arguments, as nodes of sqlglot
+    texts: Sequence[str]  # the arguments, as SQL of DuckDB
+    kinds: Sequence[Kind]  # the arguments' types
+    over: str = ""  # the window, as SQL
+    nulls: str = ""  # " IGNORE NULLS", or nothing
+    order: exp.Order | None = None  # the expressions and order of WITHIN GROUP
+
+    def literal(self, at: int, meaning: str) -> str:
+        """Return the text of an argument that must be one in quotes. Raises NotAsRedshift."""
+        node = self.nodes[at]
+        if not (isinstance(node, exp.Literal) and node.is_string):
+            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a text in quotes")
+        return str(node.name)
+
+    def unit(self, at: int = 0) -> str:
+        """Return an argument that is a date part, in quotes or not. Raises NotAsRedshift."""
+        return date_part(self.nodes[at].name)
+
+    def whole(self, at: int, meaning: str) -> int:
+        """Return an argument that must be written as a whole number. Raises NotAsRedshift."""
+        node = self.nodes[at]
+        if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
+            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a number as it stands")
+        return int(node.name)
+
+    def moment(self, at: int) -> str:
+        """Return an argument as an instant; a time of day stays one."""
+        return moment(self.nodes[at], self.texts[at], self.kinds[at])
+
+
+@dataclass(frozen=True)
+class Function:
+    """What is known of a function of Redshift."""
+
+    kind: AnswerKind  # of its answer
+    counts: Sequence[int]  # how many arguments it takes; (): any number
+    build: Callable[[Call], str]  # writes a call in DuckDB's SQL
+    has_over: bool = False  # whether it may have OVER
+    has_nulls: bool = False  # whether it may have IGNORE NULLS
+
+
+def moment(node: Any, text: str, kind: Kind) -> str:
+    """Return an expression as a TIMESTAMP. A zone stays, and so does a time of day or an interval."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        return f"CAST('{with_hyphens(node.name)}' AS TIMESTAMP)"
+    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME, INTERVAL) else f"CAST({text} AS TIMESTAMP)"
+
+
+def with_hyphens(text: str) -> str:
+    """Return a literal's text for a statement, with YYYY-MM-DD in place of YYYYMMDD."""
+    return _TIGHT_DAY.sub(r"\1-\2-\3", text.strip(), count=1).replace("'", "''")
+
+
+def zone(node: Any, text: str) -> str:
+    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset: DuckDB reads others."""
+    if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
+        raise NotAsRedshift(
+            f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"
+        )
+    return text
 
 
 def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
@@ -47,23 +139,6 @@ def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False
 
 def _date_part(call: Call) -> str:
     return extract_part(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
-
-
-# The unit of DuckDB in which a date part is added, and how many of them it has.
-_STEPS = {
-    "year": ("years", 1),
-    "quarter": ("months", 3),
-    "month": ("months", 1),
-    "week": ("days", 7),
-    "day": ("days", 1),
-    "dow": ("days", 1),
-    "doy": ("days", 1),
-    "hour": ("hours", 1),
-    "minute": ("minutes", 1),
-    "second": ("seconds", 1),
-    "millisecond": ("milliseconds", 1),
-    "microsecond": ("microseconds", 1),
-}
 
 
 def _dateadd(call: Call) -> str:
@@ -121,7 +196,6 @@ def _to_timestamp(call: Call) -> str:
 
 
 def _strptime(call: Call) -> str:
-    """Return the timestamp that a text has in a format."""
     form = strptime_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
@@ -185,7 +259,6 @@ def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, s
 
 
 def _as_whole(text: str, scale: int) -> str:
-    """Return a decimal number in units of its last digit."""
     if scale == 0:
         return f"CAST({text} AS HUGEINT)"
     return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
@@ -199,7 +272,7 @@ def _percentile_cont(call: Call) -> str:
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
     (ordered,) = call.order.expressions
-    text, kind = f"({ordered.this.sql(dialect='duckdb')})", ordered.this.meta.get("kind", kinds.UNKNOWN)
+    text, kind = f"({ordered.this.sql(dialect=DUCKDB)})", ordered.this.meta.get("kind", kinds.UNKNOWN)
     share = f"1 - {call.texts[0]}" if ordered.args.get("desc") else call.texts[0]
     return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
 
@@ -211,8 +284,8 @@ def _median(call: Call) -> str:
 def _listagg(call: Call) -> str:
     nodes = call.nodes[0].expressions if isinstance(call.nodes[0], exp.Distinct) else call.nodes
     distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
-    text, *rest = [f"({node.sql(dialect='duckdb')})" for node in nodes]
-    order = f" {call.order.sql(dialect='duckdb').strip()}" if call.order is not None else ""
+    text, *rest = [f"({node.sql(dialect=DUCKDB)})" for node in nodes]
+    order = f" {call.order.sql(dialect=DUCKDB).strip()}" if call.order is not None else ""
     return (
         f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
     )

@@ -1,17 +1,20 @@
 """The client: one user's events, streak and points; one agent's questions."""
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
-from datetime import date, timedelta
-from typing import Any
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
 
-from streakline_client.calls import Calls, in_seconds
+from streakline_client.calls import Calls, in_seconds, path_part
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
 from streakline_client.shapes import Activity, Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
 from streakline_client.tracker import Queueing, Tracker
 from streakline_client.transport import Transport, over_http
-from streakline_client.users import Board, UserCalls
+
+SPAN_MAX = 366  # dates in one answer
+Board = Literal["streaks", "points"]
 
 
 class Streakline(QuestionCalls):
@@ -46,7 +49,6 @@ class Streakline(QuestionCalls):
         seconds = in_seconds(timeout, "timeout")
         calls = Calls(send, token, seconds, sleep)
         super().__init__(calls, seconds, sleep)
-        self._users = UserCalls(calls, user) if user else None
         self._tracker = Tracker(calls, user, queue or Queueing()) if user else None
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None = None) -> str:
@@ -72,7 +74,7 @@ class Streakline(QuestionCalls):
 
     def profile(self) -> ShownProfile:
         """Return the profile from the service, with the waiting events counted in."""
-        return self._tracking.corrected(self._of_user.profile())
+        return self._tracking.corrected(self._of_user(""))
 
     def estimate(self) -> ShownProfile:
         """Return the newest profile with the waiting events counted in, without asking the service."""
@@ -80,48 +82,69 @@ class Streakline(QuestionCalls):
 
     def explain(self, day: date | str) -> Explanation:
         """Return why a date counts or not. day: a date, or its text (YYYY-MM-DD)."""
-        return self._of_user.explain(day)
+        shown: Explanation = self._of_user("/streak/explain", date=_date_text(day))
+        return shown
 
     def activity(self, first: date | str, last: date | str) -> Activity:
         """Return the active dates of a span of at most 366, and the covered ones; the newest first.
 
         first, last: dates, or their texts (YYYY-MM-DD).
         """
-        return self._of_user.activity(first, last)
+        span = {"from": _date_text(first), "to": _date_text(last)}
+        shown: Activity = self._of_user("/activity", **span, covered="true", limit=SPAN_MAX)
+        return shown
 
     def balance(self) -> Balance:
         """Return the points, read strongly from the ledger."""
-        return self._of_user.balance()
+        shown: Balance = self._of_user("/balance")
+        return shown
 
     def rewards(self) -> Rewards:
         """Return the rewards, and which of them this user can redeem."""
-        return self._of_user.rewards()
+        shown: Rewards = self._of_user("/rewards")
+        return shown
 
     def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
         """Redeem a reward. price_points: what the user was shown.
 
         key: keep it until this returns, and a lost answer costs nobody twice.
         """
-        return self._of_user.redeem(reward, price_points=price_points, key=key)
+        body: dict[str, Any] = {"reward": reward, "idempotency_key": key or str(uuid.uuid4())}
+        if price_points is not None:
+            body["price_points"] = price_points
+        entry: Entry = self._calls.call("POST", f"/v1/users/{self._user}/redemptions", body=body)
+        return entry
 
     def leaderboard(
         self, board: Board, *, region: str | None = None, limit: int | None = None
     ) -> Leaderboard:
         """Return the first users of a board."""
-        return self._of_user.leaderboard(board, region=region, limit=limit)
+        query = {"region": region, "limit": limit}
+        shown: Leaderboard = self._calls.call("GET", f"/v1/leaderboards/{path_part(board)}", query)
+        return shown
 
     def rank(self, board: Board, *, region: str | None = None) -> Rank:
         """Return this user's exact rank."""
-        return self._of_user.rank(board, region=region)
+        path = f"/v1/leaderboards/{path_part(board)}/users/{self._user}"
+        shown: Rank = self._calls.call("GET", path, {"region": region})
+        return shown
+
+    def _of_user(self, path: str, **query: Any) -> Any:
+        return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)
 
     @property
-    def _of_user(self) -> UserCalls:
-        if self._users is None:
-            raise ValueError("this client has no user: Streakline(url, token, user=...)")
-        return self._users
+    def _user(self) -> str:
+        return path_part(self._tracking.user)
 
     @property
     def _tracking(self) -> Tracker:
         if self._tracker is None:
             raise ValueError("this client has no user: Streakline(url, token, user=...)")
         return self._tracker
+
+
+def _date_text(day: date | str) -> str:
+    """Return a date as the API writes it; of an instant its date."""
+    if isinstance(day, datetime):
+        day = day.date()
+    return day.strip() if isinstance(day, str) else day.isoformat()

@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 
 from streakline_client.calls import Calls, path_part
 from streakline_client.profile import ShownProfile, estimated, new_profile
-from streakline_client.queue.batches import Proof, WaitingEvent
 from streakline_client.queue.clock import Reading
-from streakline_client.queue.event_queue import EventQueue
+from streakline_client.queue.event_queue import EventQueue, Proof, WaitingEvent
 from streakline_client.queue.moments import DeviceClocks
 from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners, Trouble
 from streakline_client.shapes import Event, Profile
@@ -134,7 +133,7 @@ class Tracker:
     """The events of one user."""
 
     def __init__(self, calls: Calls, user: str, queueing: Queueing) -> None:
-        self._user, self._queueing = user, queueing
+        self.user, self._queueing = user, queueing
         warnings = Warnings()
         self._on_dropped = queueing.on_dropped or warnings.dropped
         self._on_unkept = queueing.on_unkept or warnings.unkept
@@ -160,7 +159,7 @@ class Tracker:
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None) -> str:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
-        event, dropped_events = self._queue.add(event_type, properties, self._user)
+        event, dropped_events = self._queue.add(event_type, properties, self.user)
         if self._queue.is_in_memory:
             _call_app(self._on_unkept, event)
         for dropped in dropped_events:
@@ -193,7 +192,7 @@ class Tracker:
 
     def estimate(self) -> ShownProfile:
         """Return the profile to show now: the newest stored one, with the waiting events counted in."""
-        profile: Profile = self._queue.get("profile") or new_profile(self._user)
+        profile: Profile = self._queue.get("profile") or new_profile(self.user)
         dates, today = self._queue.dates(self._queueing.keeps_streak)
         dates += [day for day, _ in self._ahead(profile)]
         is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
@@ -202,7 +201,7 @@ class Tracker:
 
     def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Only these paths are certain to be called with this user's token.
-        if path in ("/v1/events", f"/v1/users/{path_part(self._user)}"):
+        if path in ("/v1/events", f"/v1/users/{path_part(self.user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self._queue.store_receipt(Proof(device, receipt))
 
@@ -211,7 +210,7 @@ class Tracker:
         dates = [
             (self._queue.date_of(event), now) for event in events if self._queueing.keeps_streak(event.event)
         ]
-        profile: Profile = self._queue.get("profile") or new_profile(self._user)
+        profile: Profile = self._queue.get("profile") or new_profile(self.user)
         self._put_ahead([*self._ahead(profile), *dates])
 
     def _ahead(self, profile: Profile) -> list[tuple[date, int]]:

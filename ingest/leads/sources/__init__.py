@@ -4,7 +4,7 @@ A source's file has
 
     decode(payload, context) -> list[DecodedEvent]
         It is pure: the same payload always gives the same events. payload: any JSON. It returns [] for a
-        payload without an event of ours, and raises ingest.leads.payloads.DecodeError.
+        payload without an event of ours, and raises ingest.leads.readers.DecodeError.
     parts(payload) -> iterable of PayloadPart   (only if a webhook can carry several events)
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
         event does not affect the others, and names fields from the event on. It raises DecodeError if it
@@ -16,7 +16,6 @@ A source's file has
     from_browser(fields) -> payload   (only if browsers send it as a form)
 
 Only these files know an integration's format. They share ingest/leads/readers.py and what it imports.
-ecommerce.py also uses ingest/leads/shop_privacy.py, which is not in this folder because it is no source.
 """
 
 import importlib
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ingest.leads.payloads import DecodeContext, DecodedEvent, PayloadPart
+from ingest.leads.readers import DecodeContext, DecodedEvent, PayloadPart
 from rules.leads.hooks import Signature
 
 

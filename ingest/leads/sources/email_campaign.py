@@ -14,8 +14,16 @@ recipient is verified: the mail provider knows whose mailbox did this.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.readers import SideFields, epoch, identities, text_id
+from ingest.leads.readers import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    PayloadPart,
+    SideFields,
+    epoch,
+    identities,
+    text_id,
+)
 from rules.leads import lead_events
 from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks import Algorithm, Part, Signature

@@ -23,8 +23,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
-from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError
 from ingest.leads.readers import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
     SideFields,
     amount_in,
     checked,

@@ -17,9 +17,11 @@ from typing import Any
 
 from ingest.leads import forms
 from ingest.leads.lead_schemas import WEB_FORM
-from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError
 from ingest.leads.readers import (
     IDENTITIES_MAX,
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
     SideFields,
     checked,
     derived_from_text,

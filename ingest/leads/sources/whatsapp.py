@@ -24,8 +24,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ingest.leads.payloads import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.readers import SideFields, derived_from_text, epoch, identities, text_id
+from ingest.leads.readers import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    PayloadPart,
+    SideFields,
+    derived_from_text,
+    epoch,
+    identities,
+    text_id,
+)
 from rules.json_values import read_json
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks import Signature

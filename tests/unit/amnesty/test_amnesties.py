@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.engagement.account_state import Account, Decision, Profile
-from rules.engagement.amnesty import Amnesties, Amnesty, amnesty_of, zone_at
+from rules.engagement.account import zone_at
+from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import shown_streak

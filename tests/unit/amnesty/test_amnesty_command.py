@@ -8,7 +8,7 @@ import pytest
 
 from adapters.engagement.amnesty import AmnestyResult
 from local.amnesty import apply, users_in
-from rules.engagement.amnesty import Amnesties
+from rules.engagement.account_state import Amnesties
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

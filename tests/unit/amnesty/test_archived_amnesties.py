@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from adapters.engagement import archive_store
+from adapters.engagement import account_store
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
 from tests.support.archived_world import ArchivedWorld
@@ -35,7 +35,7 @@ def outage(number: int, day: date) -> Amnesty:
 def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
     chance, world = random.Random(seed), Archived()
     dates = [FIRST + each * DAY for each in range(DATES)]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rules.days import DAY
-from rules.engagement.amnesty import Amnesty
+from rules.engagement.account_state import Amnesty
 from tests.support.account_world import grant
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event

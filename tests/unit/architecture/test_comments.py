@@ -76,24 +76,3 @@ def test_what_prose_names_is_there(package: str) -> None:
         if (names := list(missing((ROOT / module).read_text(encoding="utf-8"))))
     }
     assert found == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '"""See no_module.py."""',
-        "x = 1  # as rules/engagement/no_module.py says",
-        "x = 1  # rules.engagement.streak.no_function gives it",
-        "x = 1  # rules.no_module",
-        "x = 1  # of rules/no_folder",
-    ],
-)
-def test_the_check_finds(line: str) -> None:
-    assert list(missing(line)) != []
-
-
-def test_what_is_there_is_found() -> None:
-    text = (
-        "# streak.py, rules/days.py, rules.engagement.streak.fold, rules.engagement.streak, rules/engagement"
-    )
-    assert list(missing(f"x = 1  {text}\n")) == []

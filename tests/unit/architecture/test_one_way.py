@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-import pytest
-
 from infra.stacks import resolve_stacks
 from local.cloud import deployment
-from local.cloud.emulator_template import ACCOUNT
+from local.cloud.deployment import ACCOUNT
 from tests.support.template import ROOT
 
 PRODUCT = ("rules", "adapters", "ingest", "processors", "analytics")
@@ -81,32 +79,3 @@ def test_no_module_of_the_product_knows_the_emulator() -> None:
 def test_no_variable_has_a_kind_on_the_laptop_that_it_has_nowhere_on_aws() -> None:
     sizes = [variables(f"Size={size}", "OutgoingWebhooks=true") for size in ("small", "standard", "large")]
     assert {*of_another_kind(laptop(), [*sizes, variables("OutgoingWebhooks=true", *OWN)])} == BY_PLACE.keys()
-
-
-def test_the_laptop_has_the_settings_of_a_deployment_that_names_none() -> None:
-    given = deployment._parameters("http://x", "redis://x", "postgresql://x")
-    assert not [each for each in given if each.startswith("Settings=")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['if "AWS_ENDPOINT_URL" in environ:', 'url.startswith("http://localhost")', "# the emulator has none"],
-)
-def test_a_place_is_noticed(text: str) -> None:
-    assert spoken(text)
-
-
-@pytest.mark.parametrize(
-    ("here", "there", "found"),
-    [
-        ("true", "false", ["A"]),
-        ("transactions", "statements", ["A"]),
-        ("duckdb:/x", "redshift://x/y", ["A"]),
-        ("", "arn:aws:x", ["A"]),
-        ("3", "1200", []),
-        ("arn:aws:y", "arn:aws:x", []),
-        ("http://127.0.0.1/q", "https://sqs/q", []),
-    ],
-)
-def test_another_kind_is_noticed(here: str, there: str, found: list[str]) -> None:
-    assert [*of_another_kind({"F": {"A": here}}, [{"F": {"A": there}}])] == found

@@ -34,13 +34,3 @@ def test_a_reading_imports_other_readings_alone(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(ORACLE.glob("*.py")), ids=lambda path: path.stem)
 def test_nothing_of_the_oracle_imports_the_rules(path: Path) -> None:
     assert "rules" not in imported(path.read_text())
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["import rules.days", "from rules.engagement import points", "from tests.support import account_world"]
-    + [f"import {each}" for each in sorted(PRODUCT)]
-    + ["import tests.support.engine", "def f():\n    from rules import days"],
-)
-def test_what_is_borrowed_is_noticed(line: str) -> None:
-    assert borrowed(f"import json\nfrom tests.oracle.facts import Facts\n{line}\n")

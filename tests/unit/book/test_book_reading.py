@@ -1,8 +1,8 @@
-"""A book that makes no sense is refused with the place and the reason; nothing else happens."""
+"""A book that makes no sense is refused with the place and the reason."""
 
 import copy
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
-from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules
-from rules.book.differences import differences
+from rules.book.book import (
+    DAY_POINTS_LIMIT,
+    NO_ANSWERS,
+    USUAL_OFFLINE,
+    AnswerRules,
+    Declarer,
+    OfflineRules,
+    Timing,
+)
 from rules.book.document import BookRefused
-from rules.book.succession import check_senders
+from rules.book.succession import differences
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOOST = {"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}
+MUG: dict[str, Any] = {"price_points": 50, "brand": "acme", "stock": 20, "limit_per_user": 2}
 
 
 def book(**changes: Any) -> dict[str, Any]:
@@ -30,8 +38,14 @@ def with_type(name: str = "READ", **said: Any) -> dict[str, Any]:
     return made
 
 
-def checked_with_type(name: str = "READ", **said: Any) -> Book:
-    return book_of_document(with_type(name, **said))
+def mug(**said: Any) -> dict[str, Any]:
+    return book(rewards={"mug": MUG | said})
+
+
+def answering(**changes: Any) -> dict[str, Any]:
+    """The shipped book with other values in the section `answers`; None leaves one out."""
+    section = shipped_document()["answers"] | changes
+    return book(answers={name: each for name, each in section.items() if each is not None})
 
 
 def refusal(document: Any) -> list[str]:
@@ -46,19 +60,33 @@ def test_the_shipped_book_is_a_book() -> None:
     servers = {name for name, each in shipped.event_types.items() if each.declared_by is Declarer.SERVER}
     assert servers == {"FRIEND_INVITED", "PURCHASE_COMPLETED", "QUESTION_ANSWERED"}
     assert [shipped.freezes.price(taken) for taken in (0, 1, 2)] == [0, 0, 100]
+    assert shipped.answers == AnswerRules(10, 150, 3, Timing(2, 1_000, 600_000))
+    assert (shipped.answers.most, dict(shipped.rewards)) == (15, {})
 
 
 def test_a_book_of_one_type_is_enough_and_offers_nothing_else() -> None:
     small = book_of_document({"event_types": {"read.page": {"points": 0}}})
     assert (small.freezes.held_max, small.pauses.dates_a_year, small.boosts) == (0, 0, ())
-    assert small.offline == USUAL_OFFLINE
+    assert (small.offline, small.answers) == (USUAL_OFFLINE, NO_ANSWERS)
     assert book_of_document(book(offline={"days_max": 0, "days_a_year": 0})).offline == OfflineRules(0, 0)
     assert small.cap("read.page", AT) is None
 
 
-def test_nobody_can_change_a_book_that_was_read() -> None:
-    with pytest.raises(TypeError):
-        book_of_document(shipped_document()).event_types["X"] = None  # type: ignore[index]
+def test_a_reward_is_read_and_is_valid_between_two_instants() -> None:
+    said = {
+        "title": "<b>Mug</b> & 杯 👩\u200d🚀",
+        "description": "Holds tea.\nOr <script>alert(1)</script>.",
+        "image_url": "https://pictures.example.com:8443/mug%20blue.png?width=300",
+    }
+    span = {"valid_from": "2027-03-01T00:00:00+01:00", "valid_until": "2027-04-01T00:00:00+02:00"}
+    reward = book_of_document(mug(**said, **span)).rewards["mug"]
+    assert {name: getattr(reward, name) for name in MUG | said} == MUG | said
+    begin, end = datetime(2027, 2, 28, 23, tzinfo=UTC), datetime(2027, 3, 31, 22, tzinfo=UTC)
+    instants = (begin - timedelta(microseconds=1), begin, end - timedelta(microseconds=1), end)
+    assert [reward.is_valid(each) for each in instants] == [False, True, True, False]
+    endless = book_of_document(book(rewards={"tea": {"price_points": 1, "brand": "b"}})).rewards["tea"]
+    assert (endless.stock, endless.limit_per_user, endless.title) == (None, None, "")
+    assert endless.is_valid(AT)
 
 
 @pytest.mark.parametrize(
@@ -73,47 +101,22 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         (with_type(points=-1), "event_types.READ.points must be bigger than or equal to 0"),
         (with_type(points=1.5), "event_types.READ.points must be integer"),
         (with_type(points=True), "event_types.READ.points must be integer"),
+        (with_type(points=5.0), "event_types.READ.points is 5.0: write 5"),
+        (with_type(cap={"events": 2.0, "per": "day"}), "event_types.READ.cap.events is 2.0: write 2"),
         (with_type(cap={"points": 4, "per": "day"}), "event_types.READ.cap.points is below the 5 points"),
         (with_type(cap={"per": "day"}), "event_types.READ.cap must have points or events, and not both"),
         (with_type(cap={"points": 9, "events": 2, "per": "day"}), "event_types.READ.cap must have points or"),
         (with_type(cap={"points": 9}), "event_types.READ.cap.per is missing"),
-        (book(expiry={"after_days": 9, "end_of": "year"}), "expiry must have after_days or end_of, and not"),
         (with_type(cap={"points": 9, "per": "month"}), "event_types.READ.cap.per must be one of"),
         (with_type(declared_by="friends"), "event_types.READ.declared_by must be one of"),
         (with_type(bonus=3), "event_types.READ.bonus is unknown"),
         (with_type(properties={"$ref": "#"}), "event_types.READ.properties.$ref is no keyword of a contract"),
-        (
-            with_type(properties={"properties": {"a": 5}}),
-            "event_types.READ.properties.properties.a is no object",
-        ),
-        (with_type(properties={"pattern": "(a+)+"}), "event_types.READ.properties.pattern may have 2"),
-        (
-            with_type(properties={"pattern": "[", "maxLength": 5}),
-            "event_types.READ.properties.pattern is no regular expression",
-        ),
-        (
-            with_type(properties={"minLength": -1}),
-            "event_types.READ.properties.minLength must be a whole number",
-        ),
-        (
-            with_type(properties={"required": ["a", "a"]}),
-            "event_types.READ.properties.required has a name twice",
-        ),
-        (
-            with_type(properties={"type": "text"}),
-            "event_types.READ.properties.type must be of string, integer",
-        ),
         (book(boosts=[BOOST | {"factor": 1}]), "boosts.0.factor must be bigger than or equal to 2"),
         (book(boosts=[BOOST | {"until": BOOST["since"]}]), "boosts.0.until is not after since"),
-        (
-            book(boosts=[BOOST | {"since": "2026-06-01T00:00:00"}]),
-            "boosts.0.since must be an RFC 3339 timestamp",
-        ),
-        (
-            book(boosts=[BOOST | {"event_types": ["NONE"]}]),
-            "boosts.0.event_types.0 names NONE, which is no event",
-        ),
+        (book(boosts=[BOOST | {"since": "2026-06-01T00:00:00"}]), "boosts.0.since must be an RFC 3339"),
+        (book(boosts=[BOOST | {"event_types": ["NONE"]}]), "boosts.0.event_types.0 names NONE, which is no"),
         (book(boosts=[BOOST, BOOST | {"event_types": ["CHECK_IN"]}]), "boosts.1 overlaps with boosts.0"),
+        (book(expiry={"after_days": 9, "end_of": "year"}), "expiry must have after_days or end_of, and not"),
         (
             book(freezes={"held_max": 5, "free_a_month": 2, "price_points": 0}),
             "freezes.price_points must be bigger",
@@ -122,17 +125,52 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         (book(offline={"days_max": 14, "days_a_year": 13}), "offline.days_max is more than days_a_year"),
         (book(note="x" * 300_001), "the book has 30"),
         ({"event_types": {"\ud800": {"points": 1}}}, "the book"),
+        (answering(points=None), "answers.points is missing"),
+        (answering(day_points_max=14), "answers.day_points_max is below the 15 points that one answer can"),
+        (
+            answering(day_points_max=DAY_POINTS_LIMIT + 1),
+            "answers.day_points_max must be smaller than or equal",
+        ),
+        (answering(bonus=3), "answers.bonus is unknown: there are points, confidence_points, timing, day_"),
+        (answering(timing={"points": 2, "from_ms": 1000}), "answers.timing.to_ms is missing"),
+        (
+            answering(timing={"points": 2, "from_ms": 9, "to_ms": 8}),
+            "answers.timing.from_ms is more than to_ms",
+        ),
+        (mug(price_points=0), "rewards.mug.price_points must be bigger than or equal to 1"),
+        (mug(price_points="50"), "rewards.mug.price_points must be integer"),
+        (mug(brand="a b"), "rewards.mug.brand must match pattern"),
+        (mug(stock=-1), "rewards.mug.stock must be bigger than or equal to 0"),
+        (mug(limit_per_user=0), "rewards.mug.limit_per_user must be bigger than or equal to 1"),
+        (mug(valid_until="tomorrow"), "rewards.mug.valid_until must be an RFC 3339 timestamp"),
+        (
+            mug(valid_from="2027-03-01T01:00:00+01:00", valid_until="2027-03-01T00:00:00Z"),
+            "rewards.mug.valid_until is not after valid_from",
+        ),
+        (mug(colour="red"), "rewards.mug.colour is unknown"),
+        (book(rewards={"a/b": MUG}), "rewards"),
+        (book(rewards={"streak_freeze": MUG}), "rewards.streak_freeze is the name of what the book sells"),
+        (mug(title="x" * 101), "rewards.mug.title must be shorter"),
+        (mug(title=" \t "), "rewards.mug.title is blank: leave it out"),
+        (mug(title="Mug\nof tea"), "rewards.mug.title has the character U+000A"),
+        (mug(title="\u202egum"), "rewards.mug.title has the character U+202E"),
+        (mug(description="a\rb"), "rewards.mug.description has the character U+000D"),
+        (mug(image_url="http://e.com/a.png"), "rewards.mug.image_url must begin with https:// or data:"),
+        (mug(image_url="data:text/html,AA=="), "rewards.mug.image_url must begin with https:// or data:"),
+        (mug(image_url="data:image/png;base64"), "rewards.mug.image_url has no picture"),
+        (mug(image_url="data:image/svg+xml,<svg a='1 2'/>"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https://e.com/ä.png"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https://e.com\\a"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https:///a.png"), "rewards.mug.image_url has no host"),
+        (mug(image_url="https://e.com:0/"), "rewards.mug.image_url has no host"),
+        (mug(image_url="https://e.com:port/"), "rewards.mug.image_url is no URL"),
+        (mug(image_url="https://[::1/"), "rewards.mug.image_url is no URL"),
+        (mug(image_url="https://ann:secret@e.com/"), "rewards.mug.image_url must not have a user"),
     ],
+    ids=lambda each: each[:60] if isinstance(each, str) else "",
 )
 def test_what_makes_no_sense_is_refused(document: Any, told: str) -> None:
     assert refusal(document)[0].startswith(told)
-
-
-@pytest.mark.parametrize(
-    "said", [{"points": 5.0}, {"points": 5, "cap": {"events": 2.0, "per": "day"}}], ids=str
-)
-def test_5_0_is_not_taken_for_5(said: dict[str, Any]) -> None:
-    assert refusal(with_type(**said))[0].endswith((": write 5", ": write 2"))
 
 
 def test_a_fault_of_a_type_with_dots_in_its_name_is_told_by_its_keys() -> None:
@@ -141,33 +179,32 @@ def test_a_fault_of_a_type_with_dots_in_its_name_is_told_by_its_keys() -> None:
     assert refused.value.faults[0].path == ("event_types", "read.page", "points")
 
 
-def test_all_faults_are_told_and_not_the_first_alone() -> None:
+def test_all_that_is_wrong_with_a_book_is_told_at_once() -> None:
+    document = book(foo=1)
+    document["event_types"] |= {"a b": {}, "X": {"points": -1}, "Y.z": {"points": "1", "cap": 5}}
+    document["rewards"] = {"mug": {"price": 5, "title": 7}, "cup": {"price_points": 0, "brand": "b"}}
+    document["streaks"]["S"] = {"per": "year"}
+    told = refusal(document)
+    assert {each.partition(" is ")[0].partition(" must ")[0] for each in told} >= {
+        *("event_types.a b", "event_types.a b.points", "event_types.X.points", "foo", "streaks.S"),
+        *("event_types.Y.z.points", "event_types.Y.z.cap", "rewards.mug.price", "rewards.mug.price_points"),
+        *("rewards.mug.brand", "rewards.mug.title", "rewards.cup.price_points", "streaks.S.per"),
+    }
+    assert len(set(told)) == len(told)
     made = with_type(cap={"points": 1, "per": "day"}) | {"boosts": [BOOST | {"until": BOOST["since"]}]}
     assert len(refusal(made)) == 2
 
 
-def test_boosts_that_do_not_meet_are_no_overlap() -> None:
-    later = BOOST | {"since": BOOST["until"], "until": "2026-06-03T00:00:00Z"}
+def test_a_boost_holds_from_its_beginning_and_not_at_its_end() -> None:
+    later = BOOST | {"since": BOOST["until"], "until": "2026-06-03T00:00:00Z", "factor": 4}
     other = BOOST | {"event_types": ["CHECK_IN"]}
     taken = book_of_document(book(boosts=[BOOST | {"event_types": ["CONTRIBUTION"]}, later, other]))
     assert [taken.factor(name, AT) for name in ("CHECK_IN", "CONTRIBUTION", "APP_OPENED")] == [2, 2, 1]
-
-
-def test_a_boost_holds_from_its_beginning_and_not_at_its_end() -> None:
-    double = book_of_document(book(boosts=[BOOST]))
     midnight = datetime(2026, 6, 1, tzinfo=UTC)
-    assert double.points("CHECK_IN", midnight) == 10
-    assert double.points("CHECK_IN", midnight.replace(day=2)) == 5
+    points = [taken.points("CHECK_IN", midnight.replace(day=day)) for day in (1, 2, 3)]
+    assert points == [10, 20, 5]
     with pytest.raises(KeyError):
-        double.points("CLIENT_SAYS_1000", midnight)
-
-
-def test_a_contract_may_not_get_narrower_but_a_new_type_may_have_any() -> None:
-    before = book_of_document(with_type(properties={"properties": {"pages": {"type": "integer"}}}))
-    check_senders(before, checked_with_type(properties={"properties": {"pages": {"type": "number"}}}))
-    check_senders(before, checked_with_type("NEW", properties={"required": ["pages"]}))
-    with pytest.raises(BookRefused, match=r"event_types.READ.properties.required now has pages"):
-        check_senders(before, checked_with_type(properties={"required": ["pages"]}))
+        taken.points("CLIENT_SAYS_1000", midnight)
 
 
 json_values = st.recursive(
@@ -204,11 +241,14 @@ def test_whatever_is_sent_is_a_book_or_refused(document: Any) -> None:
 
 
 def test_differences_are_told_by_their_place() -> None:
-    changed = with_type()
+    changed = with_type() | {"rewards": {"mug": MUG}}
     changed["event_types"]["CHECK_IN"]["points"] = 8
     del changed["event_types"]["APP_OPENED"]
+    changed["answers"] = answering(confidence_points=None)["answers"]
     assert list(differences(book(), changed)) == [
+        "answers.confidence_points: 3 -> gone",
         "event_types.APP_OPENED: {points: 1, cap: {points: 1, per: day}} -> gone",
         "event_types.CHECK_IN.points: 5 -> 8",
         "event_types.READ: new: {points: 5}",
+        "rewards: new: {mug: {price_points: 50, brand: acme, stock: 20, limit_per_user: 2}}",
     ]

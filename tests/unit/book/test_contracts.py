@@ -1,12 +1,16 @@
-"""A contract that `breaks` lets pass takes whatever the old one took."""
+"""A contract that is published can judge events; a new one takes whatever the one before took."""
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ingest.book_document import book_of_document
 from ingest.web.validate import first_problem
-from rules.book.contracts import breaking_changes, contract_faults
+from rules.book.contracts import MATCHED_MAX, PATTERN_MAX, breaking_changes, contract_faults
+from rules.book.document import BookRefused
 
 bounds = st.fixed_dictionaries({}, optional={"minimum": st.integers(-2, 2), "maximum": st.integers(-2, 4)})
 lengths = st.fixed_dictionaries({}, optional={"minLength": st.integers(0, 2), "maxLength": st.integers(0, 3)})
@@ -76,3 +80,79 @@ def test_what_breaks_is_told_by_its_place() -> None:
         ("properties", "tags", "items", "maxLength"): "is lower than it was",
         ("properties", "theme"): "is no longer allowed",
     }
+
+
+Json = dict[str, Any]
+
+
+def of_property(**said: Any) -> Json:
+    return {"properties": {"pages": said}}
+
+
+def book_with(contract: Json) -> Json:
+    return {"event_types": {"READ": {"points": 1, "properties": contract}}}
+
+
+@pytest.mark.parametrize(
+    ("contract", "told"),
+    [
+        ({"properties": {"a": 5}}, "properties.a is no object"),
+        ({"minLength": -1}, "minLength must be a whole number"),
+        ({"required": ["a", "a"]}, "required has a name twice"),
+        ({"required": ["a"], "additionalProperties": False}, "required has a, which is no property"),
+        ({"type": "text"}, "type must be of string, integer"),
+        (of_property(type=5), "properties.pages.type must be of"),
+        (of_property(type=[[]]), "properties.pages.type must be of"),
+        (of_property(type={"string": 1}), "properties.pages.type must be of"),
+        # A validator would fetch the address.
+        (of_property(enum=[{"$ref": "http://example.com"}]), "properties.pages.enum must be a list of"),
+        (of_property(description={"$ref": "#/nowhere"}), "properties.pages.description must be a text"),
+        ({"pattern": "[", "maxLength": 5}, "pattern is no regular expression"),
+        ({"pattern": "a{99999999999}", "maxLength": 5}, "pattern is no regular expression"),
+        # Such patterns take for ever on some texts.
+        ({"pattern": "^(a+b?)+$", "maxLength": 99}, "pattern may have 2 repetitions and no groups"),
+        ({"pattern": "^(a|a)*$", "maxLength": 99}, "pattern may have 2 repetitions and no groups"),
+        ({"pattern": "^.*.*.*x$", "maxLength": 99}, "pattern may have 2 repetitions and no groups"),
+        ({"pattern": r"(a)\1", "maxLength": 99}, "pattern may have 2 repetitions and no groups"),
+        ({"pattern": "^.*.*x$", "maxLength": 2000}, "pattern needs a maxLength of up to 256"),
+        ({"pattern": "^.*.*x$"}, "pattern needs a maxLength of up to 256"),
+        (of_property(minimum=5, maximum=4), "properties.pages.minimum is above maximum: no value satisfies"),
+        (of_property(minItems=5, maxItems=4), "properties.pages.minItems is above maxItems: no value"),
+        (of_property(enum=list(range(25_000))), " has 1"),
+        (of_property(pattern="^[$]5$", maxLength=9), " cannot be used"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_is_no_contract_is_refused(contract: Json, told: str) -> None:
+    with pytest.raises(BookRefused) as refused:
+        book_of_document(book_with(contract))
+    place = "event_types.READ.properties"
+    assert str(refused.value).startswith((f"{place}.{told}", f"{place}{told}"))
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [
+        of_property(pattern="a" * PATTERN_MAX, maxLength=MATCHED_MAX),
+        of_property(minimum=-1.5, maximum=-1.5),
+        of_property(minLength=5, maxLength=5),
+    ],
+    ids=json.dumps,
+)
+def test_a_contract_that_is_published_can_judge_events(contract: Json) -> None:
+    book = book_of_document(book_with(contract))
+    first_problem({"type": "object", **(book.event_types["READ"].properties or {})}, {"pages": 1})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        (of_property(type=["string", "null"]), of_property(enum=[None]), "text"),
+        (of_property(enum=[1]), of_property(enum=[True]), 1),
+        (of_property(enum=[0, 1]), of_property(enum=[False, True]), 1),
+    ],
+    ids=str,
+)
+def test_values_of_other_json_types_are_others(old: Json, new: Json, value: Any) -> None:
+    assert first_problem(old, {"pages": value}) is None
+    assert list(breaking_changes(old, new))

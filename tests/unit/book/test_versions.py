@@ -1,7 +1,6 @@
 """Which version of the book judges an event."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -70,15 +69,23 @@ def test_the_version_in_force_is_the_newest_that_has_begun(hours: list[int], ask
     assert judge(Books(versions), asked) == max(begun, default=first)[1]
 
 
-def test_two_versions_are_read_at_once() -> None:
-    """One lock for all versions would let each thread wait for the other."""
-    met = threading.Barrier(2, timeout=5)
+@pytest.mark.parametrize(
+    ("judged_by", "day", "judges"),
+    [(1, 4, 1), (1, 5, 3), (1, 8, 3), (1, 9, 1), (2, 9, 2), (4, 6, 4), (None, 6, None), (7, 6, None)],
+)
+def test_a_version_of_the_past_judges_what_occurred_while_it_is_in_force(
+    judged_by: int | None, day: int, judges: int | None
+) -> None:
+    """Version 3 was published on the 12th, for the 5th to the 9th; 4 is newer, and was in time."""
 
-    def read() -> Book:
-        met.wait()
-        return book
+    def known(**types: int) -> Books:
+        in_time = [
+            replace(version(number, 24 * at, READ=1), published_at=START) for number, at in ((1, 1), (2, 9))
+        ]
+        past = replace(version(3, 24 * 5, **types), published_at=START + 24 * 12 * HOUR)
+        return Books([*in_time, past, version(4, 24 * 20, READ=1)])
 
-    book = Book({"READ": EventType(1)})
-    versions = [Version(number, START, read) for number in (1, 2)]
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda each: each.book, versions)) == [book, book]
+    found = known(READ=1).rejudging(judged_by, "READ", START + 24 * day * HOUR)
+    assert (found and found.number) == judges
+    lacking = known(WALK=1).rejudging(1, "READ", START + 24 * 6 * HOUR)
+    assert lacking and lacking.number == 1

@@ -7,8 +7,7 @@ from typing import Any
 from streakline_client import Reply, Streakline
 from streakline_client.errors import Unreachable
 from streakline_client.profile import new_profile
-from streakline_client.queue.batches import Proof
-from streakline_client.queue.event_queue import EventQueue
+from streakline_client.queue.event_queue import EventQueue, Proof
 from streakline_client.queue.moments import DeviceClocks
 from streakline_client.tracker import Queueing
 from streakline_client.transport import Request

@@ -1,7 +1,7 @@
 """Times of a device whose clock is wrong (rule 16)."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,6 @@ from rules.engagement.events import (
     InputRefused,
     corrected_time,
     from_item,
-    skew_between,
     skew_of,
     to_item,
 )
@@ -62,22 +61,7 @@ def test_an_event_of_a_wrong_clock_has_its_true_date(ago: timedelta, skew: timed
     assert seen.activity_date == local.date()
     assert seen.event_id.startswith(f"{right:%Y-%m-%dT%H:%M:%S}")
     assert seen.device_time == (None if is_steady else written(true + skew, offset))
-    if seen.device_time:
-        assert skew_between(seen.device_time, seen.occurred_at) == -skew
     assert from_item(to_item(seen)) == seen
-
-
-@pytest.mark.parametrize(
-    ("minutes", "is_corrected"), [(-2, False), (2, False), (3, True), (-3, True), (10, True)]
-)
-def test_a_request_s_own_time_is_no_fault_of_the_clock(minutes: int, is_corrected: bool) -> None:
-    clock = skew_of(parse_moment(written(NOW - minutes * timedelta(minutes=1), "Z")), NOW)
-    assert clock == (minutes * timedelta(minutes=1) if is_corrected else timedelta())
-
-
-def test_a_clock_that_is_years_behind_is_corrected_too() -> None:
-    behind = NOW - datetime(1971, 1, 1, tzinfo=UTC)
-    assert arrived(said(NOW - 30 * HOUR - behind), -behind).activity_date == date(2026, 6, 9)
 
 
 @pytest.mark.parametrize("code_and_true", [("in_the_future", HOUR), ("backfill_forbidden", -73 * HOUR)])

@@ -126,13 +126,6 @@ def test_a_new_stretch_begins_after_all_that_is_known_of_the_user(
     assert (found.receipt_at, found.until) == (NOW - receipt_days * DAY, NOW)
 
 
-def test_the_user_s_other_device_that_came_back_just_now_takes_nothing_away() -> None:
-    phone = stretch(8, 1)
-    found = new_stretch(receipt(8.5, TABLET), [phone], [], NOW)
-    assert found.since == NOW - 8.5 * DAY
-    assert found.open_until == phone.until + OPEN_FOR
-
-
 @given(st.lists(st.floats(0.001, 20), max_size=6), st.floats(0.1, 20), st.floats(0, 3))
 def test_nobody_has_more_than_72_hours_after_the_first_contact(
     contacts: list[float], event: float, wait: float
@@ -183,8 +176,3 @@ def test_time_that_two_stretches_share_counts_once(spans: list[tuple[float, floa
     found = offline_in_a_year(own, [*used, own], own.since, BOOK) / HOUR
     assert abs(found - len(hours)) <= len(spans) + 2
     assert found <= sum((each.until - each.since) / HOUR for each in [*used, own]) + 0.01
-
-
-def test_a_proof_that_was_refused_says_why() -> None:
-    forged = InputRefused("receipt_refused", "receipt", "is forged")
-    assert refused(OfflineProof(refused=forged), 4) == "receipt_refused receipt is forged"

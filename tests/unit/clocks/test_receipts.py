@@ -37,11 +37,6 @@ def test_whatever_sign_is_changed_the_receipt_is_forged(data: st.DataObject) -> 
     assert reason(RECEIPT[:place] + sign + RECEIPT[place + 1 :]) == "is forged"
 
 
-@given(st.text(max_size=200))
-def test_any_other_text_is_forged(text: str) -> None:
-    assert reason(text) == "is forged"
-
-
 @pytest.mark.parametrize(
     "text", ["", RECEIPT + "\n", " " + RECEIPT, RECEIPT.upper(), RECEIPT + "." + RECEIPT]
 )
@@ -64,11 +59,6 @@ def test_receipts_of_older_and_announced_keys_hold_and_those_of_retired_ones_do_
         RECEIPT, [KEY], "ann", DEVICE
     )
     assert reason(RECEIPT, OTHER_KEY) == "is forged"
-
-
-def test_a_receipt_names_nobody() -> None:
-    assert "ann" not in RECEIPT
-    assert DEVICE not in RECEIPT
 
 
 @pytest.mark.parametrize(

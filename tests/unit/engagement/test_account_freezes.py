@@ -38,25 +38,6 @@ def test_a_refunded_freeze_is_spent_on_the_next_missed_day_in_date_order() -> No
     world.check()
 
 
-def test_two_freezes_cover_two_of_three_missed_days_and_are_journalled() -> None:
-    world = World()
-    world.apply(commands=[grant(june(1)), grant(june(1))])
-    world.apply([event("a", june(1))])
-    decision = world.apply([event("b", june(5))])
-    assert notes(decision) == [(FreezeNote.SPENT, "2026-06-02"), (FreezeNote.SPENT, "2026-06-03")]
-    assert world.profile.streak == Streak(june(5), 1, 1, 2, (june(2), june(3)))
-    world.check()
-
-
-def test_a_freeze_that_is_revoked_unspent_goes() -> None:
-    world = World()
-    world.apply([event("a", june(1))], [grant(june(1))])
-    world.apply(commands=[revoke(june(1))])
-    world.apply([event("c", june(3))])
-    assert world.profile.streak == Streak(june(3), 1, 1, 2)
-    world.check()
-
-
 def test_a_freeze_that_is_revoked_when_spent_becomes_a_debt() -> None:
     world = World()
     world.apply(commands=[grant(june(1))])

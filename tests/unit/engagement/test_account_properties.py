@@ -1,17 +1,14 @@
 """Any order, any split and any crash between two writes lead to one account (rule 7)."""
 
-from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account import days_with_entries, observe_events, profile_with_entries
-from rules.engagement.account_state import Profile
+from rules.engagement.account import days_with_entries, profile_with_entries
 from rules.engagement.events import Event
-from rules.engagement.ledger import Draft, EntryKind
+from rules.engagement.ledger import Draft
 from tests.support.account_world import World, grant, revoke
-from tests.support.books import most
 from tests.support.engagement_strategies import TYPES, bases, event, near
 from tests.support.examples import examples
 
@@ -102,19 +99,6 @@ def test_a_process_that_dies_after_any_write_leaves_nothing_that_the_next_does_n
     assert broken.answer() == whole.answer()
 
 
-@given(batches(), st.integers(0, 6))
-def test_repairing_twice_changes_nothing(batch: tuple[list[Event], list[Draft]], writes: int) -> None:
-    events, commands = batch
-    world = World()
-    world.apply(commands=commands)
-    world.apply(events, writes=max(1, writes))
-    world.apply()
-    once = world.answer(), world.profile, list(world.entries)
-    assert not world.decide([]).is_change
-    world.apply()
-    assert (world.answer(), world.profile, world.entries) == once
-
-
 @given(batches(), st.data())
 def test_absorbing_pending_entries_twice_counts_them_once(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject
@@ -138,28 +122,3 @@ def test_absorbing_pending_entries_twice_counts_them_once(
     )
     first = days_with_entries({}, entries[:cut])
     assert {**first, **days_with_entries(first, entries)} == days
-
-
-@given(batches(), st.data())
-def test_observing_depends_on_no_order(batch: tuple[list[Event], list[Draft]], data: st.DataObject) -> None:
-    events, _ = batch
-    other = data.draw(st.permutations(events))
-    assert observe_events(Profile("u"), [*other, *events]) == observe_events(Profile("u"), events)
-
-
-@given(batches())
-def test_a_date_earns_what_its_events_were_awarded_up_to_the_cap(
-    batch: tuple[list[Event], list[Draft]],
-) -> None:
-    events, _ = batch
-    drafts = [entry.draft for entry in World().apply(events).entries if entry.draft.kind is EntryKind.EARN]
-    awarded = {each.event_id: each for each in events}
-    assert {draft.event_id for draft in drafts} == set(awarded)
-    earned, sent = Counter[tuple[str | None, str | None]](), Counter[tuple[str | None, str | None]]()
-    for draft in drafts:
-        points = awarded[draft.event_id or ""].points_awarded
-        assert 0 <= draft.points <= points
-        earned[draft.activity_date, draft.event_type] += draft.points
-        sent[draft.activity_date, draft.event_type] += points
-    for key, points in sent.items():
-        assert earned[key] == min(points, most(key[1] or ""))

@@ -1,12 +1,11 @@
 """Dates and time zones of one account: travel, skipped dates, and zone changes that ask for a review."""
 
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX, change_timezone, observe_events
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
-from tests.support.account_world import SECOND, World, june
+from tests.support.account_world import World, june
 from tests.support.engagement_strategies import NOW, event
 
 
@@ -41,16 +40,6 @@ def test_travel_west_credits_the_date_that_comes_twice_once() -> None:
     assert world.days[june(10)].events_count == 2
     assert world.profile.zone == "America/Los_Angeles"
     world.check()
-
-
-def test_travel_east_continues_the_run_on_the_next_local_date() -> None:
-    world = World()
-    world.apply(
-        [event("a", june(10), zone="-05:00", at=datetime(2026, 6, 11, 4, 30, tzinfo=UTC))],
-    )
-    world.apply([event("b", june(11), zone="+02:00", at=datetime(2026, 6, 11, 9, tzinfo=UTC))])
-    assert world.profile.streak == Streak(june(11), 2, 2, 2)
-    assert world.profile.zone == "+02:00"
 
 
 def test_the_zone_is_that_of_the_event_that_occurred_last_whatever_arrives_last() -> None:
@@ -95,13 +84,3 @@ def test_two_zone_changes_a_day_are_no_reason_for_a_review() -> None:
     assert not profile.tz_review
     assert len(profile.tz_changes) == TZ_CHANGES_KEPT_MAX
     assert profile.tz_changes[-1][1] == "+11:00"
-
-
-def test_setting_the_zone_that_is_set_is_no_change() -> None:
-    profile = change_timezone(Profile("u"), "UTC", NOW)
-    assert change_timezone(profile, "UTC", NOW + SECOND) is profile
-
-
-def test_a_review_stays_until_somebody_has_looked() -> None:
-    flagged = replace(Profile("u"), tz_review=True)
-    assert change_timezone(flagged, "UTC", NOW).tz_review

@@ -69,14 +69,6 @@ def test_a_command_that_the_balance_does_not_cover_is_refused_even_with_points_o
     assert (refused.value.balance, refused.value.wanted) == (10, 11)
 
 
-def test_a_redemption_lowers_the_balance_and_not_the_lifetime_points() -> None:
-    world = World()
-    world.apply([event("a", june(1))])
-    world.apply(commands=[Draft(EntryKind.REDEEM, -10, reward_id="mug")])
-    assert (world.profile.total_points, world.profile.balance) == (10, 0)
-    world.check()
-
-
 def test_entries_are_younger_than_the_events_that_they_apply() -> None:
     arrived = NOW + timedelta(minutes=3)
     decision = decide(Account(Profile("u"), {june(1): None}), [event("a", june(1), created_at=arrived)], NOW)

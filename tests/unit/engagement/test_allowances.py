@@ -5,7 +5,6 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import FreezeRules
 from rules.engagement.streak import (
     Cover,
     fold,
@@ -18,12 +17,6 @@ from tests.support.engagement_strategies import bases, covers, near
 
 JANUARY = date(2026, 1, 1)
 DAY = timedelta(days=1)
-
-
-def test_freezes_cost_once_the_month_s_free_ones_are_taken() -> None:
-    terms = FreezeRules(held_max=5, free_a_month=2, price_points=100)
-    assert [terms.price(taken) for taken in (0, 1, 2, 3)] == [0, 0, 100, 100]
-    assert FreezeRules(5, 0, 100).price(0) == 100
 
 
 def test_a_year_is_any_365_dates_in_a_row() -> None:
@@ -69,17 +62,3 @@ def test_a_returned_freeze_leaves_the_streak_as_it_was_and_takes_one_freeze(
         before, then = shown_streak(streak, held, today), shown_streak(streak, after, today)
         assert then.spent == before.spent
         assert then.freezes_available == before.freezes_available - 1
-
-
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3)), min_size=150, max_size=150))
-def test_150_freezes_that_are_taken_and_returned_unused_leave_nothing(cycles: list[tuple[int, int]]) -> None:
-    cover, streak = Cover(), fold([JANUARY], Cover())
-    for after, held_days in sorted(cycles):
-        granted = JANUARY + after * DAY
-        cover = Cover(net_freezes([*cover.freezes, (granted, 1)]))
-        if held_days == 0:
-            gone = revocation_date(streak, cover, granted, granted)
-            cover = Cover(net_freezes([*cover.freezes, (gone, -1)]))
-        else:
-            cover = Cover(net_freezes([*cover.freezes, (granted, -1)]))
-    assert cover.freezes == ()

@@ -17,8 +17,6 @@ from rules.engagement.streak import (
     net_freezes,
     resumed_streak,
 )
-from tests.support.account_world import World, grant
-from tests.support.engagement_strategies import event
 from tests.support.examples import examples
 
 BASE = date(2023, 11, 20)
@@ -80,22 +78,6 @@ def test_later_dates_and_later_cover_change_nothing_before_a_checkpoint(
     read = [day for day in active if start is None or day > start.last]
     assert start is None or start.last < since
     assert state(fold([*read, *late], now, start)) == state(fold(active | late, now))
-
-
-@settings(max_examples=examples(60))
-@given(histories, st.lists(days, max_size=3), st.data())
-def test_in_any_order_of_arrival_and_after_any_death_checkpoints_are_as_folded(
-    active: set[date], granted: list[date], data: st.DataObject
-) -> None:
-    world = World()
-    world.apply(commands=[grant(day) for day in granted])
-    left = data.draw(st.permutations(sorted(active)))
-    while left:
-        part, left = left[:40], left[40:]
-        events = [event(f"{day}", day) for day in part]
-        world.apply(events, writes=data.draw(st.sampled_from([0, 1, 2, 5, 10**6])))
-        world.apply(events)
-        world.check()
 
 
 def test_a_late_event_needs_three_months_and_a_question_about_the_past_a_year() -> None:

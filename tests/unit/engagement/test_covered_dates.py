@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.engagement.history import covered_span
 from ingest.web.caller import ApiError
-from rules.engagement.account_state import Profile
-from rules.engagement.date_reasons import DateReason, covered_dates, explain_date
+from rules.engagement.account_state import DateReason, Profile, covered_dates, explain_date
 from rules.engagement.streak import Cover, fold
 from tests.support.engagement_strategies import histories
 
@@ -32,19 +31,6 @@ def test_it_is_what_explain_says_of_each_date(history: tuple[list[date], Cover],
             expected[day] = reason
     from_the_first = {day: why for day, why in told.items() if day >= min(days) and day not in days}
     assert from_the_first == expected
-
-
-def test_the_freeze_the_pause_and_the_day_they_end() -> None:
-    monday = date(2026, 3, 2)
-    cover = Cover(freezes=((monday, 1),), pauses=((monday + 2 * DAY, monday + 3 * DAY),), skipped=frozenset())
-    profile = Profile("ann", streak=fold([monday], cover), cover=cover)
-    found = covered_dates(profile, (monday, monday + 9 * DAY), monday + 6 * DAY)
-    assert found == [
-        (monday + DAY, DateReason.FREEZE),
-        (monday + 2 * DAY, DateReason.PAUSE),
-        (monday + 3 * DAY, DateReason.PAUSE),
-    ]
-    assert covered_dates(Profile("ann", cover=cover), (monday, monday + 9 * DAY), monday + 6 * DAY) == []
 
 
 @pytest.mark.parametrize(

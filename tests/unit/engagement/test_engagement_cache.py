@@ -1,53 +1,41 @@
-"""The engagement cache answers from Redis, and goes on without it."""
+"""The engagement cache goes on without Redis. tests/integration/test_cache_contract.py has it on a real one."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from adapters.engagement import engagement_cache
-from adapters.engagement.account_items import day_attributes, profile_attributes
-from adapters.engagement.engagement_cache import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS, EngagementCache
-from adapters.platform.redis import RedisError, RedisUnsupported
+from adapters.engagement.engagement_cache import DELETED_AT_ONCE, RETRY_AFTER_SECONDS, EngagementCache
+from adapters.platform.redis import RedisError
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 A, B = "2026-06-01T11:50:00.000000Z#a", "2026-06-01T11:59:00.000000Z#b"
+PROFILE = Profile("u", version=3, streak=Streak(date(2026, 6, 1), 4, 9, 30), total_points=50)
+DAY = Day("u", date(2026, 6, 1), "e", 2, 20, {"CHECK_IN": 5}, "h", "c")
 
 
 class Fake:
-    """A Redis that is there or is not, and notes what it is asked. refused: keys that it deletes for nobody."""
+    """A Redis that answers so many times, and then is down; it notes what it is asked."""
 
     def __init__(self) -> None:
-        self.down = False
-        self.refused: set[str] = set()
+        self.left, self.tried, self.is_unsupported = 1_000, 0, False
         self.asked: list[list[Any]] = []
-        self.tried = 0
-        self.told: dict[str, Any] = {}
-
-    def answers(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        return [
-            RedisError("NOPERM") if command[:1] == ["DEL"] and command[1] in self.refused else answer
-            for command, answer in zip(commands, self.pipeline(commands), strict=True)
-        ]
 
     def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         self.tried += 1
-        if self.down:
+        if self.left <= 0:
             raise RedisError("gone")
+        self.left -= 1
         self.asked += [list(each) for each in commands]
-        return [self.told.get(str(each[each[1] in self.told])) for each in commands]
+        return [[1, 0] if each[0] == "SMISMEMBER" else '{"v": 0}' for each in commands]
 
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    moment = [1000.0]
-    monkeypatch.setattr(engagement_cache, "time", SimpleNamespace(monotonic=lambda: moment[0]))
-    yield moment
+    @property
+    def deleted(self) -> list[str]:
+        return [each[1] for each in self.asked if each[0] == "DEL"]
 
 
 @pytest.fixture
@@ -58,200 +46,85 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 @pytest.fixture
-def cache(redis: Fake, clock: list[float]) -> EngagementCache:
-    return EngagementCache("redis://cache")
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    moment = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: moment[0])
+    return moment
 
 
-PROFILE = Profile("u", version=3, streak=Streak(date(2026, 6, 1), 4, 9, 30), total_points=50)
-DAY = Day("u", date(2026, 6, 1), "e", 2, 20, {"CHECK_IN": 5}, "h", "c")
+OPERATIONS: list[Callable[[EngagementCache], object]] = [
+    lambda cache: cache.profile("u"),
+    lambda cache: cache.day("u", date(2026, 6, 1)),
+    lambda cache: cache.top_list("global"),
+    lambda cache: cache.count_events("u", 5, NOW),
+    lambda cache: cache.processed({"u": [A, B]}) or None,
+    lambda cache: cache.remember(PROFILE),
+    lambda cache: cache.write_through([PROFILE], [DAY], {"u": [A]}),
+    lambda cache: cache.keep_top_list("global", {}),
+    lambda cache: cache.forget("u", NOW) or None,
+]
 
 
-def read_everything(cache: EngagementCache) -> list[Any]:
-    return [
-        cache.profile("u"),
-        cache.day("u", date(2026, 6, 1)),
-        cache.top_list("global"),
-        cache.count_events("u", 5, NOW),
-        cache.processed({"u": [A, B]}) or None,
-    ]
-
-
-def write_everything(cache: EngagementCache) -> None:
-    cache.remember(PROFILE)
-    cache.write_through([PROFILE], [DAY], {"u": [A]})
-    cache.keep_top_list("global", {})
-
-
-def test_without_a_redis_every_read_knows_nothing_and_every_write_is_dropped() -> None:
-    cache = EngagementCache("")
-    assert not cache.is_configured
-    assert read_everything(cache) == [None] * 5
-    write_everything(cache)
-
-
-def test_a_redis_that_raises_is_like_none(cache: EngagementCache, redis: Fake) -> None:
-    redis.down = True
-    assert cache.is_configured
-    assert read_everything(cache) == [None] * 5
-    write_everything(cache)
-    assert redis.asked == []
-
-
-def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock: list[float]) -> None:
-    redis.down = True
-    for number in range(5):
-        assert read_everything(EngagementCache("redis://cache"))[number] is None
-    writes: list[Callable[[EngagementCache], object]] = [
-        lambda each: each.remember(PROFILE),
-        lambda each: each.write_through([PROFILE], [DAY], {"u": [A]}),
-        lambda each: each.keep_top_list("global", {}),
-    ]
-    for write in writes:
-        write(EngagementCache("redis://cache"))
-
-
-def test_after_a_failure_redis_is_left_alone_for_some_seconds(
-    cache: EngagementCache, redis: Fake, clock: list[float]
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_each_operation_survives_a_redis_that_raises_and_one_that_is_not_there(
+    operation: Callable[[EngagementCache], object], redis: Fake
 ) -> None:
-    redis.down = True
-    cache.profile("u")
-    cache.profile("u")
+    redis.left = 0
+    assert operation(EngagementCache("redis://cache")) is None
+    assert operation(EngagementCache("")) is None
+    assert redis.tried == 1
+
+
+def test_after_a_failure_redis_is_left_alone_for_some_seconds(redis: Fake, clock: list[float]) -> None:
+    cache, redis.left = EngagementCache("redis://cache"), 0
+    assert [cache.profile("u"), cache.top_list("global")] == [None, None]
     assert redis.tried == 1
     clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("u")
-    assert redis.tried == 2
+    redis.left = 9
+    assert cache.top_list("global") == {"v": 0}
+    assert redis.deleted == [], "a failed read makes nothing stale"
 
 
-def deleted(redis: Fake) -> list[str]:
-    return [each[1] for each in redis.asked if each[0] == "DEL"]
-
-
-def test_what_was_not_written_is_deleted_first_when_redis_is_back(
-    cache: EngagementCache, redis: Fake, clock: list[float]
-) -> None:
-    redis.down = True
+def test_what_was_not_written_is_deleted_first_when_redis_is_back(redis: Fake, clock: list[float]) -> None:
+    cache, redis.left = EngagementCache("redis://cache"), 0
     cache.write_through([PROFILE], [DAY])
+    redis.left = 9
     cache.write_through([Profile("v", version=1)])
-    redis.down = False
+    assert redis.asked == [], "it rests"
     clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("u")
-    assert set(deleted(redis)) == {"streak:u", "streak:v", "active:u:2026-06-01"}
-    assert all(len(each) == 2 for each in redis.asked), "one command a key"
-    assert redis.asked[3:] == [["GET", "streak:u"]]
-    cache.profile("u")
-    assert redis.asked[4:] == [["GET", "streak:u"]]
+    cache.top_list("global")
+    assert redis.deleted == ["active:u:2026-06-01", "streak:u", "streak:v"]
+    assert redis.asked[3:] == [["GET", "leaderboard:global"]]
+    cache.top_list("global")
+    assert len(redis.deleted) == 3
 
 
-def test_a_write_dropped_while_redis_rests_is_remembered_too(
-    cache: EngagementCache, redis: Fake, clock: list[float]
-) -> None:
-    redis.down = True
-    cache.profile("u")
-    redis.down = False
-    cache.write_through([PROFILE])
-    assert redis.asked == []
-    clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("u")
-    assert deleted(redis) == ["streak:u"]
-
-
-def test_stale_keys_stay_remembered_until_they_are_deleted(
-    cache: EngagementCache, redis: Fake, clock: list[float]
-) -> None:
-    redis.down = True
-    cache.write_through([PROFILE])
-    for _attempt in range(3):
+def test_a_long_backlog_is_cleared_in_steps_and_what_is_done_is_done(redis: Fake, clock: list[float]) -> None:
+    cache, redis.left = EngagementCache("redis://cache"), 0
+    cache.write_through(Profile(f"u{number}", version=1) for number in range(DELETED_AT_ONCE * 2))
+    for left in (1, 9):
+        redis.left = left
         clock[0] += RETRY_AFTER_SECONDS
-        assert cache.profile("u") is None
-    redis.down = False
-    clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("v")
-    assert deleted(redis) == ["streak:u"]
+        assert (cache.top_list("global") is None) is (left == 1)
+    assert len(redis.deleted) == len(set(redis.deleted)) == 2 * DELETED_AT_ONCE
 
 
-def test_a_deletion_that_is_refused_holds_up_no_other(
-    cache: EngagementCache, redis: Fake, clock: list[float]
-) -> None:
-    redis.down = True
-    cache.write_through([PROFILE, Profile("v", version=1)], [DAY])
-    redis.down, redis.refused = False, {"streak:u"}
-    redis.told["GET"] = json.dumps(profile_attributes(PROFILE, 1))
-    clock[0] += RETRY_AFTER_SECONDS
-    assert cache.profile("w") == PROFILE, "others are served"
-    assert cache.profile("u") is None, "what may be old is not read"
-    assert sorted(deleted(redis)) == ["active:u:2026-06-01", "streak:u", "streak:v"]
-    redis.asked.clear()
-    clock[0] += RETRY_AFTER_SECONDS
-    redis.refused = set()
-    assert cache.profile("u") == PROFILE
-    assert deleted(redis) == ["streak:u"]
-
-
-def test_a_long_backlog_is_cleared_in_steps_and_what_is_done_is_done(
-    cache: EngagementCache, redis: Fake, clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    redis.down = True
-    cache.write_through(Profile(f"u{number}", version=1) for number in range(RECOVERED_AT_ONCE * 2))
-    redis.down = False
-    answers, left = redis.answers, [1]
-
-    def breaking(commands: Sequence[Sequence[Any]]) -> list[Any]:
-        if not left:
-            raise RedisError("gone again")
-        left.pop()
-        return answers(commands)
-
-    monkeypatch.setattr(redis, "answers", breaking)
-    clock[0] += RETRY_AFTER_SECONDS
-    assert cache.profile("u1") is None
-    assert len(deleted(redis)) == RECOVERED_AT_ONCE
-    redis.asked.clear()
-    monkeypatch.setattr(redis, "answers", answers)
-    clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("u1")
-    assert len(deleted(redis)) == RECOVERED_AT_ONCE
-    assert not cache._link._dropped
-
-
-def test_a_redis_that_we_cannot_use_is_no_redis(redis: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = EngagementCache("redis://cluster")
-    assert cache.is_configured
-
-    def elsewhere(commands: Sequence[Sequence[Any]]) -> list[Any]:
-        redis.tried += 1
-        raise RedisUnsupported("MOVED")
-
-    monkeypatch.setattr(redis, "pipeline", elsewhere)
+def test_a_redis_that_we_cannot_use_is_no_redis(redis: Fake) -> None:
+    cache, redis.left, redis.is_unsupported = EngagementCache("redis://cluster"), 0, True
     cache.write_through([PROFILE])
     assert not cache.is_configured
-    assert read_everything(cache) == [None] * 5
-    write_everything(cache)
+    assert [operation(cache) for operation in OPERATIONS] == [None] * len(OPERATIONS)
     assert redis.tried == 1
-    assert not cache._link._dropped, "nothing waits for what never comes"
 
 
-def test_a_failed_read_makes_nothing_stale(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
-    redis.down = True
-    read_everything(cache)
-    redis.down = False
-    clock[0] += RETRY_AFTER_SECONDS
-    cache.profile("u")
-    assert redis.asked == [["GET", "streak:u"]]
+def test_a_profile_of_another_version_of_the_code_is_not_known(redis: Fake) -> None:
+    assert EngagementCache("redis://cache").profile("u") is None
 
 
-def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None:
-    redis.told["GET"] = json.dumps(profile_attributes(PROFILE, 1))
-    assert cache.profile("u") == PROFILE
-    redis.told["GET"] = json.dumps(day_attributes(DAY))
-    assert cache.day("u", DAY.activity_date) == day_attributes(DAY)
-    redis.told |= {"GET": "{}", "INCRBY": 6, "SMISMEMBER": [1, 0]}
-    assert cache.top_list("global") == {}
-    assert cache.count_events("u", 5, NOW) == 6
-    assert cache.processed({"u": [A, B], "v": []}) == {"u": {A}}
-
-
-def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) -> None:
+def test_a_write_through_is_one_round_trip_and_events_are_known_by_their_ids(redis: Fake) -> None:
+    cache = EngagementCache("redis://cache")
     cache.write_through([PROFILE], [DAY], {"u": [A, B]})
     assert redis.tried == 1
     assert [each[0] for each in redis.asked] == ["EVAL", "SET", "SADD", "EXPIRE"]
     assert redis.asked[0][3:5] == ["streak:u", 3]
+    assert cache.processed({"u": [A, B], "v": []}) == {"u": {A}}

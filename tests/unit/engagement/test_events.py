@@ -1,6 +1,5 @@
 """An event's id, the digest of its body, and how late it may be."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from rules.days import Moment, parse_moment
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused, body_hash, check_age, event_id
-from tests.support.engagement_strategies import instants, values
+from tests.support.engagement_strategies import instants
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -31,8 +30,7 @@ def test_the_id_is_the_time_in_utc_and_one_name_for_user_and_key() -> None:
     there = event_id("u", "k", parse_moment("2026-06-01T12:00:00+02:00"))
     assert there == "2026-06-01T10:00:00.000000Z#72582f65-7440-5066-afea-1b1602cc994e"
     assert there == event_id("u", "k", parse_moment("2026-06-01T10:00:00Z"))
-    assert event_id("u", "k", at(NOW)) != event_id("v", "k", at(NOW))
-    assert event_id("ab", "c", at(NOW)) != event_id("a", "bc", at(NOW))
+    assert len({event_id(*pair, at(NOW)) for pair in (("u", "k"), ("v", "k"), ("uk", ""), ("", "uk"))}) == 4
 
 
 @given(st.text(max_size=20), st.text(max_size=20), instants, instants)
@@ -87,20 +85,6 @@ def test_the_digest_stays_the_same_from_release_to_release() -> None:
     assert body_hash(BODY) == "0fe3d38c3980f5e751df49c8bb9b7c55"
 
 
-@given(st.dictionaries(st.text(max_size=5), values, max_size=5), st.randoms())
-def test_a_body_that_went_over_the_wire_again_has_the_same_digest(body: dict[str, Any], chance: Any) -> None:
-    names = list(body)
-    chance.shuffle(names)
-    again = json.loads(json.dumps({name: body[name] for name in names}))
-    assert body_hash(again) == body_hash(body)
-
-
-@given(st.dictionaries(st.text(max_size=5), values, max_size=4), values)
-def test_a_changed_field_changes_the_digest(body: dict[str, Any], value: Any) -> None:
-    other = {**body, "x": value, "y": 1}
-    assert body_hash(other) != body_hash({**other, "y": 2})
-
-
 def code_of(moment: datetime, may_backfill: bool) -> str | None:
     try:
         check_age(at(moment), NOW, may_backfill)
@@ -125,10 +109,3 @@ def test_late_and_early_events_are_refused_by_name(
     moment: datetime, anybody: str | None, admin: str | None
 ) -> None:
     assert (code_of(moment, False), code_of(moment, True)) == (anybody, admin)
-
-
-@given(instants)
-def test_an_event_is_accepted_within_72_hours_and_5_minutes_and_not_outside(moment: datetime) -> None:
-    inside = NOW - timedelta(hours=72) <= moment <= NOW + timedelta(minutes=5)
-    assert (code_of(moment, False) is None) is inside
-    assert (code_of(moment, True) is None) is (moment <= NOW + timedelta(minutes=5))

@@ -60,7 +60,7 @@ def within(name: str, value: bytes) -> bytes:
 
 
 DEEP = b"[" * 70 + b"]" * 70
-VERY_DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+VERY_DEEP = b'{"a":' * 500 + b"1" + b"}" * 500
 BAD_EVENTS = [
     (within("properties", b'{"note": "Well done \\ud83d"}'), "properties.note"),
     (within("properties", b'{"a": {"b": [{"c": "\\ud83d"}]}}'), "properties.a.b.0.c"),

@@ -67,11 +67,3 @@ def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
     assert created_at_of(entry_id(there)) == there
     assert first_problem({"type": "string", "pattern": "^[0-9]{8}T[0-9]{12}Z$"}, entry_id(there)) is None
     assert unstamp(there) == moment
-
-
-@given(st.text(max_size=25) | st.from_regex(r"\d{8}T\d{6,12}Z", fullmatch=True))
-def test_any_text_is_an_entry_s_id_or_a_404(text: str) -> None:
-    try:
-        created_at_of(text)
-    except ApiError as refused:
-        assert refused.status == 404

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY, today
-from rules.engagement.assigned_dates import NEAR, assign_dates, flight_gap_dates
+from rules.engagement.earnings import NEAR, assign_dates, flight_gap_dates
 from rules.engagement.events import Event, instant_of
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import World, june
@@ -37,28 +37,10 @@ def test_three_zones_at_one_instant_are_one_date_and_put_the_account_under_revie
     world.check()
 
 
-def test_seconds_apart_they_are_at_most_the_two_dates_of_a_midnight() -> None:
-    world = World()
-    for number, zone in enumerate(("-12:00", "+00:00", "+14:00")):
-        world.apply([claim(zone, T + number * SECOND, zone)])
-    assert dates(world) == [june(9), june(10)]
-    assert world.profile.tz_review
-
-
 def test_the_cap_of_a_date_holds_for_what_claimed_another_one() -> None:
     world = World()
     world.apply([event(f"{n}", june(8 + n), "CHECK_IN", at=T) for n in range(3)])
     assert world.profile.total_points == 5
-
-
-def test_seconds_around_midnight_are_two_dates() -> None:
-    midnight = datetime(2026, 6, 10, 22, tzinfo=UTC)
-    world = World()
-    world.apply(
-        [claim("a", midnight - SECOND, "Europe/Berlin"), claim("b", midnight + SECOND, "Europe/Berlin")]
-    )
-    assert dates(world) == [june(10), june(11)]
-    assert not world.profile.tz_review
 
 
 def test_a_flight_west_over_the_date_line_keeps_the_streak_and_is_not_suspicious() -> None:
@@ -79,13 +61,6 @@ def test_a_flight_west_over_the_date_line_keeps_the_streak_and_is_not_suspicious
         assert (shown.current, shown.active_days, shown.spent) == (4, 4, ())
         assert not world.profile.tz_review
         world.check()
-
-
-def test_samoa_to_tonga_in_two_hours_is_two_dates() -> None:
-    world = World()
-    world.apply([claim("apia", T, "Pacific/Pago_Pago"), claim("tonga", T + 2 * HOUR, "Pacific/Tongatapu")])
-    assert dates(world) == [june(10), june(11)] or dates(world) == [june(10), june(12)]
-    assert not world.profile.tz_review
 
 
 def test_a_date_that_is_missed_in_one_zone_is_missed() -> None:

@@ -15,11 +15,10 @@ from rules.engagement.reconciliation import (
     ProjectionState,
     Step,
     days_of,
-    has_lapsed,
     is_behind,
     next_step,
 )
-from tests.support.drafts import NOW, SMALL, drafts, journal
+from tests.support.drafts import SMALL, drafts, journal
 
 
 def places(data: st.DataObject, entries: Sequence[Entry]) -> tuple[str, dict[str, ProjectionState]]:
@@ -87,9 +86,3 @@ def test_a_step_follows_from_what_was_seen(
         assert times < LOOKS_MIN
     if step is Step.TELL:
         assert times >= LOOKS_MIN and (not sound or not may_repair)
-
-
-@given(st.integers(-(10**6), 10**6))
-def test_a_streak_has_lapsed_from_its_second_on(seconds: int) -> None:
-    assert has_lapsed(int(NOW.timestamp()) + seconds, NOW) == (seconds <= 0)
-    assert not has_lapsed(None, NOW)

@@ -99,14 +99,6 @@ def test_what_a_server_declares_says_nothing_of_the_user_s_zone() -> None:
     assert seen("-12:00", "+14:00", "-11:00", "+13:00", hours=1, kind="PURCHASE_COMPLETED").zones_seen == ()
 
 
-def test_set_and_observed_changes_add_up() -> None:
-    profile = seen("Asia/Tokyo", "Asia/Dubai")
-    for minute, zone in enumerate(("Europe/Rome", "Europe/Paris")):
-        assert not profile.tz_review
-        profile = change_timezone(profile, zone, T + 6 * HOUR + timedelta(minutes=minute))
-    assert profile.tz_review
-
-
 def test_a_release_forgets_what_was_seen_and_not_what_comes() -> None:
     profile = seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok")
     free = release_account(profile, T + 16 * HOUR)
@@ -125,13 +117,6 @@ def test_little_is_kept_of_it() -> None:
     assert (profile.review_evidence[0], profile.review_evidence[-1]) == ("reason 0", "reason 49")
     assert len(profile.review_evidence) == EVIDENCE_KEPT_MAX
     assert len(seen(*("+01:00", "+02:00") * 9).zones_seen) == ZONES_KEPT_MAX
-
-
-def test_activity_counts_during_a_review() -> None:
-    world = World(put_under_review(Profile("u"), NOW, "why"))
-    world.apply([event("a", T.date())])
-    assert world.profile.tz_review
-    assert world.profile.balance == 10
 
 
 def three_dates_of_one_instant() -> list[Event]:

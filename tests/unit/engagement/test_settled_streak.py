@@ -42,12 +42,3 @@ def test_what_is_still_settled_can_be_folded_on(
     for day in sorted(day for day in active if day > last):
         state = advance(state, day, now)
     assert state == fold(active, now)
-
-
-def test_a_freeze_that_is_returned_unused_leaves_a_streak_settled_and_a_used_one_does_not() -> None:
-    active = [BASE, BASE + timedelta(days=2)]
-    two, one = Cover(((BASE, 2),)), Cover(((BASE, 1),))
-    state = fold(active, two)
-    assert is_still_settled(state, two, one)
-    assert not is_still_settled(state, two, Cover())
-    assert not is_still_settled(state, one, two), "a missed date may have needed it"

@@ -5,8 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account_state import Profile
-from rules.engagement.date_reasons import DateReason, explain_date
+from rules.engagement.account_state import DateReason, Profile, explain_date
 from rules.engagement.streak import (
     Cover,
     Streak,
@@ -15,11 +14,10 @@ from rules.engagement.streak import (
     lapse_date,
     shown_streak,
 )
-from tests.support.engagement_strategies import bases, covers, histories, near
+from tests.support.engagement_strategies import histories, near
 from tests.support.examples import examples
 
 DAY = timedelta(days=1)
-NONE = Cover()
 
 
 def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[int, int, list[date]]:
@@ -58,16 +56,6 @@ def test_folding_is_advancing_one_by_one(history: tuple[list[date], Cover]) -> N
     assert state == fold(days, cover)
 
 
-@given(histories(), st.data())
-def test_any_order_and_repetition_give_the_same_streak(
-    history: tuple[list[date], Cover], data: st.DataObject
-) -> None:
-    days, cover = history
-    shuffled = data.draw(st.permutations(days))
-    again = data.draw(st.lists(st.sampled_from(days), max_size=10)) if days else []
-    assert fold([*shuffled, *again], cover) == fold(days, cover)
-
-
 @settings(max_examples=examples(200))
 @given(histories(days_min=1))
 def test_the_streak_is_what_a_walk_over_every_date_finds(history: tuple[list[date], Cover]) -> None:
@@ -99,15 +87,6 @@ def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
     assert shown.freezes_available == held - len(spent)
 
 
-@given(st.data())
-def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -> None:
-    days = data.draw(st.lists(near(data.draw(bases)), min_size=1))
-    streak = fold(days, NONE)
-    assert streak
-    assert shown_streak(streak, NONE, streak.last + DAY).current == streak.length
-    assert shown_streak(streak, NONE, streak.last + 2 * DAY).current == 0
-
-
 @settings(max_examples=examples(200))
 @given(histories(days_min=1))
 def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[list[date], Cover]) -> None:
@@ -121,32 +100,6 @@ def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[
         day += DAY
     for later in range(60):
         assert shown_streak(streak, cover, lapses + later * DAY).current == 0
-
-
-@given(histories(days_min=2), st.data())
-def test_an_active_date_more_never_shortens_the_longest_run(
-    history: tuple[list[date], Cover], data: st.DataObject
-) -> None:
-    days, _ = history
-    more = data.draw(near(min(days)))
-    less, full = fold(days, NONE), fold([*days, more], NONE)
-    assert less
-    assert full
-    assert full.longest >= less.longest
-    assert full.active_days >= less.active_days
-
-
-@given(st.data())
-def test_without_revocations_no_freeze_is_spent_that_is_not_held(data: st.DataObject) -> None:
-    base = data.draw(bases)
-    days, cover = data.draw(st.lists(near(base), min_size=1)), data.draw(covers(base, revocations=False))
-    streak = fold(days, cover)
-    assert streak
-    for count, day in enumerate(streak.spent, 1):
-        assert cover.granted(day) >= count
-        assert day not in days
-        assert not cover.is_neutral(day)
-    assert len(set(streak.spent)) == len(streak.spent)
 
 
 @settings(max_examples=examples(200))

@@ -15,8 +15,7 @@ from adapters.book import shipped_document
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind
-from rules.engagement.beginnings import beginnings, streak_beginning
-from rules.engagement.goals import midnight, rule_of
+from rules.engagement.goals import beginnings, midnight, rule_of, streak_beginning
 from tests.support.effort import effort
 from tests.support.goal_story import GoalStory
 from tests.support.published_books import Table

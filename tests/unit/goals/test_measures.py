@@ -6,9 +6,7 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
-from rules.book.book import Book
 from rules.book.document import BookRefused
-from rules.book.succession import check_streaks
 from rules.engagement.events import amounts, measures_of, with_measures
 
 MINUTES: Any = {"type": "number", "minimum": 0, "maximum": 600}
@@ -143,11 +141,3 @@ def test_a_fifth_summed_property_of_a_type_is_refused() -> None:
     made["event_types"]["READ"]["properties"]["properties"] = dict.fromkeys(names, MINUTES)
     with pytest.raises(BookRefused, match="sums more than 4 properties of READ"):
         book_of_document(made)
-
-
-def test_a_name_keeps_its_period() -> None:
-    weekly, monthly = (book_of_document(document(a=streak(per=per))) for per in ("week", "month"))
-    with pytest.raises(BookRefused, match=r"streaks.a.per was week before"):
-        check_streaks(weekly, monthly)
-    check_streaks(weekly, Book({}))
-    check_streaks(weekly, weekly)

@@ -73,6 +73,9 @@ class Crashing:
     def link(self, key: str, path: Path) -> None:
         self.inner.link(key, path)
 
+    def part(self, key: str, start: int, size: int) -> bytes:
+        return self.inner.part(key, start, size)
+
     def tail(self, key: str, size: int) -> bytes:
         return self.inner.tail(key, size)
 

@@ -18,7 +18,7 @@ from adapters.platform.items import Item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
 from analytics.recompute.lake_days import days_between, days_touched
-from analytics.reconcile.candidates import DAYS_AT_ONCE, users_of_other_days
+from analytics.reconcile.shares.reconcile_share import DAYS_AT_ONCE, users_of_other_days
 from rules.days import EPOCH, stamp
 from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.forgetting.person_lines import Finder
+from analytics.forgetting.raw_objects import Finder
 from rules.lake.packed_records import row_line
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from analytics.generated_models import BreakingChange, lake_page
 from analytics.warehouse.ddl import SQL
-from analytics.warehouse.lake_page import BreakingChange, lake_page
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
 
 WRITTEN = (SQL / "lake.md").read_text(encoding="utf-8")

@@ -130,7 +130,7 @@ def handed(client: Firehose, records: list[Any]) -> BatchResult:
 
 def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "pauses", range)
-    monkeypatch.setattr("processors.lake_rows.RECORD_BYTES_MAX", 3000)
+    monkeypatch.setattr("processors.publisher.RECORD_BYTES_MAX", 3000)
     one, two = (record(number, each) for number, each in enumerate(documents(published(a_document()))))
     whole = Firehose()
     assert handed(whole, [one, two]) == BatchResult(Counter(published=2))

@@ -15,8 +15,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
 from processors import publisher
-from processors.lake_rows import TableItemRows
-from processors.publisher import Publisher, PublisherSettings
+from processors.publisher import Publisher, PublisherSettings, TableItemRows
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, NOTIFICATIONS, STREAKS
 from rules.lake.table_items import KEYS, item_of
 from tests.support.firehose import Firehose

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from ingest.leads.lead_accept import BadEnvelope, Envelope, open_payload, read_envelope
-from ingest.leads.payloads import DecodeContext
+from ingest.leads.readers import DecodeContext
 from rules.json_values import read_json
 from tests.support.webhooks import (
     CONTEXT,
@@ -153,7 +153,6 @@ WRONG_VALUES = [
     ("NaN", "no number"),
     ("9" * 5_000, "no number"),
     ("[" * 70 + "]" * 70, "nested deeper"),
-    ("[" * 50_000 + "]" * 50_000, "nested deeper"),
 ]
 
 

@@ -99,7 +99,7 @@ def test_a_step_of_a_dialogue_ends_nothing(label: str, name: str, said: dict[str
     assert consent_in_choice([label], [name]) == said
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(sorted(each for each, said in TEXT_MEANINGS.items() if said == "off")),
     st.sampled_from([str.upper, str.title, str.swapcase, str]),
@@ -112,7 +112,7 @@ def test_case_and_what_stands_around_a_phrase_change_nothing(
     assert consent_in(before + case(word) + after) == OFF  # type: ignore[operator]
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(60))
 @given(st.text(max_size=CONSENT_CHARACTERS_MAX + 10))
 def test_no_text_upsets_it(text: str) -> None:
     assert consent_in(text) in ({}, OFF, ON)

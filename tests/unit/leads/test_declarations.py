@@ -84,14 +84,14 @@ def test_a_longer_window_finds_what_the_state_had_dropped(monkeypatch: pytest.Mo
     declare(monkeypatch, *FEATURES, MONETARY_730D)
     assert not item.is_current
     order = lead_event(3, amount_minor=100)
-    assert with_event(item, contributions(order), (), START) is None
+    assert with_event(item, contributions(order), START) is None
     after = rebuilt(item, [*EVENTS, order])
     assert after.features["monetary_730d"] == Decimal("81.05")
     assert after.is_current
     assert after == replace(
         written(NOBODY, change_from_events(NOBODY, ALL, [*EVENTS, order], START)), version=2
     )
-    assert with_event(after, contributions(lead_event(4)), (), START) is not None
+    assert with_event(after, contributions(lead_event(4)), START) is not None
 
 
 def test_a_state_of_before_there_was_a_digest_is_built_once() -> None:
@@ -127,6 +127,6 @@ def test_a_state_whose_events_are_gone_ends_empty_and_is_not_built_again() -> No
     assert gone.is_current
     assert change_from_events(gone, ALL, [], START) is None
     order = lead_event(5)
-    assert with_event(gone, contributions(order), (), START) == with_event(
-        replace(NOBODY, inputs={DECLARED: DIGEST}), contributions(order), (), START
+    assert with_event(gone, contributions(order), START) == with_event(
+        replace(NOBODY, inputs={DECLARED: DIGEST}), contributions(order), START
     )

@@ -14,7 +14,6 @@ from rules.lake.lead_entities import column_of
 from rules.leads.feature_items import features_at
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import Mark
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, with_cancellations
 from tests.support.lead_histories import features_of
@@ -29,15 +28,15 @@ def test_every_feature_has_a_plain_reading() -> None:
     )
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_a_reading_is_as_of_its_instant_up_to_three_years_after_the_last_event(data: st.DataObject) -> None:
     events = data.draw(with_cancellations(data.draw(histories(size_max=24))))
-    item, known, notes, now = NOBODY, list[LeadEvent](), set[Mark](), START
+    item, known, now = NOBODY, list[LeadEvent](), START
     for event in data.draw(deliveries(events)):
         now += data.draw(st.sampled_from((0, 0, 1, 40, 91))) * DAY
         known.append(event)
-        item = written(item, told(item, event, known, now, events, notes))
+        item = written(item, told(item, event, known, now, events))
         if data.draw(st.booleans()):
             item = written(item, refreshed(item, now))
     for days in sorted(data.draw(st.lists(st.integers(0, 3 * 365), min_size=3, max_size=3))):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY, stamp
-from rules.leads.feature_changes import ALL, change_from_events, inputs_due, is_different
+from rules.leads.feature_changes import ALL, change_from_events, is_different
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from tests.support.lead_event_strategies import START, histories, lead_event
@@ -32,9 +32,6 @@ def test_a_rebuild_is_as_of_its_newest_event_or_later(events: list[LeadEvent], d
     assert change is not None
     assert {change.computed_at, *change.as_of.values()} == {stamp(max(as_of, newest))}
     assert (Input.CAMPAIGNS in change.inputs) == bool(contacts_of(events))
-    item = written(NOBODY, change)
-    assert inputs_due(item, max(as_of, newest)) == set()
-    assert inputs_due(item, max(as_of, newest) + DAY) == ALL
 
 
 @SMALL

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.leads import forms
-from ingest.leads.payloads import DecodeContext, DecodeError
+from ingest.leads.readers import DecodeContext, DecodeError
 from ingest.leads.sources import web_form
 from rules.days import stamp
 from tests.support.webhooks import NOW

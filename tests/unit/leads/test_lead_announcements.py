@@ -2,21 +2,25 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from adapters.leads.identity_store import IdentityChange
 from adapters.leads.lead_event_store import event_item
 from adapters.platform import publishing
-from adapters.platform.failures import FailureQueue
 from adapters.platform.publishing import PublishFailures, Topic, TopicMessage
+from adapters.platform.queues import FailureQueue
 from adapters.privacy.tombstones import NO_ERASURES
+from ingest.leads.lead_consumer import MOVES_MAX, change_events
 from processors.batches import ConsumerSettings
 from processors.leads import lead_events
 from processors.leads.lead_events import announce
-from rules.leads.lead_events import LeadEvent, from_item
+from rules.leads.lead_events import Group, LeadEvent, from_item, groups_of
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -56,10 +60,6 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def messages(*bodies: str) -> list[TopicMessage]:
     return [TopicMessage(body, {"event_type": "t"}) for body in bodies]
-
-
-def test_attributes_count() -> None:
-    assert TopicMessage("é", {"ab": "cd"}).size_bytes == 2 + 2 + 6 + 2
 
 
 def test_only_what_was_refused_is_sent_again() -> None:
@@ -178,3 +178,30 @@ def test_only_what_is_new_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_while_the_topic_is_down_each_record_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     again, failures = handled(monkeypatch, Sns(dead_calls=1), [record(1), record(2)])
     assert (again, failures.kept) == (["1", "2"], [])
+
+
+NOW = datetime(2026, 3, 10, tzinfo=UTC)
+COLUMN_BYTES = 65_535  # of a text in the warehouse
+
+
+def change(*groups: Group, kind: str = "merged") -> IdentityChange:
+    return IdentityChange(7, "acme", kind, NOW, groups, {"by": "ann"})
+
+
+def test_a_change_of_thousands_of_leaves_is_told_in_parts_that_everybody_takes() -> None:
+    leaves = tuple(str(UUID(int=number)) for number in range(3 * MOVES_MAX))
+    events = list(change_events(change(Group(leaves[0], leaves)), NOW))
+    assert [each.external_event_id for each in events] == ["7", "7/2", "7/3"]
+    assert len({each.id for each in events}) == 3
+    assert max(len(json.dumps(each.payload)) for each in events) < COLUMN_BYTES / 2
+    told = [groups_of(each) for each in events]
+    assert {number for number, _ in told} == {7}
+    assert {leaf for _, groups in told for group in groups for leaf in group.leaves} == set(leaves)
+    assert {group.root for _, groups in told for group in groups} == {leaves[0]}
+
+
+def test_a_small_change_is_one_event_that_tells_it_as_it_is() -> None:
+    parted = change(Group("a", ("a",)), Group("b", ("b", "c")), kind="unmerged")
+    (event,) = change_events(parted, NOW)
+    assert groups_of(event) == (7, parted.groups)
+    assert (event.event_type, event.payload["by"]) == ("leads_unmerged", "ann")

@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 
 from ingest.leads import sources
 from ingest.leads.lead_accept import Envelope, open_payload, part_digest, read_envelope, stored_event
-from ingest.leads.payloads import DecodeContext
+from ingest.leads.readers import DecodeContext
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, from_item, to_item
 from tests.support.examples import examples
-from tests.support.webhooks import (
-    CONTEXT,
-    GOOD,
-    NOW,
-    SAMPLES,
-    decode,
-)
+from tests.support.webhooks import CONTEXT, GOOD, NOW, SAMPLES, decode
 
 
 @pytest.mark.parametrize("source", sorted(GOOD))
@@ -99,7 +93,7 @@ def trails(payload: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(st.data())
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(80))
 def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(sorted(GOOD)))
     payload = copy.deepcopy(data.draw(st.sampled_from(GOOD[source])))
@@ -123,13 +117,13 @@ def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(GOOD)), values)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(40))
 def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
     assert open_payload(payload, Envelope(source, CONTEXT), NOW).decoder_bugs == []
 
 
 NEW_SOURCE = """
-from ingest.leads.payloads import DecodedEvent
+from ingest.leads.readers import DecodedEvent
 from ingest.leads.readers import moment, text_id
 from ingest.leads.readers import identities
 

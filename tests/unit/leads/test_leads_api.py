@@ -1,6 +1,5 @@
 """POST /v1/leads/events tells the sender at once what is wrong with a webhook, and queues the rest."""
 
-import base64
 import json
 import time
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ from ingest.web.caller import DETAILS_MAX
 from tests.support.examples import examples
 from tests.support.http_requests import called
 from tests.support.lead_requests import context
-from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
+from tests.support.webhooks import GENERIC, MAIL, NOW, changed, text, whatsapp
 
 SENT: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
 
@@ -68,11 +67,7 @@ def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
         {"accepted": 1, "events": [{"external_event_id": "g-1", "event_type": "purchase_completed"}]},
     )
     (message,) = map(json.loads, aws.messages)
-    assert message == {
-        **SENT,
-        "integration": "generic",
-        "received_at": "2026-03-10T06:00:00.000000Z",
-    }
+    assert message == {**SENT, "integration": "generic", "received_at": "2026-03-10T06:00:00.000000Z"}
     sent = read_envelope(message, "USD", NOW)
     assert [event.external_event_id for event, _ in open_payload(sent.payload, sent, NOW).events] == ["g-1"]
 
@@ -93,14 +88,6 @@ def test_others_are_refused_before_anything_is_read(scope: str, method: str, pat
     answer = called(leads_api.handler, method, path, **event)
     assert answer["statusCode"] == 403
     assert aws.messages == []
-
-
-@pytest.mark.parametrize("organization", ["acme", "no-such"])
-def test_another_organization_s_events_are_refused(organization: str, aws: Aws) -> None:
-    body = {**SENT, "organization_id": organization}
-    assert post(body, "streakline/leads/other streakline/leads/acm")[0] == 403
-    assert aws.messages == []
-    assert post(SENT, "streakline/leads/other streakline/leads/acme")[0] == 202
 
 
 def test_admins_may_undo_merges(aws: Aws) -> None:
@@ -130,22 +117,13 @@ def test_a_bad_reversal(path: str, body: Any, status: int, aws: Aws) -> None:
     assert aws.messages == []
 
 
-def test_admins_may_send(aws: Aws) -> None:
-    assert post(SENT, "streakline/admin")[0] == 202
-
-
 @pytest.mark.parametrize(
     ("body", "status", "field", "reason"),
     [
         ("{", 400, None, "not JSON"),
         ('{"organization_id": NaN}', 422, "organization_id", "no number"),
         ({}, 422, "organization_id", "is missing"),
-        (
-            {**SENT, "source": "nosuch"},
-            422,
-            "source",
-            "must be one of ecommerce",
-        ),
+        ({**SENT, "source": "nosuch"}, 422, "source", "must be one of ecommerce"),
         ({**SENT, "integration": "identity"}, 422, "integration", "our own"),
         ({**SENT, "payload": "text"}, 422, "payload", "must be object or array"),
         ({**SENT, "payload_ref": "s3://b/leads/inbox/x"}, 422, "body", "unknown"),
@@ -209,16 +187,6 @@ def test_while_the_queue_is_down_the_sender_is_told_to_come_again(aws: Aws) -> N
     assert post(SENT)[0] == 503
 
 
-def test_a_body_in_base64_is_the_same(aws: Aws) -> None:
-    encoded = base64.b64encode(json.dumps(SENT).encode()).decode()
-    event = {
-        "body": encoded,
-        "isBase64Encoded": True,
-        "requestContext": context("POST", "/v1/leads/events", "streakline/leads/acme"),
-    }
-    assert called(leads_api.handler, "POST", "/v1/leads/events", **event)["statusCode"] == 202
-
-
 @pytest.mark.parametrize(
     "filler", ["x" * 300_000, '"' * 60_000, "é" * 40_000], ids=["long", "quotes", "accents"]
 )
@@ -250,10 +218,6 @@ def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> Non
     assert (answer["statusCode"], "lead_id" in answer["body"]) == (400, True)
 
 
-def test_the_context_of_tests_is_the_one_of_requests() -> None:
-    assert read_envelope({**SENT, "integration": "shop"}, "USD", NOW, "US").context == CONTEXT
-
-
 def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aws: Aws) -> None:
     """980 KB of `[good, 0, 0, ...]` took 20 seconds, and answered 37 MB after it had queued."""
     batch: list[Any] = [MAIL, *[0] * (PARTS_MAX - 1)]
@@ -271,9 +235,9 @@ def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aw
     assert len(post(all_bad)[1]["error"]["details"]) == DETAILS_MAX
 
 
-@pytest.mark.parametrize("sign", ["\x01", "é", "\U0001f600"], ids=ascii)
-def test_a_payload_s_own_words_make_no_large_answer(sign: str, aws: Aws) -> None:
+def test_a_payload_s_own_words_make_no_large_answer(aws: Aws) -> None:
     """Each of them takes six or twelve characters in an answer, and a function may answer 6 MB."""
+    sign = "\x01"
     long = sign * (900_000 // len(sign.encode()))
     names: list[Any] = [
         {**GENERIC, "identities": {long: "x"}},

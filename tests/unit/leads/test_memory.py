@@ -11,12 +11,10 @@ from adapters.platform.items import decode_item, encode_item
 from rules.days import DAY, stamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent
 from rules.leads.memory import (
-    CAMPAIGN_CONTACT,
     DERIVATIONS,
     EVIDENCE_MAX,
     PREFERENCE,
     Evidence,
-    campaign_contact,
     confidence_at,
     derive_entries,
     join_entries,
@@ -147,11 +145,3 @@ def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() 
     assert (gone["value"], gone["evidence"]) == ("M", [])
     assert gone["expires_at"] <= int((START + DAY).timestamp())
     assert memory_from(decode_item(encode_item(gone)))[1].entry is None
-
-
-def test_a_contact_counts_its_newest_sending() -> None:
-    events = [lead_event(n, "campaign_sent", START - n * DAY, campaign_id="c") for n in (5, 2)]
-    (found,) = remembered_entries(events).values()
-    assert found.kind is CAMPAIGN_CONTACT
-    told = campaign_contact(found)
-    assert (told.sent, told.reacted) == ((START - 2 * DAY).toordinal(), False)

@@ -46,7 +46,7 @@ def entries(kind: Any) -> st.SearchStrategy[MemoryEntry]:
     return st.lists(pieces, min_size=1, max_size=14).map(lambda some: memory_entry(kind, "k", some))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) -> None:
     kind = data.draw(kinds)
@@ -60,7 +60,7 @@ def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) 
     assert whole.confidence == whole.confidence.quantize(Decimal("0.001"))
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
     events = data.draw(histories(leaves=("a", "b")))
@@ -71,7 +71,7 @@ def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
     assert found == remembered_entries(events)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     found = data.draw(entries(data.draw(kinds)))
@@ -80,7 +80,7 @@ def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     assert (name, stored.version, stored.entry) == (found.name, 3, found)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_a_reaction_is_never_evicted(data: st.DataObject) -> None:
     events = data.draw(histories(types=sorted(CAMPAIGN_TYPES), leaves=("a", "b")))

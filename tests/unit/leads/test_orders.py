@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.settings.choices import currency_of, exchange_rates
 from rules.leads.lead_events import ORDER_SIGNS
 from rules.leads.orders import (
     FAILED,
@@ -23,7 +25,9 @@ from rules.leads.orders import (
     join_orders,
     order_amounts,
     order_changes,
+    rates_in,
     to_text,
+    total_in,
 )
 
 AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
@@ -232,3 +236,54 @@ def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderState:
 def test_what_is_told_is_the_difference(before: OrderState, told: OrderState, expected: list[Any]) -> None:
     found = order_changes(before, join_orders(before, told))
     assert [(each.key, each.event_type, each.at, each.amount_minor) for each in found] == expected
+
+
+AMOUNTS = st.decimals(min_value=-10_000, max_value=10_000, places=2)
+SPENT = st.dictionaries(st.sampled_from(["USD", "EUR", "JPY", "BRL"]), AMOUNTS)
+RATES = st.dictionaries(
+    st.sampled_from(["EUR", "JPY", "BRL"]), st.decimals(min_value="0.01", max_value=100, places=4)
+)
+
+
+@given(SPENT, RATES)
+def test_a_total_is_the_exact_sum_or_there_is_none(
+    spent: dict[str, Decimal], rates: dict[str, Decimal]
+) -> None:
+    lacking = [each for each, amount in spent.items() if amount and each != "USD" and each not in rates]
+    total = total_in("USD", spent, rates, 2)
+    assert (total is None) == bool(lacking)
+    if total is not None:
+        exact = sum(
+            (amount * (Decimal(1) if each == "USD" else rates.get(each, Decimal())))
+            for each, amount in spent.items()
+        )
+        assert abs(total - exact) <= Decimal("0.005")
+        assert total.as_tuple().exponent == -2
+
+
+def test_own_money_needs_no_rate_and_a_currency_without_one_gives_no_total() -> None:
+    assert total_in("USD", {"USD": Decimal("11.77")}, {}, 2) == Decimal("11.77")
+    assert total_in("USD", {}, {}, 2) == Decimal("0.00")
+    both = {"USD": Decimal("11.77"), "EUR": Decimal("6.50")}
+    assert total_in("USD", both, {}, 2) is None
+    assert total_in("USD", both, {"EUR": Decimal("1.1")}, 2) == Decimal("18.92")
+    assert total_in("JPY", both, {"EUR": Decimal(160), "USD": Decimal(150)}, 0) == Decimal(2806)
+
+
+def test_an_organization_s_own_currency_or_everybody_s() -> None:
+    setting = "USD acme=EUR shop.br=BRL"
+    assert [currency_of(setting, each) for each in ("acme", "shop.br", "other", None)] == [
+        *("EUR", "BRL", "USD", "USD")
+    ]
+    rates = {"EUR": Decimal("1.08"), "GBP": Decimal("1.35")}
+    assert rates_in("EUR", "USD", rates)["GBP"] == Decimal("1.25")
+    assert rates_in("USD", "USD", rates) == rates
+    assert rates_in("BRL", "USD", rates) == {}
+
+
+def test_rates_are_read_and_a_bad_one_is_named() -> None:
+    assert exchange_rates("EUR=1.08  JPY=0.0067") == {"EUR": Decimal("1.08"), "JPY": Decimal("0.0067")}
+    assert exchange_rates("") == {}
+    for bad in ("EUR", "EUR=0", "EUR=-1", "eur=1", "EUR=1.08,JPY=1", "EUR=1 EUR=2", "EUR=1e3", "EUR=١"):
+        with pytest.raises(ValueError, match=r"ExchangeRates: .* is not one rate"):
+            exchange_rates(bad)

@@ -1,5 +1,6 @@
 """The compact state of a lead is that of its events: any order, any repetition, whatever has been rolled off."""
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -9,24 +10,76 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_values import evaluate_features, listing_date, rounded_mean
+from rules.leads.feature_items import evaluate_features, listing_date, rounded_mean
 from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown_value
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, build_state, contributions
-from rules.leads.series_text import decode_series, encode_series
+from rules.leads.series import (
+    EMPTY_STATE,
+    MARKS_MAX,
+    SERIES_INPUTS,
+    add_contribution,
+    build_state,
+    contributions,
+    decode_series,
+    drop_old_dates,
+    encode_series,
+)
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import START, histories, lead_event
+from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(30))
 @given(histories(), st.integers(0, 500))
 def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
     for series in build_state(events, START + days * DAY).values():
         assert decode_series(encode_series(series)) == series
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
+@given(st.data())
+def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
+    types = ("purchase_completed", "purchase_completed", "order_refunded", "message_received")
+    events = data.draw(with_cancellations(data.draw(histories(size_max=40, types=types))))
+    delivered = data.draw(deliveries(events))
+    steps = sorted(data.draw(st.lists(st.integers(0, 400), min_size=len(delivered), max_size=len(delivered))))
+    state, known = dict(EMPTY_STATE), list[LeadEvent]()
+    for event, days in zip(delivered, steps, strict=True):
+        known.append(event)
+        for input_, each in contributions(event).items():
+            after = add_contribution(state[input_], input_, each, START + days * DAY)
+            state[input_] = after or build_state(known, START + days * DAY)[input_]
+    last = START + steps[-1] * DAY
+    assert {each: drop_old_dates(series, each, last) for each, series in state.items()} == build_state(
+        events, last
+    )
+    for event in events:
+        for input_, each in contributions(event).items():
+            assert add_contribution(state[input_], input_, each, last) in (None, state[input_]), "each is in"
+
+
+def test_only_the_first_order_of_long_ago_that_is_taken_back_needs_all_events() -> None:
+    orders = [lead_event(n, at=START - days * DAY) for n, days in enumerate((900, 800, 400, 30, 2))]
+    series = build_state(orders, START)[Input.PURCHASES]
+    needs = []
+    for each in orders:
+        taken = replace(each, event_type="order_cancelled", external_event_id=f"{each.id}x")
+        found = add_contribution(series, Input.PURCHASES, contributions(taken)[Input.PURCHASES], START)
+        needs.append(found is None)
+        assert found in (None, build_state([*orders, taken], START)[Input.PURCHASES])
+    assert needs == [True, False, False, False, False]
+
+
+def test_an_event_older_than_all_marks_needs_all_events() -> None:
+    events = [lead_event(n, at=START + n * DAY) for n in range(MARKS_MAX + 2)]
+    series = build_state(events, START)[Input.PURCHASES]
+    for place, event in enumerate(events):
+        contribution = contributions(event)[Input.PURCHASES]
+        found = add_contribution(series, Input.PURCHASES, contribution, START)
+        assert found is (None if place < 2 else series)
+
+
+@settings(max_examples=examples(60))
 @given(histories(), st.integers(0, 420))
 def test_features_are_what_their_definition_says(events: list[LeadEvent], days: int) -> None:
     as_of = START + days * DAY

@@ -96,7 +96,7 @@ def test_old_and_new_ways_to_write_a_line_are_one_number(
     assert len({of("phone", each, region) for each in spellings}) == 1
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_a_number_as_it_is_dialled_today_is_not_changed_again(data: st.DataObject) -> None:
     code = data.draw(st.sampled_from(sorted(RENUMBERINGS)))
@@ -162,10 +162,6 @@ def test_signs_of_an_address_are_no_punctuation_around_it(raw: str) -> None:
     assert of("email", raw) == Identity("email", raw)
 
 
-def test_strasse_and_strasze_are_two_mailboxes() -> None:
-    assert of("email", "straße@x.de") != of("email", "STRASSE@x.de")
-
-
 @pytest.mark.parametrize("channel", ["customer", "device", "cookie"])
 def test_scoped_ids_carry_their_scope_and_keep_their_case(channel: str) -> None:
     found = of(channel, " a/B ")
@@ -227,11 +223,6 @@ def test_a_scope_that_could_be_read_two_ways_is_refused() -> None:
         identity("customer", "1", "a", "", is_verified=True)
 
 
-def test_what_is_no_text_is_refused() -> None:
-    with pytest.raises(ValueError, match="customer: it is no text"):
-        identity("customer", 17, "acme", "shop", is_verified=True)  # type: ignore[arg-type]
-
-
 @settings(max_examples=examples(60))
 @given(st.sampled_from([channel.name for channel in CHANNELS]), st.text(max_size=RAW_CHARACTERS_MAX))
 def test_a_spelling_is_its_own_spelling(channel: str, raw: str) -> None:
@@ -254,7 +245,7 @@ FORMS = [
 ]
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 @given(st.sampled_from(REGIONS))
 def test_every_way_to_write_a_region_s_number_is_one_identity(region: str) -> None:
     example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
@@ -344,3 +335,38 @@ def test_an_address_with_a_label_or_a_remark_is_the_address(raw: str) -> None:
 def test_what_may_be_somebody_else_s_address_is_refused(raw: str) -> None:
     with pytest.raises(ValueError, match="email: "):
         of("email", raw)
+
+
+@pytest.mark.parametrize(
+    ("channel", "raw"),
+    [
+        *(("phone", raw) for raw in ("1111111111", "000 000 0000", "123-456-7890", "+1 123 456 7890")),
+        *(("phone", raw) for raw in ("+1 650 555 0123", "9999999999", "+49 151 0000000", "0123456789")),
+        *(("email", raw) for raw in ("test@example.com", "TEST@gmail.com", "asdf@asdf.com", "aaa@bbb.com")),
+        *(
+            ("email", raw)
+            for raw in ("noreply@shop.example", "mail@mail.com", "xy@xy.com", "none@none", "n.a@n.a")
+        ),
+        *(("cookie", raw) for raw in ("undefined", "null", "NaN", "[object Object]")),
+        *(("customer", raw) for raw in ("0", "guest", "None", "-")),
+        ("device", "00000000-0000-0000-0000-000000000000"),
+    ],
+)
+def test_what_identifies_nobody_is_refused(channel: str, raw: str) -> None:
+    with pytest.raises(ValueError, match=f"{channel}: (it identifies nobody|it is no telephone number)"):
+        of(channel, raw, "US")
+
+
+@pytest.mark.parametrize(
+    ("channel", "raw"),
+    [
+        ("email", "testa@example.com"),
+        ("email", "jo@example.com"),
+        ("email", "mail@max-mustermann.example"),
+        ("email", "schmidt@schmidt.example"),
+        ("phone", "+1 650 555 1234"),
+        ("customer", "10"),
+    ],
+)
+def test_what_only_looks_worthless_is_not(channel: str, raw: str) -> None:
+    assert of(channel, raw)

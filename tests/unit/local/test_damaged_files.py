@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from local import stack
-from local.cloud import health, laptop_cloud, processes
+from local.cloud import laptop_cloud, processes
 
 STACKS = (
     *("", "{", "[]", "null", "7", '{"api_url": 1}'),
@@ -37,11 +37,10 @@ def test_a_damaged_stack_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Mon
 def test_ports_that_nobody_knows_stop_no_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    for each in (health, laptop_cloud):
-        monkeypatch.setattr(each, "PORTS", tmp_path / "ports.json")
-    assert health.known_ports() == {}
-    health.PORTS.write_text(text)
-    assert health.known_ports() == {}
+    monkeypatch.setattr(laptop_cloud, "PORTS", tmp_path / "ports.json")
+    assert laptop_cloud.known_ports() == {}
+    laptop_cloud.PORTS.write_text(text)
+    assert laptop_cloud.known_ports() == {}
     monkeypatch.setattr(processes, "pid_of", lambda _: 1)
     with pytest.raises(RuntimeError, match="does not say at which port: `streakline down`"):
         laptop_cloud._ports()

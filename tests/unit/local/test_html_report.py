@@ -2,24 +2,13 @@
 
 import json
 import os
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
-from local.operate.html_report import (
-    _daily,
-    _hours,
-    _inequality,
-    _lengths,
-    _page,
-    _points,
-    last_night,
-    night_html,
-)
-from local.operate.mart_plots import draw_retention
-from local.plots import bars, columns, grid, share
+from local.operate.html_report import _page, last_night, live_plots, night_html
+from local.plots import columns, share
 
 TOLD: dict[str, Any] = {
     "error": None,
@@ -93,43 +82,24 @@ def test_two_points_make_no_picture_and_the_figure_says_so() -> None:
 
 def test_what_is_under_the_pointer_says_itself_and_names_are_text() -> None:
     odd = "<script>alert(1)</script> & more"
-    names = [odd, "2026-03-02", "2026-03-03"]
-    for drawn in (
-        columns(odd, odd, names, {odd: [0, 0, 0], "b": [1, 2, 3]}),
-        bars(odd, odd, [(odd, 3), ("none", 0), ("less", -1)]),
-        grid(odd, odd, names, names, [[1, None, 0]] * 3, has_numbers=True),
-    ):
-        page = _page([], [("Section", [drawn])], "")
-        assert "<script>" not in page
-        assert "&lt;script&gt;" in page
-    assert (
-        "<title>2026-03-02: 0 &lt;script&gt;alert(1)&lt;/script&gt; &amp; more, 2 b</title>"
-        in columns("", "", names, {odd: [0, 0, 0], "b": [1, 2, 3]}).svg
-    )
+    drawn = columns(odd, odd, [odd, "2026-03-02", "2026-03-03"], {odd: [0, 0, 0], "b": [1, 2, 3]})
+    page = _page([], [("Section", [drawn])], "")
+    assert "<script>" not in page
+    assert "<title>2026-03-02: 0 &lt;script&gt;alert(1)&lt;/script&gt; &amp; more, 2 b</title>" in drawn.svg
     assert [share(each) for each in (0, 0.004, 0.05, 0.5, 1)] == ["0%", "0.4%", "5.0%", "50%", "100%"]
 
 
-def test_retention_of_three_days_says_that_it_is_too_early_and_of_weeks_has_numbers() -> None:
-    monday = date(2026, 3, 2)
-
-    def cohort(weeks: int, number: int, part: float) -> dict[str, Any]:
-        start = monday + timedelta(weeks=weeks)
-        return {"cohort_kind": "week", "cohort_start": start, "period_number": number, "retention": part}
-
-    assert "too early" in draw_retention([cohort(0, 0, 1.0)]).sentence
-    drawn = draw_retention([cohort(0, 0, 1.0), cohort(0, 1, 0.25), cohort(1, 0, 1.0)])
-    assert drawn.sentence == "A week after their first 25% of the people are there again."
-    assert drawn.rows == [("02 Mar", "100%", "25%"), ("09 Mar", "100%", "")], "what is yet to come is no 0"
-    assert ">25%</text>" in drawn.svg
-
-
-def test_one_day_that_earned_nothing_is_told_in_words() -> None:
-    days = [{"user_id": "ann", "activity_date": "2026-03-01", "events_count": 1, "points_by_cap": {}}]
-    profiles, events = [{"longest_streak": 1}, {}], [{"occurred_at": "2026-03-01T10:30:00Z"}]
-    daily, hours, lengths = _daily(days), _hours(events), _lengths(profiles)
-    assert daily.sentence.endswith("most on 2026-03-01: 1.")
-    assert "Sunday, 10:00" in hours.sentence
-    assert (daily.svg, lengths.svg) == ("", ""), "one point is no picture"
-    assert _points(days).html().count("Nothing has earned points yet.") == 1
-    assert _inequality(days).rows[0] == ("The most active 1 %: 1", "100%")
-    assert "NaN" not in "".join(each.html() for each in (daily, hours, lengths, _inequality(days)))
+def test_the_live_tables_are_counted() -> None:
+    days = [
+        {"user_id": user, "activity_date": day, "events_count": 1, "points_by_cap": {"CHECK_IN": points}}
+        for user, day, points in (
+            ("ann", "2026-03-01", 5),
+            ("ann", "2026-03-02", 5),
+            ("bob", "2026-03-02", 0),
+        )
+    ]
+    daily, lengths, points = live_plots([{"longest_streak": 2}, {}], days)
+    assert daily.rows == [("2026-03-01", "1"), ("2026-03-02", "2")]
+    assert lengths.rows == [("1", "1"), ("2", "1")]
+    assert points.rows == [("CHECK_IN", "10")]
+    assert live_plots([], []) == []

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.book import shipped_version
-from adapters.privacy.tombstones import NO_ERASURES
+from adapters.privacy.tombstones import NO_ERASURES, NoErasures
 from ingest.web.json_schema import USER_ID
-from local.move_in.history_rows import check_row
-from local.move_in.import_command import HistoryFiles, validate
+from local.move_in.histories import HistoryFiles, check_row
+from local.move_in.import_command import validate
 from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
 from rules.engagement.opening_positions import position_of
@@ -190,7 +190,7 @@ def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbou
     """Somebody may be erased between the check of a file and the sending of a row."""
     rows = list(read_rows(text(tmp_path / "h.csv", HEADER, ROW, ROW.replace("ann", "bob"))))
 
-    class Erased:
+    class Erased(NoErasures):
         def forbids(self, subject: str, _: str) -> bool:
             return "ann" in subject
 
@@ -198,8 +198,8 @@ def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbou
             return None
 
     class Door:
-        def send(self, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            return [{"status": "accepted"} for _ in bodies]
+        def call(self, _: str, __: str, body: dict[str, Any]) -> tuple[int, Any]:
+            return 202, {"results": [{"status": "accepted"} for _ in body["events"]]}
 
     nothing: Any = None
     door: Any = Door()

@@ -12,7 +12,7 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
 from ingest.web.json_schema import USER_ID
-from local.move_in.history_rows import check_row
+from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions
 from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT

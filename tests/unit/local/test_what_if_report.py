@@ -17,8 +17,7 @@ from analytics.what_if.figures import RunLengths
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.what_if.lines import lines
-from local.what_if.page import page
-from local.what_if.plots import Plot
+from local.what_if.page import Plot, page
 from local.what_if.what_if_command import ask, what_if_command
 from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory

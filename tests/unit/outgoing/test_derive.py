@@ -10,7 +10,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
-from rules.engagement.streak import Cover, fold, shown_streak
+from rules.engagement.streak import Cover, fold
 from rules.outgoing.derivation import (
     AT_RISK,
     UserNoticeState,
@@ -181,19 +181,6 @@ def test_a_run_reaches_a_date_if_an_active_date_up_to_it_is_in_the_run(
     assert run_reaches(run, cover, FIRST + asked * DAY) == (first <= asked)
 
 
-def test_a_new_user_earns_and_goes_on() -> None:
-    ann = Customer()
-    (first,) = ann.act(noon(0), 0)
-    assert (first.type, first.data["from"], first.data["current_streak"]) == (
-        NoticeType.STREAK_EXTENDED,
-        0,
-        1,
-    )
-    (second,) = ann.act(noon(1), 1)
-    assert second.data["current_streak"] == 2
-    assert ann.change(noon(1), alias="Ann") == []
-
-
 def test_six_hours_before_a_streak_lapses_its_app_is_told_once_then_that_it_is_lost() -> None:
     ann = Customer("America/New_York")
     ann.act(noon(0), 0)
@@ -203,18 +190,6 @@ def test_six_hours_before_a_streak_lapses_its_app_is_told_once_then_that_it_is_l
     assert ann.told.as_of == stamp(datetime.combine(date(2026, 3, 3), time(5), UTC))
     assert ann.known["current_streak"] == 0
     assert timedelta(hours=6) == AT_RISK
-
-
-def test_a_late_event_overturns_a_loss() -> None:
-    ann = Customer()
-    for day in range(3):
-        ann.act(noon(day), day)
-    ann.wait(noon(4))
-    assert ann.types()[-1] == "streak.lost"
-    (corrected,) = ann.act(noon(4), 3)
-    assert corrected.type is NoticeType.STREAK_CORRECTED
-    assert (corrected.data["lost_streak"], corrected.data["current_streak"]) == (3, 4)
-    assert ann.known["current_streak"] == 4
 
 
 def test_a_loss_is_overturned_also_after_a_new_run_has_begun_and_only_once() -> None:
@@ -261,24 +236,6 @@ def test_a_hold_that_lapses_is_told_and_one_that_is_captured_is_not() -> None:
     assert len(over) == 1
     ann.change(noon(4), holds=())
     assert [each for each in ann.heard if each is NoticeType.HOLD_EXPIRED] == over
-
-
-def test_a_profile_that_was_there_before_anybody_listened_is_told_as_a_whole() -> None:
-    ann = Customer()
-    ann.profile = replace(ann.profile, version=41, streak=fold([FIRST], Cover()))
-    ann.change(noon(0))
-    assert ann.types() == ["profile.changed"]
-    assert ann.known == profile_view(ann.profile, noon(0))
-    assert shown_streak(ann.profile.streak, Cover(), FIRST).current == ann.known["current_streak"]
-
-
-def test_ids_never_repeat_and_never_change() -> None:
-    notice = Notice(NoticeType.TEST, {})
-    found = number_notices("ann", 0, stamp(START), [notice] * 3) + number_notices(
-        "bob", 0, stamp(START), [notice]
-    )
-    assert len({each.message_id for each in found}) == 4
-    assert found[0].message_id == "msg_" + number_notices("ann", 0, stamp(START), [notice])[0].message_id[4:]
 
 
 def test_what_the_past_alone_has_changed_is_no_news_and_is_told_as_a_whole() -> None:

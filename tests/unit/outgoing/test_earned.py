@@ -12,14 +12,15 @@ from rules.book.book import Books, Version
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.achievements import declared_achievements
-from rules.outgoing.achievement_notices import (
+from rules.engagement.goals import declared_achievements
+from rules.outgoing.derivation import (
     OfferedAchievement,
+    UserNoticeState,
     forget_achievements,
     notices_of_achievements,
+    notices_of_profile,
     offered_achievements,
 )
-from rules.outgoing.derivation import UserNoticeState, notices_of_profile
 from rules.outgoing.notices import NoticeType
 from tests.support.books import SHIPPED
 
@@ -58,20 +59,9 @@ def told_of(
     return [str(each.data.get("achievement", each.type.value)) for each in notices], after
 
 
-def test_what_becomes_true_is_told_once_in_the_order_of_events() -> None:
-    heard, told = told_of(stranger(), {"rich": on(1), "bold": on(2)})
-    assert heard == ["rich", "bold"]
-    assert told_of(told, {"rich": on(1), "bold": on(2)})[0] == []
-
-
 def test_what_a_late_event_makes_true_is_news_whatever_its_date() -> None:
     _, told = told_of(stranger(), {})
     assert told_of(told, {"rich": on(-400)})[0] == ["rich"]
-
-
-def test_a_late_event_that_dates_it_earlier_is_no_news() -> None:
-    _, told = told_of(stranger(), {"rich": on(3)})
-    assert told_of(told, {"rich": on(2)})[0] == ["profile.changed"]
 
 
 def test_a_new_achievement_that_the_past_fulfils_is_no_news() -> None:

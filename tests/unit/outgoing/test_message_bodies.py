@@ -12,9 +12,10 @@ import pytest
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
-from rules.outgoing.achievement_notices import OfferedAchievement, notices_of_achievements
 from rules.outgoing.derivation import (
     ItemNoticeState,
+    OfferedAchievement,
+    notices_of_achievements,
     notices_of_lead,
     notices_of_question,
     notices_of_redemption,

@@ -1,7 +1,6 @@
 """A stream's batch: each record is done, comes again, or is kept with the reason, whatever becomes of its neighbours."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from types import SimpleNamespace
@@ -153,15 +152,6 @@ def test_records_of_kinesis_come_again_by_their_own_numbers(sqs: Sqs) -> None:
 
     answer = stream_consumer("bytes", QUIET)(consume)({"Records": records}, CONTEXT)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "9"}]}
-
-
-def test_results_of_parts_of_a_batch_add_up() -> None:
-    first, second = (
-        BatchResult(Counter(done=2), ["1"]),
-        BatchResult(Counter(done=1, old=3), ["2"], [({}, "why")]),
-    )
-    first.add(second)
-    assert first == BatchResult(Counter(done=3, old=3), ["1", "2"], [({}, "why")])
 
 
 def test_a_queue_s_messages_are_done_wait_or_are_kept(sqs: Sqs) -> None:

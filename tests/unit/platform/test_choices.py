@@ -5,7 +5,7 @@ from dataclasses import fields
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.settings import read_settings
@@ -19,7 +19,7 @@ from adapters.settings.choices import (
     settings_of,
     settings_table,
 )
-from adapters.settings.engagement import UsersApiSettings
+from ingest.engagement.user_services import UsersApiSettings
 from tests.support.template import ROOT
 
 DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
@@ -163,6 +163,7 @@ def test_any_order_and_spacing_says_the_same(given: dict[str, str], order: objec
     assert settings_of(between.join(pairs)) == {**DEFAULTS, **given}
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:

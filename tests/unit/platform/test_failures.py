@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.failures import FailureQueue, LargeRecords
+from adapters.platform.queues import FailureQueue, LargeRecords
 from local.operate.redrive import waiting_message
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

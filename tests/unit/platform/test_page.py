@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.settings.operations import PageSettings
-from ingest.page import CONFIG, FOLDER, INDEX, build_site, content_policy, serve_file
+from ingest.page import CONFIG, FOLDER, INDEX, PageSettings, build_site, content_policy, serve_file
 from tests.support.examples import examples
 
 PLAIN = PageSettings("", "", "")

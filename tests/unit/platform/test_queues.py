@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, PoisonMessage
+from adapters.platform.queues import Consumer, FailureQueue, PoisonMessage
 from local.operate.redrive import GIVEN_UP, waiting_message
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
@@ -73,11 +72,6 @@ def test_what_opens_brackets_without_end_is_poison(sqs: Sqs) -> None:
     assert "not JSON" in json.loads(sqs.sent[0]["MessageBody"])["reason"]
 
 
-def test_poison_of_a_redrive_stays_where_it_is(sqs: Sqs) -> None:
-    assert served(sqs, batch('"good"', '"bad"', streakline_redrive=True)) == ["1"]
-    assert sqs.sent == []
-
-
 def reasons(sqs: Sqs, event: dict[str, Any]) -> dict[str, Any]:
     answer = consumer(sqs).serve(event, handle, NOW)
     return {each["itemIdentifier"]: each.get("reason") for each in answer["batchItemFailures"]}
@@ -87,6 +81,7 @@ def test_a_redrive_says_why_it_failed_again_and_nobody_else_is_told(sqs: Sqs) ->
     bodies = ('"good"', '"bad"', '"later"')
     told = reasons(sqs, batch(*bodies, streakline_redrive=True))
     assert told == {"1": "it is bad", "2": "RuntimeError: the database is away"}
+    assert sqs.sent == []
     assert reasons(sqs, batch(*bodies)) == {"2": None}
 
 

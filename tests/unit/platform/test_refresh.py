@@ -10,13 +10,13 @@ class Store:
     """Counts looks; it can be away."""
 
     def __init__(self, clock: list[float]) -> None:
-        self.clock, self.refresh, self.looks, self.is_away = clock, Refresh(), 0, False
+        self.clock, self.refresh, self.looks, self.is_away = clock, Refresh(30), 0, False
 
     def look(self) -> None:
         self.looks += 1
         if self.is_away:
             raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
-        self.refresh.renew(self.clock[0], 30)
+        self.refresh.renew(self.clock[0])
 
     def used(self) -> int:
         self.refresh.renew_if_over(self.look)

@@ -2,15 +2,17 @@
 
 import importlib
 import pkgutil
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 
-import adapters.settings
+import adapters.privacy
+import analytics.steps
+import ingest
 import processors
 from adapters.settings import read_settings, variable_name
-from adapters.settings.event_intake import EventsApiSettings
+from ingest.engagement.events_api import EventsApiSettings
 from processors.outgoing.delivery import WebhookDeliverySettings
 from tests.support.declared import properties
 from tests.support.template import resources, template
@@ -18,13 +20,13 @@ from tests.support.template import resources, template
 # By name: XFunction reads XSettings.
 CLASSES: dict[str, type[Any]] = {
     name.removesuffix("Settings") + "Function": each
-    for package in (adapters.settings, processors)
+    for package in (adapters.privacy, analytics.steps, ingest, processors)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for name, each in vars(importlib.import_module(module.name)).items()
-    if name.endswith("Settings") and name != "ConsumerSettings"
+    if isinstance(each, type) and is_dataclass(each) and name.endswith("Settings")
+    if name not in {"ConsumerSettings", "IntakeSettings"}
 }
 # What some routes of a function read, of that function's settings.
-PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).
 PUBLISHES = "SETTINGS_DIGEST"
@@ -106,18 +108,13 @@ def test_each_function_of_the_template_has_a_settings_class(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES.keys() - PARTS.keys()))
+@pytest.mark.parametrize("name", sorted(CLASSES))
 def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str) -> None:
     function = template()["Resources"].get(name)
     assert function, f"infra/app has no {name}, whose settings there are; or run `make template`"
     own = set(function["Properties"]["Environment"]["Variables"]) - {PUBLISHES}
     read_ = {variable_name(each.name) for each in fields(CLASSES[name])}
     assert own == read_, f"infra/app sets {sorted(own - read_)} for nothing and lacks {sorted(read_ - own)}"
-
-
-@pytest.mark.parametrize(("part", "whole"), PARTS.items())
-def test_a_part_of_a_function_s_settings_is_in_them(part: str, whole: str) -> None:
-    assert {each.name for each in fields(CLASSES[part])} <= {each.name for each in fields(CLASSES[whole])}
 
 
 def test_all_functions_share_the_time_zones_and_the_log_level_alone() -> None:

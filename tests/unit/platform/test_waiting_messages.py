@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.logs import Logger
-from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import (
     ALL_RECEIVES_MAX,
     RECEIVES_MAX,
     WAIT_SECONDS_MAX,
     Consumer,
+    FailureQueue,
     SourceQueue,
     TimeIsUp,
     receive_count,

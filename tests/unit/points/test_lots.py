@@ -164,25 +164,6 @@ def test_it_does_not_matter_when_it_is_settled(steps: list[tuple[str, int, int, 
 LOT, LATER = date(2026, 1, 10), date(2026, 1, 20)
 
 
-def redeemed(points: int, at: datetime, held_at: datetime | None = None) -> Entry:
-    return Entry(
-        "ann", stamp(at), 3, 0, Draft(EntryKind.REDEEM, -points, held_at=stamp(held_at) if held_at else None)
-    )
-
-
-def test_what_was_spent_after_a_lot_expired_did_not_come_from_it() -> None:
-    spent = redeemed(10, datetime(2026, 1, 15, tzinfo=UTC))
-    position = Position(Expiry(LOT), 10, 20, {LOT: 10, LATER: 10}, [spent])
-    done = settlement_of(position, datetime(2026, 1, 16, tzinfo=UTC))
-    assert [(each.points, each.expires_on) for each in done.drafts] == [(-10, str(LOT))]
-
-
-def test_captured_points_were_spent_when_they_were_held() -> None:
-    spent = redeemed(4, datetime(2026, 1, 11, tzinfo=UTC), datetime(2026, 1, 9, tzinfo=UTC))
-    done = settlement_of(Position(Expiry(LOT), 6, 10, {LOT: 10}, [spent]), datetime(2026, 1, 12, tzinfo=UTC))
-    assert [each.points for each in done.drafts] == [-6]
-
-
 def test_held_points_stay_and_their_lot_is_looked_at_again() -> None:
     hold = new_hold("ann", HoldRequest(4, "mug", "k", 31 * DAY), datetime(2026, 1, 9, tzinfo=UTC))
     assert (hold.held_at[:10], hold.until[:10]) == ("2026-01-09", "2026-02-09")

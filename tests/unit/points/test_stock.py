@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from rules.book.rewards import GROUPS, SLICES, SPARES, group_of, open_slices, pieces_left, slice_size
+from tests.support.examples import examples
 
 STOCKS = st.integers(0, 300) | st.integers(0, 10**9)
 
@@ -95,3 +96,4 @@ class Sellers(RuleBasedStateMachine):
 
 
 TestSellers = Sellers.TestCase
+TestSellers.settings = settings(max_examples=examples(50), stateful_step_count=20)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.privacy.certificates import problem_of, sign_certificate
+from rules.privacy.erasures import problem_of, sign_certificate
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.privacy.certificates import certificate_of
 from rules.privacy.erasures import (
     DEADLINE,
     SWEEPS_MAX,
@@ -17,6 +16,7 @@ from rules.privacy.erasures import (
     PersonKind,
     after_pass,
     after_sweep,
+    certificate_of,
     excluded_stores,
     hand_to_lake,
     lead_of,

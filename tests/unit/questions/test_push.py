@@ -8,7 +8,6 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 
-from adapters.questions import push
 from adapters.questions.push import PushReceipt, PushStatus, SnsPush, payload
 from rules.questions.notifications import PushMessage
 
@@ -26,24 +25,8 @@ def sns() -> Any:
     )
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push, "pauses", lambda attempts, **_: range(attempts))
-
-
 def refuses(stub: Stubber, call: str, code: str, text: str = "", status: int = 400) -> None:
     stub.add_client_error(call, service_error_code=code, service_message=text, http_status_code=status)
-
-
-def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushReceipt:
-    with Stubber(sns) as stub:
-        for code, text, status in refusals:
-            refuses(stub, "publish", code, text, status)
-        if then:
-            stub.add_response("publish", TAKEN)
-        receipt = SnsPush(sns, APPLICATION).send(ENDPOINT, "t", MESSAGE)
-        stub.assert_no_pending_responses()
-    return receipt
 
 
 @pytest.mark.parametrize(
@@ -52,6 +35,7 @@ def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushR
         ("EndpointDisabled", "Endpoint is disabled", 400, PushStatus.DEAD),
         ("PlatformApplicationDisabled", "", 400, PushStatus.UNSENT),
         ("AuthorizationError", "", 403, PushStatus.UNSENT),
+        ("Throttling", "Rate exceeded", 400, PushStatus.UNSENT),
         ("InvalidParameter", "Invalid parameter: Message too long", 400, PushStatus.UNSENT),
         ("InternalError", "", 500, PushStatus.UNSURE),
     ],
@@ -59,13 +43,9 @@ def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushR
 def test_a_refusal_says_what_became_of_the_message(
     sns: Any, code: str, text: str, served: int, status: PushStatus
 ) -> None:
-    assert send(sns, (code, text, served)) == PushReceipt(status, ENDPOINT)
-
-
-def test_a_throttled_message_was_not_taken_and_is_sent_again(sns: Any) -> None:
-    throttled = ("Throttling", "Rate exceeded", 400)
-    assert send(sns, throttled, throttled, then=True).status is PushStatus.SENT
-    assert send(sns, throttled, throttled, throttled).status is PushStatus.UNSENT
+    with Stubber(sns) as stub:
+        refuses(stub, "publish", code, text, served)
+        assert SnsPush(sns, APPLICATION).send(ENDPOINT, "t", MESSAGE) == PushReceipt(status, ENDPOINT)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ from rules.questions.notifications import (
     next_reminder,
     quiet_hours,
     reminder_at,
-    reminder_partition,
-    reminder_partitions,
     streak_at_risk,
 )
 from tests.support.engagement_strategies import dates, instants, zones
@@ -104,13 +102,6 @@ def test_an_evening_hour_that_comes_twice_or_not_at_all(day: date, quiet: Any, d
     assert not is_quiet(hours, name, at)
 
 
-def test_a_reminder_that_comes_too_late_is_not_sent() -> None:
-    due = unstamp("2026-03-10T20:00:00Z")
-    assert is_timely_reminder(due, unstamp("2026-03-10T23:59:00Z"), "UTC", None)
-    assert not is_timely_reminder(due, unstamp("2026-03-11T00:00:00Z"), "UTC", None)
-    assert not is_timely_reminder(due, unstamp("2026-03-10T20:10:00Z"), "UTC", quiet_hours("20:05", "07:00"))
-
-
 @pytest.mark.parametrize(
     ("last", "cover", "length"),
     [
@@ -128,8 +119,3 @@ def test_who_is_at_risk(last: date, cover: Cover, length: int) -> None:
 
 def test_nobody_without_a_streak_is_at_risk() -> None:
     assert streak_at_risk(None, Cover(), "UTC", unstamp("2026-03-10T20:00:00Z")) == 0
-
-
-@given(st.uuids())
-def test_every_reminder_waits_in_a_partition_that_is_asked(own: Any) -> None:
-    assert reminder_partition(str(own)) in reminder_partitions()

@@ -1,26 +1,71 @@
-"""A response as it is stored, the shard and the alias of its user, and the event that it leads to."""
+"""A response as it is made and stored, the shard and the alias of its user, and the event that it leads to."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.user_stats_store import leaderboard_partition
-from rules.engagement.events import MalformedItem
+from rules.days import EPOCH, Moment, date_of, stamp
+from rules.engagement.events import InputRefused, MalformedItem
 from rules.engagement.events import from_item as event_from
 from rules.engagement.events import to_item as event_item
-from rules.questions.answer_events import event_digest, event_of_answer
+from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import person_alias
-from rules.questions.responses import from_item, public_id, to_item
+from rules.questions.questions import QuestionType
+from rules.questions.responses import (
+    event_digest,
+    event_of_answer,
+    from_item,
+    new_response,
+    points_for,
+    public_id,
+    to_item,
+)
 from tests.support.answers import answer
+from tests.support.asking import asked
 from tests.support.books import KnownBooks
+from tests.support.engagement_strategies import instants, zones
+from tests.support.examples import examples
 
 BOOKS = KnownBooks().books()
 
-DAY0 = date(2026, 3, 1)
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+bodies = st.fixed_dictionaries(
+    {},
+    optional={
+        "answer": st.text(max_size=5),
+        "selected_option": st.integers(0, 3),
+        "confidence": st.integers(1, 5),
+        "response_time_ms": st.integers(0, 700_000),
+        "timezone": zones,
+    },
+)
+
+
+@settings(max_examples=examples(60))
+@given(bodies, instants, st.booleans(), st.sampled_from(QuestionType))
+def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
+    body: dict[str, Any], now: Any, is_signed_in: bool, kind: QuestionType
+) -> None:
+    question = replace(asked(), type=kind)
+    made = new_response(question, body, PersonHashes("hash", is_signed_in=is_signed_in), BOOKS, now)
+    for name in ("answer", "selected_option", "confidence", "response_time_ms", "timezone"):
+        assert getattr(made, name) == body.get(name)
+    assert (made.key, made.is_signed_in, made.type) == ((question.question_id, "hash"), is_signed_in, kind)
+    assert (made.agent_id, made.category) == (question.agent_id, question.category)
+    assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
+    earned = points_for(BOOKS.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
+    assert (made.points, made.day_points_max) == (sum(earned.values()), 150)
+    assert (made.created_at, made.number) == (stamp(now), 0)
+
+
+def test_an_answer_in_no_zone_is_refused() -> None:
+    with pytest.raises(InputRefused, match="timezone") as refused:
+        new_response(asked(), {"answer": "a", "timezone": "Mars/Base"}, PersonHashes("hash"), BOOKS, EPOCH)
+    assert refused.value.field == "timezone"
 
 
 def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:

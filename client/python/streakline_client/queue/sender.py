@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
 from streakline_client.errors import Unreachable
-from streakline_client.queue.batches import BATCH_MAX, Batch, WaitingEvent
-from streakline_client.queue.event_queue import EventQueue
+from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, WaitingEvent
 from streakline_client.queue.moments import offset_text
 from streakline_client.shapes import Event
 from streakline_client.transport import Reply

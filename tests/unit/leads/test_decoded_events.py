@@ -1,0 +1,344 @@
+"""Orders, forms, messages, mails and our own shape: what each becomes, to the last minor unit, and what it proves."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.warehouse.models import models
+from ingest.leads import sources
+from ingest.leads.readers import DecodeError, minor_units
+from rules.leads.identity import Identity, in_order
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
+from rules.leads.memory import remembered_entries
+from tests.support.examples import examples
+from tests.support.webhooks import (
+    CONTEXT,
+    FORM,
+    GENERIC,
+    MAIL,
+    ORDER,
+    REFUND,
+    changed,
+    decode,
+    generic,
+    text,
+    whatsapp,
+)
+
+
+def test_a_form_tells_what_was_said_and_not_the_words() -> None:
+    (event,) = decode("web_form", FORM)
+    assert event.payload == {"objections": ["timing"], "preferences": FORM["preferences"]}
+    assert {each.channel for each in event.identities} == {"email", "phone", "cookie"}
+    assert (event.object_id, event.object_id_ref) == ("contact", "form")
+    assert event.occurred_at == "2026-03-01T09:00:00.000000Z"
+
+
+@pytest.mark.parametrize("source", ["web_form", "whatsapp", "generic"])
+def test_a_score_is_given_or_there_is_none(source: str) -> None:
+    payload = {
+        "web_form": {**FORM, "sentiment": -0.1234},
+        "whatsapp": whatsapp(text("I love it", sentiment=-0.1234)),
+        "generic": generic("message_received", text="I love it", sentiment=-0.1234),
+    }[source]
+    (event,) = decode(source, payload)
+    assert event.payload["sentiment_milli"] == -123
+    (guessed,) = decode("whatsapp", whatsapp(text("I would like a refund")))
+    assert guessed.payload == {}
+
+
+def test_a_whatsapp_webhook_may_hold_messages_and_statuses() -> None:
+    statuses = [{"id": "wamid.9", "status": "read", "timestamp": "1772000000", "recipient_id": "1650"}]
+    button = text("", 2, type="button", button={"payload": "no", "text": "Not interested"})
+    reply = text(
+        "", 3, type="interactive", interactive={"type": "button_reply", "button_reply": {"title": "Perfect"}}
+    )
+    picked = text(
+        "", 4, type="interactive", interactive={"type": "list_reply", "list_reply": {"title": "caro"}}
+    )
+    image = text("", 5, type="image", image={"id": "1"})
+    notice = text("", 6, type="system", system={"body": "changed"})
+    events = decode(
+        "whatsapp", whatsapp(text("horrible"), button, reply, picked, image, notice, statuses=statuses)
+    )
+    assert [(each.external_event_id, each.payload) for each in events] == [
+        ("wamid.1", {}),
+        ("wamid.2", {"objections": ["need"]}),
+        ("wamid.3", {}),
+        ("wamid.4", {"objections": ["price"]}),
+        ("wamid.5", {}),
+    ]
+    assert {each.occurred_at for each in events} == {"2026-02-25T06:13:20.000000Z"}
+    assert {(each.channel, each.external_id) for event in events for each in event.identities} == {
+        ("phone", "16505551234")
+    }
+
+
+def test_a_webhook_of_statuses_alone_has_no_events() -> None:
+    payload = whatsapp(statuses=[{"id": "wamid.9", "status": "read"}])
+    del payload["entry"][0]["changes"][0]["value"]["messages"]
+    assert decode("whatsapp", payload) == []
+    assert list(sources.source_named("whatsapp").parts(payload)) == []
+    other = {"entry": [{"changes": [{"field": "account_alerts", "value": 1}]}]}
+    assert decode("whatsapp", other) == []
+
+
+def test_a_batch_of_mail_events() -> None:
+    kinds = [
+        "processed",
+        "delivered",
+        "open",
+        "click",
+        "bounce",
+        "dropped",
+        "group_unsubscribe",
+        "spamreport",
+        "reply",
+    ]
+    batch = [{**MAIL, "event": kind, "sg_event_id": str(at)} for at, kind in enumerate(kinds)]
+    batch.append({**MAIL, "sg_machine_open": True})
+    events = decode("email_campaign", batch)
+    assert [each.event_type.removeprefix("campaign_") for each in events] == [
+        *("sent", "opened", "clicked", "bounced", "bounced", "unsubscribed", "unsubscribed", "replied")
+    ]
+    assert {each.payload["campaign_id"] for each in events} == {"12345"}
+
+
+def test_a_blocked_mail_has_bounced() -> None:
+    for blocked in ({"event": "blocked"}, {"event": "bounce", "type": "blocked"}):
+        (event,) = decode("email_campaign", {**MAIL, **blocked})
+        assert event.event_type == "campaign_bounced"
+
+
+@pytest.mark.parametrize("mark", [True, "true", "True", 1])
+def test_a_machine_that_opens_a_mail_is_no_reader(mark: object) -> None:
+    assert decode("email_campaign", {**MAIL, "event": "open", "sg_machine_open": mark}) == []
+    (event,) = decode("email_campaign", {**MAIL, "event": "click", "sg_machine_open": mark})
+    assert event.event_type == "campaign_clicked"
+
+
+def test_the_campaign_may_be_a_category() -> None:
+    mail = changed(MAIL, "marketing_campaign_id", ...)
+    for more in (
+        {"category": "spring"},
+        {"category": ["spring", "b"]},
+        {"category": ["", " spring "]},
+        {"campaign_id": "spring", "category": "x"},
+        {"campaign_id": {"id": 7}, "singlesend_id": "", "category": ["x" * 257, "spring"]},
+    ):
+        (event,) = decode("email_campaign", {**mail, **more})
+        assert event.object_id == "spring"
+
+
+@pytest.mark.parametrize(
+    ("event_type", "data", "payload"),
+    [
+        ("page_viewed", {"category": "shoes", "product_id": 7}, {"category": "shoes", "product_id": "7"}),
+        ("page_viewed", {}, {}),
+        ("preference_stated", {"preferences": {"size": 42}}, {"preferences": {"size": 42}}),
+        ("objection_raised", {"objections": ["price", "need", "price"]}, {"objections": ["need", "price"]}),
+        ("campaign_clicked", {"campaign_id": "c"}, {"campaign_id": "c"}),
+        (
+            "message_received",
+            {"text": "too expensive", "sentiment": 1},
+            {"sentiment_milli": 1000, "objections": ["price"]},
+        ),
+        ("message_received", {"text": "too expensive", "objections": []}, {}),
+        (
+            "order_refunded",
+            {"order_id": "o", "amount": "0.10", "currency": "USD"},
+            {"order_id": "o", "amount_minor": 10, "currency": "USD"},
+        ),
+    ],
+)
+def test_our_own_shape(event_type: str, data: dict[str, Any], payload: dict[str, Any]) -> None:
+    (event,) = decode("generic", generic(event_type, **data))
+    assert (event.event_type, event.payload) == (event_type, payload)
+
+
+def test_our_own_shape_takes_every_type_but_those_of_the_identity() -> None:
+    from ingest.leads.sources.generic import READERS
+
+    assert READERS.keys() == EVENT_TYPES - IDENTITY_TYPES
+
+
+def test_the_warehouse_expects_every_type() -> None:
+    declared = models()["staging.lead_events"].tests["accepted_values"]["event_type"]
+    assert set(declared) == EVENT_TYPES
+
+
+def test_who_says_stop_is_remembered_to_have_said_so() -> None:
+    """https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences"""
+    stopped, resumed, other = (
+        {
+            "wa_id": "16505551234",
+            "category": "marketing_messages",
+            "value": value,
+            "timestamp": 1772000000 + at,
+        }
+        for at, value in enumerate(("stop", "resume", "later"))
+    )
+    value = {"messaging_product": "whatsapp", "user_preferences": [stopped, resumed, other]}
+    webhook = {"entry": [{"changes": [{"field": "user_preferences", "value": value}]}]}
+    events = [*decode("whatsapp", whatsapp(text("Stop!"))), *decode("whatsapp", webhook)]
+    assert [each.payload for each in events] == [
+        {"consent": {"notifications": n}} for n in ("off", "off", "on")
+    ]
+    parts = [
+        each
+        for part in sources.source_named("whatsapp").parts(webhook)
+        for each in decode("whatsapp", part.payload)
+    ]
+    assert parts == events[1:]
+    assert len({each.external_event_id for each in events}) == 3
+
+
+def test_a_word_of_consent_outlives_every_other_memory_and_the_newest_counts() -> None:
+    told = [
+        LeadEvent("o", "leaf", "leaf", "o/whatsapp", "whatsapp", str(number), "message_received",
+                  f"2026-03-0{number}T00:00:00.000000Z", "2026-03-09T00:00:00.000000Z",
+                  {"consent": {"notifications": value}})
+        for number, value in ((2, "off"), (1, "on"))
+    ]  # fmt: skip
+    found = remembered_entries(told)["consent#notifications"]
+    assert (found.value, found.expires_at > datetime(2100, 1, 1, tzinfo=UTC).timestamp()) == ("off", True)
+
+
+@pytest.mark.parametrize("kind", ["unsubscribe", "group_unsubscribe", "spamreport"])
+@pytest.mark.parametrize("category", [None, [], ""])
+def test_who_unsubscribes_by_a_mail_of_no_campaign_wants_no_more_messages(kind: str, category: Any) -> None:
+    mail = {**changed(MAIL, "event", kind), "category": category, "asm_group_id": 10}
+    mail = {name: each for name, each in mail.items() if "campaign" not in name and "singlesend" not in name}
+    signed = replace(CONTEXT, is_signed=True)
+    (event,) = decode("email_campaign", [mail], signed)
+    assert (event.event_type, event.payload) == ("preference_stated", {"consent": {"notifications": "off"}})
+    assert [each.external_id for each in event.identities] == [mail["email"]]
+    (event,) = decode("email_campaign", [{**mail, "category": "spring"}], signed)
+    assert (event.event_type, event.payload) == ("campaign_unsubscribed", {"campaign_id": "spring"})
+
+
+def test_an_order() -> None:
+    (event,) = decode("ecommerce", ORDER)
+    assert (event.external_event_id, event.event_type) == ("order:820982911946154508", "purchase_completed")
+    assert event.occurred_at == "2026-03-02T04:30:00.000000Z"
+    assert [(each.channel, each.external_id) for each in event.identities] == [
+        ("customer", "acme/shop/5"),
+        ("email", "ada@example.com"),
+    ]
+    assert (event.object_id, event.object_id_ref) == ("820982911946154508", "order")
+    assert event.payload == {
+        "order_id": "820982911946154508",
+        "amount_minor": 1177,
+        "currency": "USD",
+        "products": [{"product_id": "7", "quantity": 3}, {"product_id": "B", "quantity": 1}],
+    }
+
+
+def test_a_refund_counts_what_was_given_back_and_is_no_order() -> None:
+    (event,) = decode("ecommerce", REFUND)
+    assert (event.external_event_id, event.event_type) == ("refund:1", "order_refunded")
+    assert event.payload == {"order_id": "820982911946154508", "amount_minor": 330, "currency": "USD"}
+    (same,) = decode("ecommerce", changed(REFUND, "topic", ...))
+    assert same == event
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "minor"),
+    [
+        ("11.77", "USD", 1177),
+        (11.77, "USD", 1177),
+        (0.1, "USD", 10),
+        (12, "USD", 1200),
+        ("0", "USD", 0),
+        ("11.7700", "USD", 1177),
+        ("1000", "JPY", 1000),
+        ("1000.00", "JPY", 1000),
+        ("1.234", "KWD", 1234),
+        (" 11.77\n", "USD", 1177),
+        ("+11.77", "USD", 1177),
+        (".99", "USD", 99),
+        ("11.", "USD", 1100),
+        (1e13, "USD", 10**15),
+    ],
+)
+def test_amounts_are_exact(amount: Any, currency: str, minor: int) -> None:
+    assert minor_units(amount, currency, "amount") == minor
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "reason"),
+    [
+        ("11.775", "USD", "more than the 2 decimals of USD"),
+        (0.1 + 0.2, "USD", "more than the 2 decimals"),
+        ("1.5", "JPY", "more than the 0 decimals of JPY"),
+        ("-0.01", "USD", "must be from 0"),
+        ("10000000000000.01", "USD", "must be from 0"),
+        ("1e3", "USD", "decimal number"),
+        ("١٢", "USD", "decimal number"),
+        ("1 1", "USD", "decimal number"),
+        (".", "USD", "decimal number"),
+        (True, "USD", "decimal number"),
+        (None, "USD", "is missing"),
+        ("", "USD", "is missing"),
+        ([1], "USD", "decimal number"),
+        (1e300, "USD", "decimal number"),
+        (float("inf"), "USD", "decimal number"),
+    ],
+)
+def test_amounts_that_are_none(amount: Any, currency: str, reason: str) -> None:
+    with pytest.raises(DecodeError, match=reason) as refused:
+        minor_units(amount, currency, "total_price")
+    assert refused.value.field == "total_price"
+
+
+@given(st.integers(0, 10**13), st.sampled_from(["USD", "JPY", "BHD"]))
+@settings(max_examples=examples(60))
+def test_an_amount_survives_its_json_as_number_and_as_text(minor: int, currency: str) -> None:
+    exponent = {"USD": 2, "JPY": 0, "BHD": 3}[currency]
+    written = str(Decimal(minor).scaleb(-exponent))
+    for sent in (json.loads(written), written):
+        assert minor_units(sent, currency, "amount") == minor
+
+
+def proven(source: str, payload: Any) -> dict[str, bool]:
+    (event,) = decode(source, payload)
+    return {each.channel: each.is_verified for each in event.identities}
+
+
+def test_a_form_proves_nothing() -> None:
+    assert proven("web_form", FORM) == {"email": False, "phone": False, "cookie": False}
+    assert proven("web_form", {**FORM, "customer_id": "7"})["customer"] is False
+
+
+def test_a_shop_s_customer_is_proven_and_a_guest_s_contact_is_not() -> None:
+    assert set(proven("ecommerce", ORDER).values()) == {True}
+    assert proven("ecommerce", {**ORDER, "customer": None, "email": "guest@example.com"}) == {"email": False}
+
+
+@pytest.mark.parametrize("sender", ["16505551234", "+16505551234"])
+def test_a_sender_of_whatsapp_is_proven(sender: str) -> None:
+    payload = whatsapp({**text("hello"), "from": sender})
+    assert proven("whatsapp", payload) == {"phone": True}
+    assert decode("whatsapp", payload)[0].identities == (Identity("phone", "16505551234"),)
+
+
+def test_a_sender_in_our_own_format_says_what_is_only_claimed() -> None:
+    who = {"customer": "7", "email": "ada@example.com"}
+    assert proven("generic", {**GENERIC, "identities": who}) == {"customer": True, "email": True}
+    claimed = {**GENERIC, "identities": who, "claimed": ["email"]}
+    assert proven("generic", claimed) == {"customer": True, "email": False}
+    with pytest.raises(DecodeError, match="claimed"):
+        decode("generic", {**GENERIC, "claimed": "email"})
+
+
+def test_what_is_proven_anywhere_in_an_event_is_proven() -> None:
+    sure, claimed = Identity("email", "a@x"), Identity("email", "a@x", is_verified=False)
+    assert sure == claimed
+    for both in ([sure, claimed], [claimed, sure]):
+        assert [each.is_verified for each in in_order(both)] == [True]
