@@ -10,7 +10,7 @@ from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
-from rules.engagement.account_state import Profile
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import StreakHistory, UserHistory, key_of
 from rules.engagement.goals import (
     KnownPeriods,
@@ -131,7 +131,7 @@ class GoalViews:
         first = per.first(when)
         profile, periods = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
         version, rule = judging_version(books, name, first)
-        is_over = self.profiles.today(profile, now) > per.last(first)
+        is_over = date_at(profile, now) > per.last(first)
         letter = outcome(rule, per, first, periods.days)
         reason, length = explain_period(
             periods.before(name, per, first),

@@ -84,7 +84,7 @@ class Profiles:
         if is_due(profile, now):
             profile = self.settler.settle(user_id, now)
             self.cache.write_through([profile])
-        when = as_of or self.today(profile, now)
+        when = as_of or date_at(profile, now)
         profile = self._with_protection(profile, when)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
@@ -102,10 +102,6 @@ class Profiles:
             "active_days": shown.active_days,
             "as_of": when.isoformat(),
         }
-
-    def today(self, profile: Profile, now: datetime) -> date:
-        """Return the user's today, or the newest active date if that is later."""
-        return date_at(profile, now)
 
     def _with_protection(self, profile: Profile, until: date) -> Profile:
         """Return the profile with all that protects its streak up to a date.
@@ -131,14 +127,14 @@ class Profiles:
         Each is {"date", "reason"}. Reasons are those of `explain`.
         """
         profile = self.accounts.full_profile(self.get(user_id), first)
-        days = covered_dates(profile, (first, last), self.today(profile, now))
+        days = covered_dates(profile, (first, last), date_at(profile, now))
         return [{"date": day.isoformat(), "reason": reason.value} for day, reason in days]
 
     def explain(self, user_id: str, when: date, now: datetime) -> dict[str, Any]:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self._with_protection(self.get(user_id), when)
         streak = self._streak(profile, when)
-        reason, length = explain_date(streak, profile, when, self.today(profile, now))
+        reason, length = explain_date(streak, profile, when, date_at(profile, now))
         day = self._day(user_id, when) if reason is DateReason.COUNTED else None
         first_event = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first_event.zone if first_event else profile.zone
