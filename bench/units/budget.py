@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.counting.desk import Units, desk
-from bench.units.engagement import board_paths, event_paths, reading_paths
+from bench.naive import naive_paths
+from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
 from bench.units.leads import lead_paths, lead_rows
-from bench.units.naive import naive_paths
 from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
-from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
 from bench.units.standing import sizes
 from local.plan.cost import total

@@ -11,7 +11,7 @@ from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, PathCosts, Units
 from bench.counting.requests import LEADS, Record, http, queue
 from bench.deployed import template
-from bench.units.publishing import PUBLISHER, newest_rows
+from bench.units.engagement import PUBLISHER, newest_rows
 
 HISTORY_EVENTS = 6  # of a known lead
 REFRESHED_LEADS = 4

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import AGENTS, Record, http, queue
-from bench.units.publishing import newest_rows
+from bench.units.engagement import newest_rows
 
 PHONES = 4
 PUBLISHED_TABLES = ("Questions", "Responses", "UserStats", "Subscriptions")

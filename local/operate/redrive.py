@@ -17,8 +17,7 @@ import click
 from botocore.exceptions import ClientError
 
 from local.aws_errors import AWS_ERRORS, explain_error
-from local.cloud.shards import iterator_at, read_records
-from local.cloud.streams import Record, sequence_of
+from local.cloud.streams import Record, iterator_at, read_records, sequence_of
 from local.command import command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import Stack

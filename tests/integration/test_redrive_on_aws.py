@@ -104,7 +104,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 ours.get(service) or real(url, region, service, attempts)
             ),
         )
-        monkeypatch.setattr("local.cloud.shards._unparsing", lambda *_: streams)
+        monkeypatch.setattr("local.cloud.streams._unparsing", lambda *_: streams)
         monkeypatch.setattr("local.operate.redrive.AWS_WAIT_SECONDS", 0)
         found = described(outputs)
         with known(monkeypatch, "live", found):

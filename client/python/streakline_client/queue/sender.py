@@ -8,11 +8,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
-from streakline_client.errors import Unreachable
+from streakline_client.queue.clock import offset_text
 from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, WaitingEvent
-from streakline_client.queue.moments import offset_text
 from streakline_client.shapes import Event
-from streakline_client.transport import Reply
+from streakline_client.transport import Reply, Unreachable
 
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 1.0, 300.0
 # No answer can make the sender rest for longer.
