@@ -39,7 +39,6 @@ def run() -> Iterator[Figure]:
 
 
 def _cpu_an_event(handle: Callable[[], None]) -> float:
-    """Return the CPU seconds an event of handling a batch."""
     start = time.process_time()
     for _ in range(REPETITIONS):
         handle()

@@ -80,7 +80,6 @@ def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(schema: Schema) -> str:
-    """Return a field's type or allowed values in words."""
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if schema.get("properties") or "items" in schema:

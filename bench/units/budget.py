@@ -44,7 +44,6 @@ def measure_all() -> dict[str, Any]:
 
 
 def _rounded(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, Units]]:
-    """Return costs with units in order, whole numbers as such, and no zeros."""
     return {
         path: {
             function: {name: int(n) if n == int(n) else n for name, n in sorted(units.items()) if n}
@@ -83,7 +82,6 @@ def differences(planned: Mapping[str, Any], measured: Mapping[str, Any]) -> list
 
 
 def _by_unit(costs: Costs) -> dict[tuple[str, str, str], float]:
-    """Return the figures by path, function and unit."""
     return {
         (path, function, unit): figure
         for path, functions in costs.items()

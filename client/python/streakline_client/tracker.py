@@ -222,7 +222,6 @@ class Tracker:
         self._queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
 
     def _work(self) -> None:
-        """Send what waits, until this is closed."""
         while not self._closed.is_set():
             wait = self._drain()
             if wait is None:

@@ -148,7 +148,6 @@ class Sender:
         return 0
 
     def _retry_later(self, trouble: Trouble, retry_after: float | None) -> float:
-        """Report a trouble; returns the seconds until the next attempt."""
         self._listeners.trouble(trouble)
         self._attempt += 1
         return rest(self._attempt - 1, retry_after)
@@ -205,7 +204,6 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
 
 
 def _of_each(events: list[WaitingEvent], results: list[dict[str, Any]]) -> Verdict:
-    """Return a verdict by the result of each event."""
     judgement = Verdict()
     for waiting, result in zip(events, results, strict=True):
         error = result["error"] if isinstance(result.get("error"), dict) else {}
