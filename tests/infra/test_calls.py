@@ -148,30 +148,3 @@ def test_each_function_has_calls_whose_resources_its_variables_name(function: st
 
 def test_calls_of_no_function_are_gone() -> None:
     assert known().keys() <= FUNCTIONS.keys()
-
-
-def planted(function: str, *calls: str) -> Calls:
-    return {function: [*known()[function], *calls]}
-
-
-@pytest.mark.parametrize(
-    ("function", "call", "fault"),
-    [
-        # Nights of standard and large would all have failed: the function is in a network.
-        (
-            "ReconcileFunction",
-            "redshift-serverless:GetNamespace",
-            "its network has no endpoint of redshift-serverless",
-        ),
-        ("EngagementFunction", "dynamodb:Scan REWARDS_LEDGER_TABLE", "its role does not allow it"),
-        (
-            "HooksApiFunction",
-            "dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[other#*]",
-            "its role does not allow it",
-        ),
-        ("NotifyFunction", "sqs:ReceiveMessage FAILURE_QUEUE_URL|ANNOUNCEMENT_QUEUE_URL", ""),
-    ],
-)
-def test_a_call_that_fails_on_aws_is_noticed(function: str, call: str, fault: str) -> None:
-    found = [*faults(stacks_of("standard")["/"], planted(function, call))]
-    assert (f"{function} calls {call}: {fault}" in found) == bool(fault), found
