@@ -19,6 +19,7 @@ from local.cloud.patience import drain, drain_leads, wait_until_applied
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
+from local.progress import progress_bar
 from local.stack import Stack
 
 POST_EVENTS = 100
@@ -71,9 +72,11 @@ class ReplayResult:
 def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
+    advance = progress_bar(len(events), "HTTP   ")
 
     def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
         status, answer = api.call("POST", "/v1/events", {"events": chunk})
+        advance(len(chunk))
         return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -91,7 +94,7 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
-    outcome = ReplayResult()
+    outcome, advance = ReplayResult(), progress_bar(len(events), "Kinesis")
     for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
         records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
@@ -99,6 +102,7 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
             pairs = zip(records, answer["Records"], strict=True)
             records = [record for record, result in pairs if result.get("ErrorCode")]
         outcome.counts["sent"] += len(chunk)
+        advance(len(chunk))
     return outcome
 
 
@@ -169,9 +173,11 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
     api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
+    advance = progress_bar(len(webhooks), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
+        advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:

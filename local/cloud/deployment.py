@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam, uv
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
+from local.progress import working
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, REGION, Stack, tables_in
 
 STACK_NAME = "streakline"
@@ -36,6 +38,12 @@ DEPLOYED_PARTS = (
 )
 BUILD = LOCAL / "aws-sam" / "build"
 BUILT = BUILD / "template.yaml"
+LOOK_EVERY_SECONDS = 0.3
+# Progress is counted in the log. By command of SAM: what is counted, and the text that stands for one of it.
+SAM_STEPS = {
+    "build": {"steps": "Running "},
+    "deploy": {"uploads": "(100.00%)", "resources": "CREATE_COMPLETE"},
+}
 ACCOUNT = "000000000000"
 FUNCTION_TYPE = "AWS::Serverless::Function"
 SECRET_TYPE = "AWS::SecretsManager::Secret"
@@ -107,18 +115,24 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
     }
     log = LOGS / f"sam-{arguments[0]}.log"
-    print(f"sam {arguments[0]} ...", flush=True)
-    command = [*sam(), *arguments]
-    with log.open("wb") as out:
-        process = subprocess.run(
-            command,
+    with log.open("wb") as out, working(f"sam {arguments[0]}") as tell:
+        process = subprocess.Popen(
+            [*sam(), *arguments],
             env=env,
             cwd=ROOT,
             stdout=out,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            check=False,
         )
+        try:
+            while process.poll() is None:
+                text = log.read_text(errors="replace")
+                steps = SAM_STEPS[arguments[0]].items()
+                tell(", ".join(f"{text.count(mark)} {what}" for what, mark in steps))
+                time.sleep(LOOK_EVERY_SECONDS)
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
         raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")

@@ -16,6 +16,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from local.command import DAY, command, option, show
 from local.operate.functions import invoke
+from local.progress import working
 from local.stack import Stack
 from rules.lake.entities import ENTITIES, Unplaceable, row_of
 
@@ -133,14 +134,24 @@ def start(
     return str(answer["executionArn"])
 
 
-def wait(stack: Stack, execution: str, seconds_max: float = SECONDS_MAX) -> str:
-    """Wait for a nightly run to end; returns its status.
+def wait(
+    stack: Stack,
+    execution: str,
+    seconds_max: float = SECONDS_MAX,
+    say: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Wait for a nightly run to end; returns its status. say: gets how far it is, at each look.
 
     Raises RuntimeError if it takes longer than `seconds_max`. The run goes on.
     """
     client, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
     while True:
         status = str(client.describe_execution(executionArn=execution)["status"])
+        pages = client.get_paginator("get_execution_history").paginate(executionArn=execution)
+        steps = [
+            event for page in pages for event in page["events"] if event["type"].endswith("StateEntered")
+        ]
+        say(f"{len(steps)} steps, {steps[-1]['stateEnteredEventDetails']['name'] if steps else ''}")
         if status in FINAL_STATUSES:
             return status
         if time.monotonic() > deadline:
@@ -164,8 +175,8 @@ def run(
     Raises RuntimeError, with what failed, if the run failed.
     """
     execution = start(stack, since, until, repair=repair, **options)
-    print("nightly run ...", file=sys.stderr, flush=True)
-    status = wait(stack, execution)
+    with working("nightly run") as tell:
+        status = wait(stack, execution, say=tell)
     if status != SUCCEEDED:
         failure = stack.client("stepfunctions").describe_execution(executionArn=execution)
         raise RuntimeError(f"the run {status.lower()}: {failure.get('cause') or failure.get('error')}")
