@@ -84,7 +84,6 @@ LAKES = (RawLake("events", 1.3), RawLake("lead_events", 1.3), RawLake("events", 
 
 
 def _malformed_line(random: Random, entity: Entity, row: dict[str, Any], line: bytes) -> bytes:
-    """Return a line with one of the usual faults: cut off, a wrong type, a missing field, no object."""
     texts, numbers = (
         [field.name for field in entity.fields if field.required and field.type is kind]
         for kind in (Type.TEXT, Type.INTEGER)
@@ -162,7 +161,6 @@ def curate(variant: str, folder: Path, entity: str) -> float:
 
 
 def _output_folders(folder: Path, variant: str, entity: str) -> tuple[Path, Path]:
-    """Return the folders of a variant's curated and quarantined files."""
     if variant == OURS:
         return folder / "curated" / entity / f"dt={DATE}", folder / "quarantine" / entity
     curated, quarantine = outputs(folder, variant, HOUR)

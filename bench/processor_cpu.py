@@ -14,8 +14,8 @@ from bench.counting.desk import CONTEXT, Desk, desk
 from bench.counting.requests import bodies, captured_logs
 from bench.deployed import handler_modules
 from bench.figure import Figure, ratio
+from bench.naive import ingest_as_records, naive_at
 from bench.units.engagement import DAY, USER_ID, apply_posted, post_events
-from bench.units.naive import ingest_as_records, naive_at
 
 BATCH_EVENTS = 100
 BUDGETS = {5: 0.25, 20: 0.10}  # by events of a user in a batch
@@ -39,7 +39,6 @@ def run() -> Iterator[Figure]:
 
 
 def _cpu_an_event(handle: Callable[[], None]) -> float:
-    """Return the CPU seconds an event of handling a batch."""
     start = time.process_time()
     for _ in range(REPETITIONS):
         handle()

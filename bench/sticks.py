@@ -42,7 +42,6 @@ def sticks() -> Iterator[tuple[str, int]]:
 
 
 def _tracked_files(*patterns: str) -> list[Path]:
-    """Return the files of the repository that match git's patterns."""
     command = ["git", "ls-files", "-z", "--", *patterns]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [ROOT / name for name in output.split("\0") if name]

@@ -78,7 +78,6 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
 
 
 def _stream_counts(resources: Iterable[Block]) -> Counter[str]:
-    """Count the streams that feed each function, by its logical id."""
     mappings = (block.properties for block in resources if block.kind == MAPPING)
     return Counter(
         mapping["FunctionName"]["Ref"].removesuffix(".Alias")
@@ -112,7 +111,6 @@ def _conditions(block: Block) -> str:
 
 
 def _alarms(block: Block, streams: int) -> str:
-    """Return a resource's alarms. streams: how many streams feed it."""
     behind, late = BEHIND_MINUTES.get(block.name, 5), LATE_MINUTES.get(block.name, 10)
     is_urgent = block.name in ONE_ERROR_IS_ENOUGH
     values = {

@@ -158,7 +158,6 @@ def _value_of(name: str, reference: Any, scope: Scope) -> Any:
 
 
 def _text_and_variables(argument: Any) -> tuple[str, Mapping[str, Any]]:
-    """Return both arguments of Fn::Sub."""
     return (argument, {}) if isinstance(argument, str) else argument
 
 

@@ -119,7 +119,6 @@ def _yaml_list(key: str, items: Iterable[str]) -> str:
 
 
 def _retention(entity: str) -> str:
-    """Return the rule that deletes an entity's old curated files."""
     return fill(DERIVED["curated_retention"], name=entity.replace("_", "-"), entity=entity)
 
 

@@ -93,7 +93,6 @@ def _complete_resource(block: Block) -> str:
 
 
 def _split_pattern(pattern: str) -> tuple[str, str]:
-    """Return the attributes and the properties of a pattern."""
     attributes, _, properties = pattern.partition("    Properties:\n")
     return attributes, properties
 
@@ -103,7 +102,6 @@ def _routes(block: Block) -> list[Route]:
 
 
 def _statements(block: Block) -> str:
-    """Return the statements that follow from a function's variables."""
     variables = _variables(block)
     reads_register = block.name in ("Sender", "OperationsApi")  # these ask whether it is the region's turn
     has_tables = reads_register or any(name == "TABLES" or name.endswith("_TABLE") for name in variables)

@@ -138,7 +138,6 @@ def _numbered(stack: Stack, number: int) -> Amnesty:
 
 
 def _carry_out(stack: Stack, amnesty: Amnesty, file: Path | None, *, is_dry: bool) -> None:
-    """Give or take an amnesty, and print what became of it. Raises RuntimeError if an account is left."""
     if file is None and amnesty.is_listed:
         raise RuntimeError(f"amnesty {amnesty.number} is for listed users: say --users FILE")
     users = users_in(file) if file else users_concerned(lake_of(stack), amnesty)

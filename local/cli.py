@@ -259,7 +259,6 @@ def main() -> None:
 
 
 def _refuse(refused: click.ClickException) -> NoReturn:
-    """Say what is wrong with the command line, and where its help is."""
     if isinstance(refused, click.exceptions.NoArgsIsHelpError):
         print(refused.format_message(), file=sys.stderr)
         sys.exit(refused.exit_code)

@@ -118,7 +118,6 @@ def person_events(now: datetime) -> tuple[list[Body], Body]:
 
 
 def _kinds_of_day(days_ago: int) -> list[str]:
-    """Return what the person does on a date, in the order of the evening."""
     kinds = ["LESSON_COMPLETED"]
     if days_ago % 4 == 1:
         kinds.append("LESSON_COMPLETED")
@@ -151,7 +150,6 @@ def counts_by_source(sent: Sequence[Webhook]) -> str:
 
 
 def _customer_webhooks(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
-    """Return what a customer does: orders, and some messages, views of pages and an e-mail of a campaign."""
     customer = {"id": f"{number:03d}", "email": f"customer-{number:03d}@example.com"}
     phone = f"49151{27_182_818 + number}"
     order_count = 1 + int(chance.expovariate(1 / 3))
@@ -271,7 +269,6 @@ def _publish_book(stack: Stack, now: datetime) -> None:
 
 
 def _act_as_person(stack: Stack, now: datetime) -> None:
-    """Let the person and some readers do what the page shows, and print it as a story."""
     punctual, late = person_events(now)
     person = Api(stack, PERSON, admin=False)
     replay.replay(stack, punctual)
@@ -298,7 +295,6 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
 
 
 def _ask_questions(stack: Stack) -> None:
-    """Let the person ask two questions, readers answer both, and the person one of them."""
     asker = Api(stack, PERSON, group=AGENTS)
     choices: list[Body] = [{"selected_option": option} for option in (0, 2, 0, 1, 2, 2)]
     ideas: list[Body] = [{"answer": idea} for idea in IDEAS]
@@ -326,7 +322,6 @@ def _post(api: Api, path: str, body: Body) -> Any:
 
 
 def _ask_what_if(stack: Stack) -> None:
-    """Ask what the book would have led to with another price of lessons, and write the page of it."""
     document = book()
     document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
     answer = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
@@ -357,7 +352,6 @@ def _print_outcome(outcome: replay.ReplayResult) -> None:
 
 
 def _check_users(stack: Stack, events: Sequence[Body], now: datetime) -> None:
-    """Compare all users with an independent calculation. Raises RuntimeError if any differs."""
     as_of = (now + timedelta(days=1)).date()
     expected = verify.expect(events, as_of)
     differences = verify.compare(Api(stack), expected, as_of)

@@ -4,20 +4,33 @@ import csv
 import hashlib
 import hmac
 import random
+import re
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from local.paths import LOCAL, opened_text
 from rules.json_values import BadValue, NoJson, check_strict, read_json
 
+T = TypeVar("T")
 Body = dict[str, Any]
 REQUIRED = ("user_id", "occurred_at", "idempotency_key")
 OPTIONAL = ("timezone", "source")
+# The columns of a file of purchases, and what their cells must be.
+PURCHASE = {
+    "customer_id": "a text",
+    "date": "a date as YYYYMMDD",
+    "quantity": "a whole number",
+    "amount": "a decimal number",
+}
+PURCHASE_DATE = re.compile(r"\d{8}", re.ASCII)
 DEFAULT_TYPE = "CONTRIBUTION"
 SOURCES = ("ios", "android", "web")
 ZONES = (
@@ -36,17 +49,25 @@ def from_csv(path: Path) -> Iterator[Body]:
     Columns: user_id, occurred_at, idempotency_key, and optionally event_type, timezone, source,
     properties (a JSON object).
     """
+    for line, row in _rows(path, REQUIRED):
+        yield _body(row, line)
+
+
+def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield a CSV file's rows, each after its line as `file:line`. Raises BadRow for a missing column."""
     with opened_text(path) as lines:
         rows = csv.DictReader(lines)
         try:
             names = rows.fieldnames or ()
-            if missing := [name for name in REQUIRED if name not in names]:
+            if missing := [name for name in columns if name not in names]:
                 known = ", ".join(names) or "nothing"
                 raise BadRow(f"{path}: the header lacks {', '.join(missing)}: it has {known}"[:500])
             for row in rows:
                 check_strict(row)
-                yield _body(row, f"{path}:{rows.line_num}")
-        except (BadValue, csv.Error) as error:
+                yield f"{path}:{rows.line_num}", row
+        except BadValue as bad:
+            raise BadRow(f"{path}:{rows.line_num}: {bad}") from None
+        except csv.Error as error:
             raise BadRow(f"{path}:{rows.line_num}: {error}") from None
 
 
@@ -64,6 +85,71 @@ def _body(row: dict[str, str | None], line: str) -> Body:
         except NoJson as error:
             raise BadRow(f"{line}: properties is not JSON: {error}") from None
     return body
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A row of a file of purchases."""
+
+    customer: str
+    number: int  # 1 for the customer's first purchase in the file, and so on
+    placed: datetime
+    quantity: int
+    amount: Decimal
+
+
+def purchases(path: Path) -> Iterator[Purchase]:
+    """Yield the rows of a CSV file: customer_id, date (YYYYMMDD), quantity, amount. Raises BadRow.
+
+    The file has only dates, so a purchase happens at the beginning of its date in UTC. Equal rows are several
+    purchases; their numbers tell them apart.
+    """
+    numbers: Counter[str] = Counter()  # of each customer's newest purchase
+    for line, row in _rows(path, PURCHASE):
+        customer = _cell(row, "customer_id", line, str)
+        amount = _cell(row, "amount", line, _finite)
+        day = _cell(row, "date", line, _day)
+        quantity = _cell(row, "quantity", line, int)
+        numbers[customer] += 1
+        yield Purchase(customer, numbers[customer], day, quantity, amount)
+
+
+def _finite(text: str) -> Decimal:
+    """Read a decimal number; raises ValueError, also for NaN and Infinity, which Decimal takes."""
+    if not (number := Decimal(text)).is_finite():
+        raise ValueError(text)
+    return number
+
+
+def _day(text: str) -> datetime:
+    """Read a date as YYYYMMDD; raises ValueError, also for 202631, which strptime takes."""
+    if not PURCHASE_DATE.fullmatch(text):
+        raise ValueError(text)
+    return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
+
+
+def _cell(row: dict[str, str | None], name: str, line: str, read: Callable[[str], T]) -> T:
+    """Read a cell of a purchase; raises BadRow, which names the column."""
+    text = row.get(name)
+    if not text:
+        raise BadRow(f"{line}: {name} is empty")
+    try:
+        return read(text)
+    except (ArithmeticError, ValueError):
+        raise BadRow(f"{line}: {name} is not {PURCHASE[name]}: {text[:40]}") from None
+
+
+def from_purchases(path: Path) -> Iterator[Body]:
+    """Yield an engagement event for each purchase of a CSV file; raises BadRow."""
+    for purchase in purchases(path):
+        yield {
+            "user_id": f"customer-{purchase.customer}",
+            "occurred_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "idempotency_key": f"purchase-{purchase.customer}-{purchase.number}",
+            "event_type": "PURCHASE_COMPLETED",
+            "source": "shop",
+            "properties": {"amount": str(purchase.amount), "quantity": purchase.quantity},
+        }
 
 
 def from_git(repository: Path) -> Iterator[Body]:

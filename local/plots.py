@@ -100,7 +100,6 @@ def columns(
 
 
 def _column(x: float, step: float, values: Sequence[float], highest: float) -> str:
-    """Return a column: a rectangle for each value, one on the other."""
     rectangles, base = "", 0.0
     for number, value in enumerate(values):
         top = _y_of(base + value, highest)
@@ -141,5 +140,4 @@ def _legend(names: Sequence[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a date without its year, which the table has; any other name as it is."""
     return name[5:] if len(name) == len("2026-03-01") and name[4] == name[7] == "-" else name

@@ -33,3 +33,25 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 
         yield tell
     print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def progress_bar(total: int, what: str) -> Callable[[int], None]:
+    """Return a function that is called with how many more are done; on a terminal it draws a bar."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    progress = Progress(*columns, console=Console(stderr=True))
+    task, done = progress.add_task(what, total=total), 0
+    progress.start()
+
+    def more(number: int) -> None:
+        nonlocal done
+        done += number
+        progress.update(task, completed=done)
+        if done >= total:
+            progress.stop()
+
+    return more

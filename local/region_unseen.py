@@ -219,7 +219,6 @@ class UnseenFinder:
         return bool(subject and (erasure := self.erased.of(subject)) and erasure.stands)
 
     def _compare_settings(self, found: FoundUnseen) -> None:
-        """List the profiles whose settings differ."""
         for old_item, new_item in self.new.with_counterparts(PROFILES, self.old.items(PROFILES)):
             if FOLLOWED in old_item or shared_fields(old_item) == shared_fields(new_item):
                 continue  # a profile that was followed last has no setting of the old region's own

@@ -1,4 +1,4 @@
-"""`streakline events replay`: sends events over HTTP or Kinesis, and waits for their effects."""
+"""`streakline events replay`: sends events over HTTP, Kinesis or the queue, and waits for their effects."""
 
 import json
 import random
@@ -15,10 +15,11 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.tables import chunks
 from local.api import Api
-from local.cloud.patience import drain, wait_until_applied
+from local.cloud.patience import drain, drain_leads, wait_until_applied
 from local.command import command, option, show
-from local.event_sources import Body, from_csv, from_git
+from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
+from local.progress import progress_bar
 from local.stack import Stack
 
 POST_EVENTS = 100
@@ -26,7 +27,9 @@ POSTERS = 4
 KINESIS_EVENTS = 100  # in a call
 SQS_MESSAGES_MAX = 10  # in a call
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
-SOURCES = {"csv": from_csv, "git": from_git}
+ORGANIZATION = "cdnow"  # of replayed orders
+SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
+ORDERS = "orders"
 Webhook = dict[str, Any]
 
 
@@ -35,21 +38,25 @@ Webhook = dict[str, Any]
 @option(
     "--format",
     "kind",
-    type=click.Choice([*SOURCES]),
+    type=click.Choice([*SOURCES, ORDERS]),
     default="csv",
-    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution",
+    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
+    " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
 )
-@option("--via", type=click.Choice(["http", "kinesis", "both"]), default="http", help="which door")
+@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
 @option("--shuffle", type=int, metavar="SEED", help="in another order")
 @option("--twice", is_flag=True, help="every event two times")
 def replay_command(
     *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
 ) -> None:
     """Send events of a file or of a git history, as an admin, and wait for their effects."""
-    events = list(SOURCES[kind](path)) * (1 + twice)
-    outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
+    if kind == ORDERS:
+        outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
+    else:
+        events = list(SOURCES[kind](path)) * (1 + twice)
+        outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
     show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
-    if outcome.refused:
+    if outcome.refused and kind != ORDERS:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
@@ -65,9 +72,11 @@ class ReplayResult:
 def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
+    advance = progress_bar(len(events), "HTTP   ")
 
     def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
         status, answer = api.call("POST", "/v1/events", {"events": chunk})
+        advance(len(chunk))
         return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -85,7 +94,7 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
-    outcome = ReplayResult()
+    outcome, advance = ReplayResult(), progress_bar(len(events), "Kinesis")
     for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
         records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
@@ -93,6 +102,7 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
             pairs = zip(records, answer["Records"], strict=True)
             records = [record for record, result in pairs if result.get("ErrorCode")]
         outcome.counts["sent"] += len(chunk)
+        advance(len(chunk))
     return outcome
 
 
@@ -144,12 +154,30 @@ def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
     return mixed
 
 
+def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
+    """Return a purchase as a shop's webhook: one order of one product."""
+    return {
+        "organization_id": organization,
+        "source": "ecommerce",
+        "payload": {
+            "id": f"{purchase.customer}-{purchase.number}",
+            "created_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "currency": "USD",
+            "total_price": str(purchase.amount),
+            "customer": {"id": purchase.customer},
+            "line_items": [{"product_id": "cd", "quantity": purchase.quantity}],
+        },
+    }
+
+
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
     api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
+    advance = progress_bar(len(webhooks), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
+        advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
@@ -172,4 +200,15 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
             failed = {failure["Id"] for failure in answer.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
         outcome.counts["sent"] += len(chunk)
+    return outcome
+
+
+def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
+    webhooks = [webhook(purchase) for purchase in purchases(path)] * copies
+    if seed is not None:
+        webhooks = shuffled(webhooks, seed)
+    started = time.monotonic()
+    outcome = (post if via == "http" else send)(stack, webhooks)
+    drain_leads(stack)
+    outcome.seconds = time.monotonic() - started
     return outcome

@@ -209,7 +209,6 @@ def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
 
 
 def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:
-    """Fill a table from another one; returns how many items were put, and how many were of erased persons."""
     if table not in stack.tables:
         raise RuntimeError(f"--from-table: there is no table {table}, but {', '.join(sorted(stack.tables))}")
     dynamodb = stack.client("dynamodb")

@@ -155,7 +155,6 @@ def find(name: str, region: str | None = None) -> Stack:
 
 
 def _stack(description: dict[str, Any], name: str, region: str) -> Stack:
-    """Return a stack as CloudFormation describes it. Raises RuntimeError if it has no API."""
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
     if "ApiUrl" not in outputs:
         raise RuntimeError(

@@ -193,7 +193,6 @@ def attach(session: Any, services: CannedServices, meter: Meter) -> None:
 
 
 def _clear_handlers() -> None:
-    """Drop what a Lambda process would hold: clients, and the parts of its handler."""
     aws._session.cache_clear()
     aws.client.cache_clear()
     for name in set(handler_modules().values()) & sys.modules.keys():

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.counting.desk import Units, desk
-from bench.units.engagement import board_paths, event_paths, reading_paths
+from bench.naive import naive_paths
+from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
 from bench.units.leads import lead_paths, lead_rows
-from bench.units.naive import naive_paths
 from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
-from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
 from bench.units.standing import sizes
 from local.plan.cost import total
@@ -45,7 +44,6 @@ def measure_all() -> dict[str, Any]:
 
 
 def _rounded(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, Units]]:
-    """Return costs with units in order, whole numbers as such, and no zeros."""
     return {
         path: {
             function: {name: int(n) if n == int(n) else n for name, n in sorted(units.items()) if n}
@@ -84,7 +82,6 @@ def differences(planned: Mapping[str, Any], measured: Mapping[str, Any]) -> list
 
 
 def _by_unit(costs: Costs) -> dict[tuple[str, str, str], float]:
-    """Return the figures by path, function and unit."""
     return {
         (path, function, unit): figure
         for path, functions in costs.items()

@@ -1,15 +1,20 @@
-"""Measures the event path (door and processor), and what users read and redeem."""
+"""Measures the event path (door, processor, publisher), and what users read and redeem.
+
+The publisher is handed many rows of one hour at once, because it may put one or many of them into a record.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import cycle, islice
+from math import ceil
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import decode_item, encode_item
 from bench.counting.desk import Desk, PathCosts, Units
-from bench.counting.requests import ADMIN, FULFILMENT, Body, bodies, http
+from bench.counting.requests import ADMIN, FULFILMENT, Body, Record, bodies, http
 from rules.engagement.boards import BOARDS
 from tests.support.dynamodb_engine import CONSTANTS
 
@@ -21,6 +26,9 @@ REDEMPTION = {"idempotency_key": "0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11", "points
 EVENT_COUNTS = (1, 5, 20)  # events of a user in one request; twenty just reach the daily cap
 CROWD_SIZES = (40, 160)  # users on the boards
 SHARDS = int(CONSTANTS["LEADERBOARD_SHARDS"])
+PUBLISHER = "PublisherFunction"
+ROW_COUNTS = (1, 100)
+BILLED_STEP_BYTES = 5120  # Firehose rounds each record up to these
 
 
 def post_events(desk: Desk, events: Sequence[Body]) -> list[str]:
@@ -155,3 +163,31 @@ def _put_crowd(desk: Desk, size: int) -> list[str]:
         items.append(encode_item(profile_attributes(copy, SHARDS)))
     desk.tables.put("UserStreaks", items)
     return users
+
+
+def publishing_paths(desk: Desk, rows: Mapping[str, list[Record]]) -> PathCosts:
+    """Yield, for each table, the cost of ROW_COUNTS of its rows. rows: stream records by table."""
+    for table, records in sorted(rows.items()):
+        for count in ROW_COUNTS:
+            desk.start_path()
+            desk.call(PUBLISHER, {"Records": list(islice(cycle(records), count))})
+            sizes = [len(row) for row in desk.services.rows]
+            billed = sum(max(1, ceil(size / BILLED_STEP_BYTES)) * BILLED_STEP_BYTES for size in sizes)
+            counts = {"records": len(sizes), "bytes": sum(sizes), "billed_bytes": billed}
+            desk.add_cost(PUBLISHER, {f"firehose.{name}": count for name, count in counts.items()})
+            yield f"publish.{table}.{count}", desk.take_costs()
+
+
+def engagement_rows(desk: Desk) -> dict[str, list[Record]]:
+    """Return a row of each table of engagement, after ordinary events."""
+    user = "0d5f3c1e-7b0e-4f0f-8a43-000000000000"  # of no other path
+    apply_events(desk, user, 1)
+    desk.tick(DAY)
+    desk.start_path()
+    apply_events(desk, user, 2)
+    return newest_rows(desk)
+
+
+def newest_rows(desk: Desk) -> dict[str, list[Record]]:
+    """Return the newest row that waits for the publisher, by table, as a list of one."""
+    return {table: rows[-1:] for (function, table), rows in desk.streams.items() if function == PUBLISHER}

@@ -11,7 +11,7 @@ from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, PathCosts, Units
 from bench.counting.requests import LEADS, Record, http, queue
 from bench.deployed import template
-from bench.units.publishing import PUBLISHER, newest_rows
+from bench.units.engagement import PUBLISHER, newest_rows
 
 HISTORY_EVENTS = 6  # of a known lead
 REFRESHED_LEADS = 4
@@ -72,7 +72,6 @@ def lead_rows(desk: Desk) -> dict[str, list[Record]]:
 
 
 def _cost_of_webhook(desk: Desk, number: int, lead: int) -> dict[str, Units]:
-    """Send a webhook through all functions; returns what each has cost."""
     desk.tick(timedelta(hours=7))
     desk.start_path()
     body = {"organization_id": "acme", "source": "ecommerce", "payload": _order(number, lead, desk)}
@@ -91,7 +90,6 @@ def _cost_of_webhook(desk: Desk, number: int, lead: int) -> dict[str, Units]:
 
 
 def _order(number: int, lead: int, desk: Desk) -> dict[str, Any]:
-    """Return an order of a shop's customer."""
     return {
         "id": 820982911946154508 + number,
         "created_at": (desk.now - timedelta(minutes=1)).isoformat(timespec="seconds"),
@@ -103,13 +101,11 @@ def _order(number: int, lead: int, desk: Desk) -> dict[str, Any]:
 
 
 def _deliver(desk: Desk, function: str, message: str) -> None:
-    """Hand a message of its queue to a function."""
     desk.add_cost(function, {"sqs.messages": 1})
     desk.call(function, queue([message]))
 
 
 def _reading_paths(desk: Desk) -> PathCosts:
-    """Yield reads of the lead whose event was stored last."""
     event = desk.take_records(PUBLISHER, "Event")[-1]["dynamodb"]["NewImage"]
     for resource in ("features", "memory", "events"):
         path = f"/v1/leads/{event['lead_organization_id']['S']}/{resource}"
@@ -120,7 +116,6 @@ def _reading_paths(desk: Desk) -> PathCosts:
 
 
 def _refresh_path(desk: Desk) -> PathCosts:
-    """Yield the morning's refresh of REFRESHED_LEADS leads."""
     desk.tick(timedelta(days=1))
     desk.start_path()
     answer = desk.call("RefreshFunction", {"as_of": desk.now.isoformat()})

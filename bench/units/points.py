@@ -37,7 +37,6 @@ def points_paths(desk: Desk) -> PathCosts:
 
 
 def _hold_paths(desk: Desk, user: str) -> PathCosts:
-    """Yield a hold and its capture."""
     path = f"/v1/users/{user}/holds"
     desk.start_path()
     hold = _post(desk, path, REDEMPTION | {"idempotency_key": "k1"})
@@ -49,7 +48,6 @@ def _hold_paths(desk: Desk, user: str) -> PathCosts:
 
 
 def _reward_paths(desk: Desk, user: str) -> PathCosts:
-    """Yield a look at the catalogue, a redemption of a reward with stock and limit, and how it can end."""
     path = f"/v1/users/{user}/redemptions"
     yield "read.rewards", cost_of_request(desk, user, "/v1/rewards")
     entry_ids = {}
@@ -70,7 +68,6 @@ def _reward_paths(desk: Desk, user: str) -> PathCosts:
 
 
 def _clawback_path(desk: Desk, user: str) -> PathCosts:
-    """Yield a clawback of an event's points."""
     apply_events(desk, user, 5)
     response = desk.call("UsersApiFunction", http("GET", f"/v1/users/{user}/events", groups=ADMIN))
     event_id = json.loads(response["body"])["events"][0]["event_id"]

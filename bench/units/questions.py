@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import AGENTS, Record, http, queue
-from bench.units.publishing import newest_rows
+from bench.units.engagement import newest_rows
 
 PHONES = 4
 PUBLISHED_TABLES = ("Questions", "Responses", "UserStats", "Subscriptions")
@@ -62,7 +62,6 @@ def _subscribe(desk: Desk, person: str, token: str, *, minutes: int) -> None:
 
 
 def _ask(desk: Desk, number: int) -> str:
-    """Ask a question and send it to all phones; returns its id."""
     desk.tick(timedelta(hours=2))
     body = {**QUESTION, "idempotency_key": f"00000000-0000-4000-8000-{number:012}"}
     event = http("POST", "/v1/questions", body, sub="agent", groups=AGENTS)
@@ -76,7 +75,6 @@ def _ask(desk: Desk, number: int) -> str:
 
 
 def _answer(desk: Desk, question: str, person: str) -> None:
-    """Answer a question, and apply the answer as an event."""
     desk.tick(timedelta(minutes=10))
     _post(desk, http("POST", f"/v1/questions/{question}/responses", ANSWER, sub=person))
     desk.consume("AnswersFunction", "Responses")

@@ -65,7 +65,6 @@ def fires_a_day(expression: str) -> float:
 
 
 def _of(size: str, kind: str) -> list[Properties]:
-    """Return the properties of a size's resources of a type."""
     return [each.get("Properties", {}) for each in resources(size).values() if each["Type"] == kind]
 
 
@@ -78,7 +77,6 @@ def _fires(schedules: Iterable[Properties]) -> float:
 
 
 def _rpu_hours(size: str) -> float:
-    """Return the RPU-hours of a night in the warehouse."""
     (workgroup,) = _of(size, "AWS::RedshiftServerless::Workgroup")
     seconds = fact("redshift.statements") * fact("redshift.statement_seconds")
     return float(workgroup["BaseCapacity"]) * seconds / 3600
@@ -113,7 +111,6 @@ def _settings(size: str) -> dict[str, float]:
 
 
 def _idle(size: str) -> dict[str, float]:
-    """Return the amounts of a month in which nobody does anything, by the names of prices."""
     of_resources = (sums([amounts], len(_of(size, kind))) for kind, amounts in AMOUNTS_OF_A_RESOURCE.items())
     # Where nothing comes, the night asks the warehouse once in 28 nights.
     nights = {"redshift.rpu_hours": _rpu_hours(size) * DAYS_A_MONTH / NIGHTS}
@@ -122,7 +119,6 @@ def _idle(size: str) -> dict[str, float]:
 
 
 def _alarms(size: str) -> dict[str, float]:
-    """Return the alarms, and the metrics of our own that they watch."""
     alarms = _of(size, "AWS::CloudWatch::Alarm")
     own = {(each["Namespace"], each["MetricName"]) for each in alarms if each.get("Namespace")}
     return {
@@ -161,7 +157,6 @@ def _clusters(size: str) -> dict[str, float]:
 
 
 def _calls(size: str) -> dict[str, float]:
-    """Return what schedules call, and how often Lambda polls queues."""
     calls = _fires(_schedules(size)) * DAYS_A_MONTH
     queues = {path.strip("/") for path, each in resources(size).items() if each["Type"] == "AWS::SQS::Queue"}
     mappings = _of(size, "AWS::Lambda::EventSourceMapping")

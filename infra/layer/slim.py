@@ -89,7 +89,6 @@ def _drop_docstrings(docs: Path) -> None:
 
 
 def _rewrite(path: Path, change: Any) -> None:
-    """Change a JSON file and write it without white space."""
     path.write_text(json.dumps(change(json.loads(path.read_text())), separators=(",", ":")))
 
 

@@ -100,7 +100,6 @@ def describe(endpoint: str, redis_url: str) -> Stack:
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
-    """Run a command of the SAM CLI against the emulator; raises RuntimeError, with the end of its log."""
     env = {
         **os.environ,
         "AWS_ENDPOINT_URL": endpoint,
@@ -140,7 +139,6 @@ def _sam(arguments: list[str], endpoint: str) -> None:
 
 
 def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
-    """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
         "GradualDeployment=false",
         "OutgoingWebhooks=true",

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.cloud.shards import iterator_of, read_records, shards_of
 from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,
@@ -22,9 +21,12 @@ from local.cloud.streams import (
     discarded_message,
     function_name,
     is_wanted,
+    iterator_of,
     mapping_of,
+    read_records,
     reply_of,
     sequence_of,
+    shards_of,
 )
 from local.paths import ASKED, LOCAL
 from local.stack import Stack, load

@@ -170,7 +170,6 @@ class PositionFiles:
         return None
 
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
-        """Yield the positions of rows that are not refused, with their lines."""
         for row in read_rows(path):
             position = self.check(row) if isinstance(row, Row) else row
             if isinstance(position, OpeningPosition):
@@ -217,7 +216,6 @@ def _figures_in_file(position: OpeningPosition) -> Figures:
 
 
 def _outcome(profile: Profile, entries: Sequence[Entry], position: OpeningPosition) -> str:
-    """Return whether an account has a position, and nothing else yet. entries: all of the account."""
     if profile.cover.opening is None:
         return ABSENT
     drafts = [entry.draft for entry in entries if entry.draft.kind is not EntryKind.OPEN]

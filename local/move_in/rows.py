@@ -122,7 +122,6 @@ def _csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
 
 
 def _checked_row(line: int, values: Values) -> Row | RefusedRow:
-    """Return a row, refused if JSON cannot hold a value: bytes that are no text, too large numbers."""
     try:
         check_strict(values)
     except BadValue as bad:

@@ -217,7 +217,6 @@ def _vendor_secret(definition: Source, file: str) -> str:
 
 
 def _origin(text: str) -> str:
-    """Return an origin in lower case; raises RuntimeError for any other URL."""
     url = urlsplit(text)
     origin = f"{url.scheme}://{url.netloc}".lower()
     if url.scheme not in ("http", "https") or not url.netloc or text.rstrip("/").lower() != origin:
@@ -230,7 +229,6 @@ def _url(stack: Stack, hook: Hook) -> str:
 
 
 def _hook_view(stack: Stack, hook: Hook) -> dict[str, Any]:
-    """Return what may be printed of a hook: when its secrets end, but not the secrets."""
     ends = [secret.until for secret in hook.secrets]
     view: dict[str, Any] = {"organization": hook.organization_id, "source": hook.source}
     forms = {"origins": hook.origins, "thanks": hook.thanks, "per_minute": hook.per_minute}

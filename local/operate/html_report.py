@@ -157,7 +157,6 @@ class MartPlot:
 
 
 def _newest_rows(mart: str, column: str, count: int = 180) -> str:
-    """Return the query for the last rows of a mart by a column, in its order."""
     newest = f"SELECT * FROM {mart} ORDER BY {column} DESC LIMIT {count}"
     return f"SELECT * FROM ({newest}) AS newest ORDER BY {column}"
 
@@ -280,7 +279,6 @@ def _night_table(title: str, text: str) -> Figure:
 def _page(
     facts: Sequence[tuple[str, str]], sections: Sequence[tuple[str, Sequence[Figure]]], last_night: str
 ) -> str:
-    """Return the whole page. facts: numbers with what they count; sections: titles with their plots."""
     items = "".join(f"<li><b>{html.escape(number)}</b> {html.escape(what)}</li>" for number, what in facts)
     body = "".join(
         f"<h2>{html.escape(title)}</h2><div class=plots>{''.join(plot.html() for plot in plots)}</div>"

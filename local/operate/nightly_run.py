@@ -1,7 +1,7 @@
 """`streakline night`: the nightly run by hand, over what is new or over days that are made anew."""
 
+import contextlib
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,11 +113,8 @@ def start(
 ) -> str:
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
 
-    repair: accounts whose tables differ from the lake are repaired. everybody: all accounts are looked at
-    closely, also those that look right. entities: only these are curated and loaded; none: all. days: dates
-    (YYYY-MM-DD) by entity, when not all of the days are wanted. rebuild: the files of the days are made anew
-    from all their raw objects. full: the warehouse's models are built anew, and all their rows tested.
-    name: how the run's name begins.
+    entities: only these are curated and loaded; none: all. days: dates (YYYY-MM-DD) by entity, when not all
+    of the days are wanted. name: how the run's name begins. The others are as the commands' options say.
     """
     options = {
         "from": since.isoformat() if since else None,
@@ -150,25 +147,16 @@ def wait(
     client, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
     while True:
         status = str(client.describe_execution(executionArn=execution)["status"])
-        steps = _steps_so_far(client, execution)
-        newest = re.sub("(?<=[a-z])(?=[A-Z])", " ", steps[-1]).lower() if steps else ""
-        say(f"{len(steps)} steps, {newest}")
+        pages = client.get_paginator("get_execution_history").paginate(executionArn=execution)
+        steps = [
+            event for page in pages for event in page["events"] if event["type"].endswith("StateEntered")
+        ]
+        say(f"{len(steps)} steps, {steps[-1]['stateEnteredEventDetails']['name'] if steps else ''}")
         if status in FINAL_STATUSES:
             return status
         if time.monotonic() > deadline:
             raise RuntimeError(f"{execution} has not ended in {seconds_max:.0f} s, and goes on")
         time.sleep(LAPTOP_POLL_SECONDS if stack.is_laptop else AWS_POLL_SECONDS)
-
-
-def _steps_so_far(client: Any, execution: str) -> list[str]:
-    """Return the names of the state machine's states that a run has entered, in their order."""
-    pages = client.get_paginator("get_execution_history").paginate(executionArn=execution)
-    return [
-        event["stateEnteredEventDetails"]["name"]
-        for page in pages
-        for event in page["events"]
-        if event["type"].endswith("StateEntered")
-    ]
 
 
 def report_of(stack: Stack, execution: str) -> dict[str, Any]:
@@ -218,20 +206,14 @@ def run_backfill(
     if invocation.error:
         raise RuntimeError(f"the Glue job {job} did not start: {invocation.answer.get('errorMessage')}")
     job_run = invocation.answer["job_run"]
-    state = _final_job_state(glue, job, job_run, pause)
+    while (state := glue.get_job_run(JobName=job, RunId=job_run)["JobRun"])[
+        "JobRunState"
+    ] not in FINAL_JOB_STATES:
+        pause(BACKFILL_POLL_SECONDS)
     if state["JobRunState"] != SUCCEEDED:
         reason = state.get("ErrorMessage", "no reason is given; see its log")
         raise RuntimeError(f"run {job_run} of the Glue job {job}: {state['JobRunState']}: {reason}")
     return f"run {job_run} of the Glue job {job} succeeded"
-
-
-def _final_job_state(glue: Any, job: str, job_run: str, pause: Callable[[float], None]) -> dict[str, Any]:
-    """Wait for a job's run to end; returns how Glue describes it."""
-    while True:
-        state: dict[str, Any] = glue.get_job_run(JobName=job, RunId=job_run)["JobRun"]
-        if state["JobRunState"] in FINAL_JOB_STATES:
-            return state
-        pause(BACKFILL_POLL_SECONDS)
 
 
 def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
@@ -252,14 +234,6 @@ def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _dates_of(stack: Stack, entity: str, user: str) -> Iterator[str]:
-    for attributes in _items_of(stack, entity, user):
-        try:
-            yield str(row_of(ENTITIES[entity], attributes, clock.now())["dt"])
-        except Unplaceable:
-            continue  # the publisher could not place it either: the lake has no row of it
-
-
-def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
     table, key = TABLES[entity]
     items = query_all(
         stack.client("dynamodb"),
@@ -268,4 +242,6 @@ def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
         ExpressionAttributeNames={"#key": key},
         ExpressionAttributeValues=encode_item({":user": user}),
     )
-    yield from map(decode_item, items)
+    for item in items:
+        with contextlib.suppress(Unplaceable):  # the publisher could not place it either: no row of it
+            yield str(row_of(ENTITIES[entity], decode_item(item), clock.now())["dt"])

@@ -17,9 +17,8 @@ import click
 from botocore.exceptions import ClientError
 
 from local.aws_errors import AWS_ERRORS, explain_error
-from local.cloud.shards import iterator_at, read_records
-from local.cloud.streams import Record, sequence_of
-from local.command import command, option, show
+from local.cloud.streams import Record, iterator_at, read_records, sequence_of
+from local.command import Reader, command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import Stack
 
@@ -58,29 +57,44 @@ EMPTY_PAGES_MAX = 10
 GONE_CODES = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
 
 
+def consumer_of(name: str) -> str:
+    """Return the consumer that the name of its failure queue, or its own name, means.
+
+    Raises RuntimeError for any other name, and lists the names that there are.
+    """
+    queues = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
+    spellings = {queue: queue for queue in (*queues, SHIPMENTS)}
+    for queue, consumer in queues.items():
+        spellings |= {consumer: queue, queue.removesuffix("Failures"): queue}
+    queue = meant(name, spellings, "failure queue")
+    if queue == SHIPMENTS:
+        raise RuntimeError(f"{SHIPMENTS} holds a partner's messages: docs/runbook.md says what to do")
+    return queues[queue]
+
+
 queue_option = option(
-    "--queue", metavar="NAME", help="only this one, such as EngagementFailures", show_default="all"
+    "--queue",
+    "only",
+    type=Reader("queue", consumer_of),
+    metavar="NAME",
+    help="only this one, such as EngagementFailures",
+    show_default="all",
 )
 id_argument = click.argument("message_id", metavar="ID")
 
 
-def _only(queue: str | None) -> str:
-    """Return the consumer of the queue that an operator names; "": all consumers."""
-    return "" if queue is None else consumer_of(queue)
-
-
 @command("queue list", "queue list --queue EngagementFailures")
 @queue_option
-def list_command(stack: Stack, queue: str | None) -> Any:
+def list_command(stack: Stack, only: str | None) -> Any:
     """Print what waits in the failure queues, with ids and reasons."""
-    return redrive(stack, only_list=True, only=_only(queue))["left"]
+    return redrive(stack, only_list=True, only=only)["left"]
 
 
 @command("queue redrive", "queue redrive --queue EngagementFailures")
 @queue_option
-def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
+def redrive_command(stack: Stack, only: str | None, as_json: bool) -> None:
     """Send what waits to its consumer again. What fails again stays, and the command fails."""
-    outcome = redrive(stack, only=_only(queue))
+    outcome = redrive(stack, only=only)
     show(outcome, as_json=as_json)
     if outcome["left"]:
         raise RuntimeError(
@@ -93,24 +107,58 @@ def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
 @id_argument
 @option("--reason", required=True, metavar="TEXT", help="why")
 @queue_option
-def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None) -> Any:
+def discard_command(stack: Stack, message_id: str, reason: str, only: str | None) -> Any:
     """Give one message up; it is kept for 30 days."""
-    return discard(stack, message_id, reason, only=_only(queue))
+    if not reason.strip():
+        raise RuntimeError("--reason: why is it given up?")
+    message, operator = _message_of_id(stack, message_id, only), ""
+    with contextlib.suppress(*AWS_ERRORS):  # AWS may not say who runs this
+        operator = str(stack.client("sts").get_caller_identity()["Arn"])
+    discarded_message = _message_view(message, "") | {
+        "discarded_at": datetime.now(UTC).isoformat(),
+        "discarded_by": operator,
+        "discard_reason": reason.strip(),
+        "message": message.text,
+    }
+    try:
+        stack.client("s3").put_object(
+            Bucket=stack.outputs["PayloadBucketName"],
+            Key=f"{DISCARDED}{message_id}.json",
+            Body=json.dumps(discarded_message).encode(),
+            ContentType="application/json",
+        )
+    except AWS_ERRORS:
+        _unhide(stack, [message])
+        raise
+    url = stack.outputs[_queue(message.consumer)]
+    stack.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=message.handle)
+    return discarded_message
 
 
 @command("queue discarded")
 @queue_option
-def discarded_command(stack: Stack, queue: str | None) -> Any:
+def discarded_command(stack: Stack, only: str | None) -> Any:
     """Print what was given up in the last 30 days, by whom and why."""
-    return discarded(stack, only=_only(queue))
+    return _discarded(stack, only)
 
 
 @command("queue take-back 1d2c")
 @id_argument
 @queue_option
-def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
-    """Put what was given up into its queue again."""
-    return take_back(stack, message_id, only=_only(queue))
+def take_back_command(stack: Stack, message_id: str, only: str | None) -> Any:
+    """Put what was given up into its queue again, where it gets another id."""
+    messages = _discarded(stack, only)
+    wanted = next((message for message in messages if message["id"] == message_id), None)
+    if wanted is None:
+        raise RuntimeError(
+            f"no message {message_id} {'of this queue ' if only else ''}was given up in the last 30 days: "
+            "`streakline queue discarded`"
+        )
+    url = stack.outputs[_queue(wanted["consumer"])]
+    stack.client("sqs").send_message(QueueUrl=url, MessageBody=wanted["message"])
+    bucket = stack.outputs["PayloadBucketName"]
+    stack.client("s3").delete_object(Bucket=bucket, Key=f"{DISCARDED}{message_id}.json")
+    return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,33 +206,16 @@ def waiting_message(consumer: str, handle: str, text: str, message_id: str = "")
 
 
 def _queue(consumer: str) -> str:
-    """Return the output that has the URL of a consumer's failure queue."""
     _, queue = CONSUMERS[consumer]
     return f"{queue}FailuresUrl"
 
 
 def _function(consumer: str) -> str:
-    """Return the output that has the name of a consumer's function."""
     function, _ = CONSUMERS[consumer]
     return f"{function}FunctionName"
 
 
-def consumer_of(name: str) -> str:
-    """Return the consumer that the name of its failure queue, or its own name, means.
-
-    Raises RuntimeError for any other name, and lists the names that there are.
-    """
-    queues = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
-    spellings = {queue: queue for queue in (*queues, SHIPMENTS)}
-    for queue, consumer in queues.items():
-        spellings |= {consumer: queue, queue.removesuffix("Failures"): queue}
-    queue = meant(name, spellings, "failure queue")
-    if queue == SHIPMENTS:
-        raise RuntimeError(f"{SHIPMENTS} holds a partner's messages: docs/runbook.md says what to do")
-    return queues[queue]
-
-
-def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[str, Any]:
+def redrive(stack: Stack, *, only_list: bool = False, only: str | None = None) -> dict[str, Any]:
     """Send all messages again, or only list them. only: those of one consumer.
 
     Returns how many messages were redriven, and those that are left: `reason` says why they came into the
@@ -196,8 +227,7 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
         for message in list(waiting_messages(stack, consumer)):
             failure = "" if only_list else _send(stack, message)
             if failure is None:
-                url = stack.outputs[_queue(consumer)]
-                sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
+                sqs.delete_message(QueueUrl=stack.outputs[_queue(consumer)], ReceiptHandle=message.handle)
                 redriven += 1
             else:
                 _unhide(stack, [message])
@@ -205,15 +235,14 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
     return {"redriven": redriven, "left": left}
 
 
-def _deployed(stack: Stack, only: str) -> list[str]:
-    """Return the consumers whose failure queues the stack has. only: this one, or RuntimeError; "": all."""
+def _deployed(stack: Stack, only: str | None) -> list[str]:
+    """Return the consumers whose failure queues the stack has. only: this one, or RuntimeError; None: all."""
     if only and _queue(only) not in stack.outputs:
         raise RuntimeError(f"the stack {stack.name} was deployed without {_queue(only).removesuffix('Url')}")
     return [consumer for consumer in ([only] if only else CONSUMERS) if _queue(consumer) in stack.outputs]
 
 
 def _unhide(stack: Stack, messages: Sequence[WaitingMessage]) -> None:
-    """Let other readers see messages that stay, before their two minutes are over."""
     for message in messages:
         stack.client("sqs").change_message_visibility(
             QueueUrl=stack.outputs[_queue(message.consumer)],
@@ -222,37 +251,7 @@ def _unhide(stack: Stack, messages: Sequence[WaitingMessage]) -> None:
         )
 
 
-def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> dict[str, Any]:
-    """Give a message up: it leaves its queue for the payload bucket, with the operator's reason.
-
-    Returns the object that is kept there for 30 days, with who gave the message up and when. only: look in
-    one consumer's queue. Raises RuntimeError without a reason, or if no such message is seen.
-    """
-    if not reason.strip():
-        raise RuntimeError("--reason: why is it given up?")
-    message = _message_of_id(stack, message_id, only)
-    discarded_message = _message_view(message, "") | {
-        "discarded_at": datetime.now(UTC).isoformat(),
-        "discarded_by": _operator(stack),
-        "discard_reason": reason.strip(),
-        "message": message.text,
-    }
-    try:
-        stack.client("s3").put_object(
-            Bucket=stack.outputs["PayloadBucketName"],
-            Key=_discarded_key(message_id),
-            Body=json.dumps(discarded_message).encode(),
-            ContentType="application/json",
-        )
-    except AWS_ERRORS:
-        _unhide(stack, [message])
-        raise
-    url = stack.outputs[_queue(message.consumer)]
-    stack.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=message.handle)
-    return discarded_message
-
-
-def _message_of_id(stack: Stack, message_id: str, only: str) -> WaitingMessage:
+def _message_of_id(stack: Stack, message_id: str, only: str | None) -> WaitingMessage:
     """Return a waiting message, which stays hidden; all others are shown again."""
     for consumer in _deployed(stack, only):
         messages = list(waiting_messages(stack, consumer))
@@ -266,7 +265,7 @@ def _message_of_id(stack: Stack, message_id: str, only: str) -> WaitingMessage:
     )
 
 
-def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
+def _discarded(stack: Stack, only: str | None) -> list[dict[str, Any]]:
     """Return what was given up in the last 30 days, the oldest first. only: one consumer's."""
     s3, bucket = stack.client("s3"), stack.outputs["PayloadBucketName"]
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=DISCARDED)
@@ -276,38 +275,6 @@ def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
         (message for message in messages if not only or message["consumer"] == only),
         key=lambda message: str(message["discarded_at"]),
     )
-
-
-def take_back(stack: Stack, message_id: str, *, only: str = "") -> dict[str, Any]:
-    """Put a message that was given up into its queue again, where it gets another id.
-
-    Returns the object that was kept of it. only: look among one consumer's messages. Raises RuntimeError if
-    none with this id was given up in the last 30 days.
-    """
-    messages = discarded(stack, only=only)
-    wanted = next((message for message in messages if message["id"] == message_id), None)
-    if wanted is None:
-        raise RuntimeError(
-            f"no message {message_id} {'of this queue ' if only else ''}was given up in the last 30 days: "
-            "`streakline queue discarded`"
-        )
-    url = stack.outputs[_queue(wanted["consumer"])]
-    stack.client("sqs").send_message(QueueUrl=url, MessageBody=wanted["message"])
-    bucket = stack.outputs["PayloadBucketName"]
-    stack.client("s3").delete_object(Bucket=bucket, Key=_discarded_key(message_id))
-    return wanted
-
-
-def _discarded_key(message_id: str) -> str:
-    return f"{DISCARDED}{message_id}.json"
-
-
-def _operator(stack: Stack) -> str:
-    """Return who runs this, as AWS knows them; "" if AWS does not say."""
-    try:
-        return str(stack.client("sts").get_caller_identity()["Arn"])
-    except AWS_ERRORS:
-        return ""
 
 
 def _message_view(message: WaitingMessage, failure: str) -> dict[str, Any]:
@@ -347,7 +314,8 @@ def _records(stack: Stack, message: WaitingMessage) -> list[dict[str, Any]]:
             return records_of(stack, message.body[kind])
     record = message.body["record"]
     if isinstance(record, dict) and "stored" in record:
-        record = _stored_record(stack, record["stored"])
+        bucket, _, key = record["stored"].removeprefix("s3://").partition("/")
+        record = json.loads(stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
     if message.consumer in QUEUE_CONSUMERS:
         return [{"messageId": "redrive", "body": record if isinstance(record, str) else json.dumps(record)}]
     if message.consumer == "sender":
@@ -355,7 +323,9 @@ def _records(stack: Stack, message: WaitingMessage) -> list[dict[str, Any]]:
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
         answer = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)
-        return [{**record, "dynamodb": {**record["dynamodb"], **_image(answer)}}]
+        # An item that has expired has no present state, so its record stays as it was.
+        image = {"NewImage": answer["Item"]} if "Item" in answer else {}
+        return [{**record, "dynamodb": {**record["dynamodb"], **image}}]
     data = record.get("data")
     if "event" in record:
         data = base64.b64encode(json.dumps(record["event"]).encode()).decode()
@@ -367,37 +337,21 @@ def _records(stack: Stack, message: WaitingMessage) -> list[dict[str, Any]]:
 def records_of(stack: Stack, batch: dict[str, Any]) -> list[Record]:
     """Return a discarded batch's records as the function gets them: none if the stream no longer has them.
 
-    batch: its position in the stream, which is all that a failure queue holds: streamArn, shardId,
-    startSequenceNumber, endSequenceNumber. Raises ClientError for any other error than records that are gone.
+    batch: its position in the stream, which is all that a failure queue holds. Raises ClientError for any
+    other error than records that are gone.
     """
+    source, last = batch["streamArn"], int(batch["endSequenceNumber"])
+    batch_records, empty_pages = list[Record](), 0
     try:
-        return _batch_records(stack, batch)
+        iterator: str | None = iterator_at(stack, source, batch["shardId"], batch["startSequenceNumber"])
+        while iterator and empty_pages < EMPTY_PAGES_MAX:
+            records, iterator = read_records(stack, source, iterator)
+            batch_records += [record for record in records if int(sequence_of(record)) <= last]
+            if records and int(sequence_of(records[-1])) >= last:
+                break
+            empty_pages = 0 if records else empty_pages + 1
     except ClientError as error:
         if error.response["Error"]["Code"] in GONE_CODES:
             return []
         raise
-
-
-def _batch_records(stack: Stack, batch: dict[str, Any]) -> list[Record]:
-    """Return the records of a batch that the stream still has. Raises ClientError."""
-    source, last = batch["streamArn"], int(batch["endSequenceNumber"])
-    iterator: str | None = iterator_at(stack, source, batch["shardId"], batch["startSequenceNumber"])
-    batch_records, empty_pages = list[Record](), 0
-    while iterator and empty_pages < EMPTY_PAGES_MAX:
-        records, iterator = read_records(stack, source, iterator)
-        batch_records += [record for record in records if int(sequence_of(record)) <= last]
-        if records and int(sequence_of(records[-1])) >= last:
-            break
-        empty_pages = 0 if records else empty_pages + 1
     return batch_records
-
-
-def _stored_record(stack: Stack, url: str) -> Any:
-    """Return a record that was too large for its message, and is an object with this URL."""
-    bucket, _, key = url.removeprefix("s3://").partition("/")
-    return json.loads(stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
-
-
-def _image(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the item's present state as NewImage; {} if it has expired, so the record stays as it was."""
-    return {"NewImage": answer["Item"]} if "Item" in answer else {}

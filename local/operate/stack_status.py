@@ -69,7 +69,6 @@ def look_at_stack(stack: Stack) -> Deployment:
 
 
 def _functions(stack: Stack) -> list[Part]:
-    """Return the functions that cannot run, each by itself, and how many can."""
     physical_names = functions(stack)
     with ThreadPoolExecutor(READERS) as pool:
         states = dict(
@@ -88,7 +87,6 @@ def _functions(stack: Stack) -> list[Part]:
 
 
 def _function_state(stack: Stack, physical: str) -> str:
-    """Return why a function cannot run; "" if it can."""
     client = stack.client("lambda")
     try:
         configuration = client.get_function_configuration(FunctionName=physical)
@@ -105,7 +103,6 @@ def _function_state(stack: Stack, physical: str) -> str:
 
 
 def _mappings(stack: Stack) -> list[MappingDescription]:
-    """Return the event source mappings of the stack's functions."""
     stack_functions = set(functions(stack).values())
     # All mappings of the region are listed. If it is asked for a function, Lambda leaves out those of its
     # alias.
@@ -216,7 +213,6 @@ def alarm_states(stack: Stack) -> dict[str, str]:
 
 
 def _alarms(stack: Stack, name: str) -> Iterator[str]:
-    """Yield the names of a stack's alarms, and of those of the stacks that it nests."""
     for page in stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name):
         for resource in page["StackResourceSummaries"]:
             physical = resource.get("PhysicalResourceId")

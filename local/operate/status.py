@@ -81,7 +81,6 @@ def _laptop_backlog(stack: Stack) -> dict[str, Any]:
 
 
 def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
-    """Yield each consumer. How late one of a stream is, the poller says."""
     states = defaultdict[str, list[str]](list)  # of the mappings of queues, by function
     polled = set[str]()
     for mapping in stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]:

@@ -156,7 +156,6 @@ def at(stem: str, size: float) -> Functions:
 
 
 def _paths(traffic: Traffic, settings: Counts) -> Iterator[Part]:
-    """Yield what is done in a day, and how often."""
     paths, users, events = units()["paths"], traffic.daily_actives, traffic.events_a_post
     posts = traffic.events_per_user / events
     yield NEW * users * min(1.0, posts), at("events.first", events)
@@ -236,7 +235,6 @@ def monthly_amounts(traffic: Traffic, settings: Counts, day: Functions) -> Amoun
 
 
 def _requests(day: Functions) -> Amounts:
-    """Return what a day's executions ask of services."""
     calls, sqs, firehose = (by_target(day, kind) for kind in ("calls", "sqs", "firehose"))
     invocations, requests = _invocations(day), _requests_of_doors(day)
     logs = (

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from local import replay
 from local.api import Api
 from local.cloud import embedded_postgres, laptop_cloud, processes
 from local.cloud.patience import drain_leads
+from local.event_sources import Purchase
 from local.operate.redrive import redrive
 from local.paths import LOCAL
 from local.stack import Stack
 from tests.e2e.test_survival import workers
-from tests.support.lead_orders import Lead, bought, order, send
+from tests.support.lead_orders import Lead, bought, send
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -90,7 +92,7 @@ def identities() -> str:
 
 def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organization: str) -> None:
     api = Api(stack)
-    good = order(organization, datetime(2026, 1, 1, tzinfo=UTC), "1")
+    good = replay.webhook(Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization)
 
     def refused(**change: Any) -> tuple[int, str]:
         status, answer = api.call("POST", "/v1/leads/events", {**good, **change})
@@ -120,7 +122,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
 
 def test_a_large_webhook_is_kept_whole(stack: Stack, organization: str, lead_of: Lead) -> None:
     today = datetime(2026, 1, 1, tzinfo=UTC)
-    webhook = order(organization, today, "3", "big")
+    webhook = replay.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
     webhook["payload"]["note"] = "x" * 300_000
     assert Api(stack).call("POST", "/v1/leads/events", webhook)[0] == 202
     drain_leads(stack)

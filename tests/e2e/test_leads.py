@@ -9,12 +9,13 @@ import pytest
 from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
+from local.event_sources import Purchase, purchases
 from local.replay import shuffled
 from local.stack import Stack
 from local.verify import compare_features, expect_features
 from tests.support.effort import effort
-from tests.support.lead_orders import Lead, bought, order, send
-from tests.support.real_input import Purchase, purchases
+from tests.support.lead_orders import Lead, bought, send
+from tests.support.real_input import PURCHASES
 
 CUSTOMERS = effort(12, soak=40)
 # There is one cloud: one process runs all of these.
@@ -25,15 +26,11 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:
     by_customer: dict[str, list[Purchase]] = {}
-    for row in purchases():
+    for row in purchases(PURCHASES):
         if row.customer not in by_customer and len(by_customer) == CUSTOMERS:
             break
         by_customer.setdefault(row.customer, []).append(row)
-    webhooks = [
-        order(organization, row.day, row.amount, row.customer, row.number, row.quantity)
-        for rows in by_customer.values()
-        for row in rows
-    ]
+    webhooks = [replay.webhook(row, organization) for rows in by_customer.values() for row in rows]
     mixed = shuffled(webhooks * 2, seed=4)
     posted = replay.post(stack, mixed[: len(mixed) // 3])
     assert set(posted.counts) == {"accepted"}, posted.refused[:1]

@@ -7,29 +7,30 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from ingest.web.caller import ADMIN
+from local import replay as order_webhooks
 from local import stack as stack_module
 from local import verify
 from local.api import Api
 from local.cloud import patience
 from local.cloud.tokens import token
-from local.event_sources import synthetic_crowd
+from local.event_sources import Purchase, synthetic_crowd
 from local.operate import stack_status
 from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
-from local.replay import replay, send
+from local.replay import replay
 from local.sign_in import PoolUsers, subject
 from local.smoke import cleanup, steps
 from local.smoke.smoke_command import failures, prove
 from local.smoke.steps import Subject
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, find
 from tests.support.effort import only_soak
-from tests.support.lead_orders import order
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -100,7 +101,8 @@ def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack,
 
 
 def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str) -> None:
-    send(live, [order(organization, datetime.now(UTC) - timedelta(days=1), "7.00")])
+    purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
+    order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
     patience.drain_leads(live, stalled_max=60)
     deadline = time.monotonic() + 60  # a message on its way from the topic to the queue is in neither
     while not rebuild_features(live, dry_run=True)["leads"]:

@@ -6,10 +6,9 @@ from email.utils import format_datetime
 
 import pytest
 from streakline_client import RefusedEvent, Reply, Streakline
-from streakline_client.errors import Unreachable
 from streakline_client.queue.clock import Reading
 from streakline_client.tracker import Queueing
-from streakline_client.transport import Request
+from streakline_client.transport import Request, Unreachable
 
 from tests.support.engine import Engine
 from tests.support.gateway import ask, token

@@ -1,7 +1,6 @@
 """The documentation site is built strictly: a link that goes nowhere ends the build."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,30 +12,11 @@ from mkdocs.exceptions import PluginError
 from infra.docs_site import OUTSIDE, on_page_markdown
 from local.paths import ROOT
 
-PAGES = ("docs", "sql", "client", "rules", "infra", "adapters")
-
-
-# Without -q: it keeps warnings from being counted, and then nothing is strict.
-def built(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "-f", str(root / "infra/mkdocs.yml")]
-    return subprocess.run([*command, "-d", str(site)], capture_output=True, text=True, check=False)
-
-
-def copied(place: Path) -> Path:
-    """The files that pages are made of, and may link to, somewhere else."""
-    ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "*.parquet")
-    for each in PAGES:
-        shutil.copytree(ROOT / each, place / each, ignore=ignored)
-    for file in (*ROOT.glob("*.md"), ROOT / "template.yaml", ROOT / "LICENSE"):
-        shutil.copy(file, place)
-    shutil.copytree(ROOT / "page", place / "page", ignore=ignored)
-    for each in ("tests", "local", "ingest", "processors", "analytics", "bench"):
-        (place / each).mkdir()
-    return place
-
 
 def test_every_page_is_there_and_every_link_leads_somewhere(tmp_path: Path) -> None:
-    done = built(ROOT, tmp_path)
+    # Without -q: it keeps warnings from being counted, and then nothing is strict.
+    command = [sys.executable, "-m", "mkdocs", "build", "-f", "infra/mkdocs.yml", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     pages = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.html")}
     written = {str(each.relative_to(ROOT / "docs")) for each in (ROOT / "docs").rglob("*.md")}
@@ -46,15 +26,6 @@ def test_every_page_is_there_and_every_link_leads_somewhere(tmp_path: Path) -> N
     # Nothing is fetched from elsewhere when a page is opened.
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page) == []
-
-
-def test_an_anchor_that_is_not_there_ends_the_build(tmp_path: Path) -> None:
-    root = copied(tmp_path / "copy")
-    page = root / "docs/guides/operator.md"
-    page.write_text(f"{page.read_text()}\n[x](../runbook.md#no-such-heading)\n")
-    done = built(root, tmp_path / "bad")
-    assert done.returncode == 1
-    assert "no-such-heading" in done.stderr
 
 
 def test_a_file_that_is_not_there_ends_the_build() -> None:

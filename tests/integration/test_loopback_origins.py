@@ -15,14 +15,13 @@ from tests.support.dynamodb_engine import Engine, served
 from tests.support.template import ROOT
 
 LOOPBACK = (
-    *("http://localhost:5173", "http://localhost", "https://localhost:443", "http://app.localhost:8080"),
-    *("http://127.0.0.1:3000", "http://127.0.0.1", "http://127.1.2.3:1", "http://[::1]:4321", "http://[::1]"),
+    *("http://localhost", "https://localhost:443", "http://app.localhost:8080"),
+    *("http://127.0.0.1:3000", "http://127.1.2.3:1", "http://[::1]:4321"),
 )
 OTHERS = (
-    *("https://app.example.com", "http://localhost.example.com", "http://example.com:80", "null", ""),
-    *("http://127.0.0.1.example.com", "http://evil-localhost", "http://192.168.0.7:5173", "http://[::2]"),
-    *("http://localhost:5173/", "http://localhost:5173@example.com", "file://localhost", "http://127.0.0.1:"),
-    *("http://localhost:5173, https://example.com", "http://0.0.0.0:80", "http://localhost:1234567"),
+    *("http://localhost.example.com", "null", "", "http://127.0.0.1.example.com", "http://evil-localhost"),
+    *("http://192.168.0.7:5173", "http://[::2]", "http://localhost:5173@example.com", "http://127.0.0.1:"),
+    *("http://localhost:5173, https://example.com", "http://localhost:1234567"),
 )
 ALLOWED = cors_of_pages((ROOT / "template.yaml").read_text())
 
@@ -119,16 +118,13 @@ ASK = """async (url) => {
 @pytest.mark.parametrize(
     ("host", "told"),
     [
-        ("localhost", [404, True]),
-        ("127.0.0.1", [404, True]),
         ("app.localhost", [404, True]),
-        ("app.test", ["TypeError"]),
         ("localhost.example.com", ["TypeError"]),
     ],
 )
 def test_chromium_goes_by_it(api: str, browser: Any, host: str, told: list[Any]) -> None:
     """All of these names are this machine, and the browser asks first: the request has headers of its own."""
-    rules = "--host-resolver-rules=MAP *.test 127.0.0.1, MAP *.example.com 127.0.0.1"
+    rules = "--host-resolver-rules=MAP *.example.com 127.0.0.1"
     there = browser.browser_type.launch(executable_path=CHROMIUM, args=[*FLAGS, rules])
     with app_server("127.0.0.1", "<!doctype html>") as address:
         page = there.new_page()

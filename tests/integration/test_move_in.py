@@ -19,6 +19,7 @@ from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from local.cloud.patience import Patience
+from local.event_sources import from_purchases
 from local.move_in.histories import HistoryFiles
 from local.move_in.import_command import MarkStore, move_in
 from local.move_in.rows import digest_of_file
@@ -29,7 +30,7 @@ from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dynamodb_engine import SECRET
 from tests.support.effort import effort
 from tests.support.memory import forget
-from tests.support.real_input import purchase_events
+from tests.support.real_input import PURCHASES
 from tests.support.site import Site
 
 NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
@@ -271,7 +272,7 @@ def test_who_comes_anew_brings_nothing_of_before(api: Site, user: str, tmp_path:
 
 def test_customers_purchases_of_the_nineties_are_their_histories(api: Site, tmp_path: Path) -> None:
     customers = effort(200, soak=100_000)
-    bodies = [each for each in purchase_events() if int(each["user_id"][-5:]) <= customers]
+    bodies = [each for each in from_purchases(PURCHASES) if int(each["user_id"][-5:]) <= customers]
     mover = Mover(api, ndjson(tmp_path / "cdnow.ndjson", bodies))
     assert mover.run() == 0
     at = date(1998, 7, 1)

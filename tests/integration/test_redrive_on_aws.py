@@ -104,7 +104,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 ours.get(service) or real(url, region, service, attempts)
             ),
         )
-        monkeypatch.setattr("local.cloud.shards._unparsing", lambda *_: streams)
+        monkeypatch.setattr("local.cloud.streams._unparsing", lambda *_: streams)
         monkeypatch.setattr("local.operate.redrive.AWS_WAIT_SECONDS", 0)
         found = described(outputs)
         with known(monkeypatch, "live", found):
@@ -231,7 +231,7 @@ def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, queue: An
 # ---- one queue, and one message
 
 
-@pytest.mark.parametrize("name", ["FeatureFailures", "features", "feature", "FEATURE-failures"])
+@pytest.mark.parametrize("name", ["FeatureFailures", "FEATURE-failures", "features"])
 def test_one_queue_alone_by_its_name_or_its_consumer_s(aws: Any, queue: Any, name: str) -> None:
     keep(aws, "Feature", '{"lead": 1}')
     keep(aws, "Memory", '{"lead": 2}')

@@ -49,15 +49,6 @@ def test_a_stack_that_is_not_deployed_or_not_ours(monkeypatch: pytest.MonkeyPatc
         assert "has no output ApiUrl" in said(monkeypatch, "queue", "redrive", "--stack-name", "live")
 
 
-def test_a_region_alone_is_no_stack(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["streakline", "status", "--region", "eu-west-1"])
-    with pytest.raises(SystemExit, match="2"):
-        cli.main()
-    assert "--stack-name" in capsys.readouterr().err
-
-
 def refusal(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "told so"}}, "DescribeStacks")
 
@@ -66,13 +57,11 @@ def refusal(code: str) -> ClientError:
     ("error", "text"),
     [
         (botocore.exceptions.NoCredentialsError(), "there are no credentials"),
-        (botocore.exceptions.PartialCredentialsError(provider="p", cred_var="v"), "there are no credentials"),
         (botocore.exceptions.NoRegionError(), "say --region"),
         (botocore.exceptions.ProfileNotFound(profile="nope"), "nope"),
         (botocore.exceptions.UnauthorizedSSOTokenError(), "aws sso login"),
         (botocore.exceptions.EndpointConnectionError(endpoint_url="https://x"), "is the region's name right"),
         (refusal("ExpiredToken"), "does not accept these credentials (ExpiredToken)"),
-        (refusal("UnrecognizedClientException"), "does not accept these credentials"),
         (refusal("AccessDenied"), "may not do DescribeStacks: told so"),
         (refusal("Throttling"), "DescribeStacks: Throttling: told so"),
     ],

@@ -16,13 +16,14 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
+from local.event_sources import from_purchases
 from rules.days import parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import EVENTS, row_of
 from tests.sql.conftest import family
 from tests.support.effort import effort
 from tests.support.raw_lake import ARRIVED
-from tests.support.real_input import CUSTOMERS, PURCHASES, purchase_events
+from tests.support.real_input import CUSTOMERS, PURCHASES
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -67,7 +68,7 @@ def test_revenue_by_month(tmp_path: Path) -> None:
     raw: dict[str, list[bytes]] = defaultdict(list)
     rows = listed()
     customers = {f"customer-{each['customer_id']}" for each in rows}
-    for body in purchase_events():
+    for body in from_purchases(PURCHASES):
         if body["user_id"] not in customers:
             continue
         body["properties"] = {**body["properties"], "note": "x" * 450}  # long properties have amounts too

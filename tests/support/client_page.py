@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streakline_client import Queueing, Reply, Request, Streakline, Unreachable, over_http
-from streakline_client.queue.clock import Reading
-from streakline_client.queue.moments import DeviceClocks
+from streakline_client.queue.clock import DeviceClocks, Reading
 
 
 class World:

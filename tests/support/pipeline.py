@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from local.cloud.shards import table_record
+from local.cloud.streams import table_record
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT
 

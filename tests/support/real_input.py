@@ -1,10 +1,8 @@
 """Two real histories (tests/data/README.md)."""
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from tests.support.template import ROOT
 
@@ -22,8 +20,6 @@ class Purchase:
     day: date
     cents: int
     event_id: str
-    quantity: int
-    amount: str
 
     @property
     def occurred_at(self) -> str:
@@ -41,31 +37,8 @@ def purchases() -> list[Purchase]:
             whole, _, part = row["amount"].partition(".")
             day = date(int(text[:4]), int(text[4:6]), int(text[6:]))
             cents = int(whole) * 100 + int(part.ljust(2, "0"))
-            found.append(
-                Purchase(
-                    customer,
-                    number,
-                    day,
-                    cents,
-                    f"{hash_of(customer, number):032x}",
-                    int(row["quantity"]),
-                    row["amount"],
-                )
-            )
+            found.append(Purchase(customer, number, day, cents, f"{hash_of(customer, number):032x}"))
     return found
-
-
-def purchase_events() -> Iterator[dict[str, Any]]:
-    """Yield an engagement event for each row. It happens at the beginning of its date."""
-    for row in purchases():
-        yield {
-            "user_id": f"customer-{row.customer}",
-            "occurred_at": f"{row.day}T00:00:00Z",
-            "idempotency_key": f"purchase-{row.customer}-{row.number}",
-            "event_type": "PURCHASE_COMPLETED",
-            "source": "shop",
-            "properties": {"amount": row.amount, "quantity": row.quantity},
-        }
 
 
 def hash_of(customer: str, number: int) -> int:

@@ -1,12 +1,19 @@
 """A Streakline service: a user's events, streak and points, with a queue that survives; questions."""
 
 from streakline_client.client import Streakline
-from streakline_client.errors import Refused, StreaklineError, Unreachable
 from streakline_client.profile import ShownProfile, estimated
 from streakline_client.questions import Answer, Question, Stats
 from streakline_client.queue.sender import RefusedEvent, Trouble
 from streakline_client.tracker import Queueing
-from streakline_client.transport import Reply, Request, Transport, over_http
+from streakline_client.transport import (
+    Refused,
+    Reply,
+    Request,
+    StreaklineError,
+    Transport,
+    Unreachable,
+    over_http,
+)
 
 __all__ = [
     "Answer",

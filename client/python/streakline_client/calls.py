@@ -11,8 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from streakline_client.errors import Refused, Unreachable
-from streakline_client.transport import Reply, Request, Transport
+from streakline_client.transport import Refused, Reply, Request, Transport, Unreachable
 
 ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0

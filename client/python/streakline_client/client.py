@@ -144,7 +144,6 @@ class Streakline(QuestionCalls):
 
 
 def _date_text(day: date | str) -> str:
-    """Return a date as the API writes it; of an instant its date."""
     if isinstance(day, datetime):
         day = day.date()
     return day.strip() if isinstance(day, str) else day.isoformat()

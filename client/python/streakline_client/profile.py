@@ -35,8 +35,6 @@ def new_profile(user: str) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of dates."""
-
     last: date | None  # the last active date; None: there was none
     known_until: date | None  # the date up to which the run is known to go on; None: it has ended
     length: int  # dates

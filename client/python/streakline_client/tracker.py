@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 
 from streakline_client.calls import Calls, path_part
 from streakline_client.profile import ShownProfile, estimated, new_profile
-from streakline_client.queue.clock import Reading
+from streakline_client.queue.clock import DeviceClocks, Reading
 from streakline_client.queue.event_queue import EventQueue, Proof, WaitingEvent
-from streakline_client.queue.moments import DeviceClocks
 from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners, Trouble
 from streakline_client.shapes import Event, Profile
 
@@ -223,7 +222,6 @@ class Tracker:
         self._queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
 
     def _work(self) -> None:
-        """Send what waits, until this is closed."""
         while not self._closed.is_set():
             wait = self._drain()
             if wait is None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from streakline_client import Reply, Streakline
-from streakline_client.errors import Unreachable
 from streakline_client.queue.sender import RefusedEvent, Trouble
 from streakline_client.tracker import Queueing
-from streakline_client.transport import Request
+from streakline_client.transport import Request, Unreachable
 
 from tests.support.full_disks import full_disk
 

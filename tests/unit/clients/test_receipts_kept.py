@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from streakline_client import Reply, Streakline
-from streakline_client.errors import Unreachable
 from streakline_client.profile import new_profile
+from streakline_client.queue.clock import DeviceClocks
 from streakline_client.queue.event_queue import EventQueue, Proof
-from streakline_client.queue.moments import DeviceClocks
 from streakline_client.tracker import Queueing
-from streakline_client.transport import Request
+from streakline_client.transport import Request, Unreachable
 
 
 class Service:

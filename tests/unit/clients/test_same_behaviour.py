@@ -8,9 +8,8 @@ import pytest
 from streakline_client import Reply, estimated
 from streakline_client.calls import retry_after_seconds
 from streakline_client.profile import new_profile
-from streakline_client.queue.clock import ClockState
+from streakline_client.queue.clock import ClockState, date_at, instant_text, is_zone_name, offset_of
 from streakline_client.queue.event_queue import Proof, WaitingEvent, batch_of, is_newer
-from streakline_client.queue.moments import date_at, instant_text, is_zone_name, offset_of
 from streakline_client.queue.sender import rest, verdict
 
 from tests.support.moved_clock import MovedClock

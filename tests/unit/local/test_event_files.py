@@ -1,14 +1,17 @@
 """CSV files as spreadsheets write them are replayed; what is wrong is told by place and column."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from local.event_sources import BadRow, from_csv
+from local.event_sources import BadRow, from_csv, from_purchases, purchases
+from local.replay import SOURCES
 from local.verify import local_date
 
 EVENTS = 'user_id,occurred_at,idempotency_key,properties\nj\u00fcrgen,2026-06-01T12:00:00Z,k1,"{""a"": 1}"\n'
+PURCHASES = "customer_id,date,quantity,amount\nk\u00e4the,20260301,2,11.77\n"
 MARKED = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"]
 
 
@@ -24,6 +27,16 @@ def test_a_file_is_read_with_a_byte_order_mark_and_without(tmp_path: Path, encod
     path = written(tmp_path / "a.csv", EVENTS.replace("\n", ends), encoding)
     (event,) = from_csv(path)
     assert (event["user_id"], event["properties"]) == ("j\u00fcrgen", {"a": 1})
+    path = written(tmp_path / "b.csv", PURCHASES.replace("\n", ends), encoding)
+    (purchase,) = purchases(path)
+    assert (purchase.customer, purchase.quantity, purchase.amount) == ("k\u00e4the", 2, Decimal("11.77"))
+    (event,) = from_purchases(path)
+    assert event["user_id"] == "customer-k\u00e4the"
+
+
+def test_the_mark_hides_no_column_from_the_command(tmp_path: Path) -> None:
+    path = written(tmp_path / "b.csv", PURCHASES, "utf-8-sig")
+    assert len(list(SOURCES["purchases"](path))) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,10 +67,37 @@ def test_what_is_wrong_with_events_is_told_by_place_and_column(
     assert "a.csv" in str(bad.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "customer,date,quantity,amount\nc,20260301,1,1\n",
+            "the header lacks customer_id: it has customer, date",
+        ),
+        ("customer_id,date,amount\nc,20260301,1\n", "the header lacks quantity"),
+        ("customer_id,date,quantity,amount\n,20260301,1,1\n", ":2: customer_id is empty"),
+        (
+            "customer_id,date,quantity,amount\nc,2026-03-01,1,1\n",
+            ":2: date is not a date as YYYYMMDD: 2026-03-01",
+        ),
+        ("customer_id,date,quantity,amount\nc,20260301,one,1\n", ":2: quantity is not a whole number: one"),
+        ("customer_id,date,quantity,amount\nc,20260301,1,$5\n", ":2: amount is not a decimal number: $5"),
+        ("customer_id,date,quantity,amount\nc,20260301,1\n", ":2: amount is empty"),
+    ],
+    ids=range(7),
+)
+def test_what_is_wrong_with_purchases_is_told_by_place_and_column(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(BadRow, match=re.escape(reason)):
+        list(purchases(written(tmp_path / "a.csv", text)))
+
+
 def test_bytes_of_another_encoding_are_told_by_place_and_column(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.csv", EVENTS, "latin-1")
-    with pytest.raises(BadRow, match=":2: user_id is no Unicode"):
-        list(from_csv(path))
+    for text, read, column in ((EVENTS, from_csv, "user_id"), (PURCHASES, purchases, "customer_id")):
+        path = written(tmp_path / "a.csv", text, "latin-1")
+        with pytest.raises(BadRow, match=f":2: {column} is no Unicode"):
+            list(read(path))
 
 
 def test_a_value_that_json_could_not_hold_is_left_to_the_door_which_refuses_it_alone(tmp_path: Path) -> None:
@@ -82,3 +122,25 @@ def test_a_value_that_json_could_not_hold_is_left_to_the_door_which_refuses_it_a
 def test_the_independent_calculation_knows_a_zone_as_devices_spell_it(zone: str, day: int) -> None:
     body = {"occurred_at": "2026-06-01T01:00:00Z"} | ({"timezone": zone} if zone else {})
     assert local_date(body).day == day
+
+
+@pytest.mark.parametrize(
+    ("day", "quantity", "amount", "column"),
+    [
+        ("202631", "1", "5", "date"),
+        ("\uff12\uff10260301", "1", "5", "date"),
+        ("20260230", "1", "5", "date"),
+        ("20260301", "0x1F", "5", "quantity"),
+        ("20260301", "1e3", "5", "quantity"),
+        ("20260301", "1", "NaN", "amount"),
+        ("20260301", "1", "-Infinity", "amount"),
+        ("20260301", "1", "sNaN", "amount"),
+        ("20260301", "1", '"11,77"', "amount"),
+    ],
+)
+def test_a_purchase_with_no_number_or_no_date_is_told_by_its_column(
+    day: str, quantity: str, amount: str, column: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "a.csv", f"customer_id,date,quantity,amount\nc,{day},{quantity},{amount}\n")
+    with pytest.raises(BadRow, match=f":2: {column} is not a "):
+        list(purchases(path))

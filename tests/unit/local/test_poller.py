@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.cloud.streams import InvocationReply
+from local.cloud.streams import InvocationReply, reply_of
 from tests.support.deliveries import BISECTING, PLAIN, Run, record, records
 from tests.support.examples import examples
 
 PARTIAL = replace(PLAIN, partial=True)
+BATCH = records(3)
 
 
 def fine(asked: list[int]) -> InvocationReply:
@@ -28,10 +31,6 @@ def reporting(*poison: int) -> Callable[[list[int]], InvocationReply]:
 def test_a_batch_that_succeeds_is_delivered_once_in_order() -> None:
     run = Run().deliver(records(5), PLAIN, fine)
     assert (run.invoked, run.discarded, run.paused) == ([[0, 1, 2, 3, 4]], [], [])
-
-
-def test_an_empty_batch_is_not_delivered() -> None:
-    assert Run().deliver([], PLAIN, fine).invoked == []
 
 
 def test_after_a_partial_failure_the_rest_comes_again_from_the_lowest_failed_record() -> None:
@@ -54,13 +53,6 @@ def test_a_record_that_is_always_reported_is_discarded_with_what_is_behind_it() 
     assert run.discarded == [([2, 3], "RetryAttemptsExhausted", 3)]
 
 
-def test_bisecting_isolates_one_poison_record_in_a_hundred() -> None:
-    run = Run().deliver(records(100), replace(BISECTING, retries_max=10), raising_on(57))
-    assert run.done == [number for number in range(100) if number != 57]
-    assert run.discarded == [([57], "RetryAttemptsExhausted", 11)]
-    assert run.invoked.count([57]) == 11
-
-
 @settings(max_examples=examples(40))
 @given(st.sets(st.integers(0, 99), max_size=6), st.integers(0, 3))
 def test_bisecting_discards_the_poison_and_nothing_else_in_order(poison: set[int], retries: int) -> None:
@@ -75,15 +67,6 @@ def test_a_split_is_no_retry_and_needs_no_pause() -> None:
     assert run.invoked == [[0, 1, 2, 3], [0, 1], [0], [1], [2, 3]]
     assert run.discarded == [([0], "RetryAttemptsExhausted", 1)]
     assert run.paused == []
-
-
-def test_the_halves_are_delivered_in_order() -> None:
-    run = Run().deliver(
-        records(7),
-        BISECTING,
-        lambda asked: InvocationReply(None, "x") if len(asked) > 1 else InvocationReply([]),
-    )
-    assert run.done == list(range(7))
 
 
 def test_what_comes_again_comes_before_what_is_behind_it() -> None:
@@ -147,3 +130,75 @@ def test_every_record_is_done_or_discarded_exactly_once(
     discarded = [number for each, _, _ in run.discarded for number in each]
     assert sorted([*run.done, *discarded]) == list(range(count))
     assert run.done == sorted(run.done)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [None, {}, {"batchItemFailures": []}, {"batchItemFailures": None}, {"statusCode": 200}],
+)
+def test_an_answer_without_failures_is_a_success(payload: Any) -> None:
+    assert reply_of(payload, "", BATCH, partial=True) == InvocationReply([])
+
+
+def test_failures_are_named_by_sequence_number() -> None:
+    payload = {"batchItemFailures": [{"itemIdentifier": "2"}, {"itemIdentifier": "0"}]}
+    assert reply_of(payload, "", BATCH, partial=True) == InvocationReply(["2", "0"])
+
+
+def test_a_mapping_without_partial_reports_ignores_them() -> None:
+    assert reply_of(
+        {"batchItemFailures": [{"itemIdentifier": "2"}]}, "", BATCH, partial=False
+    ) == InvocationReply([])
+
+
+def test_an_error_fails_the_batch_whatever_the_payload_says() -> None:
+    reply = reply_of({"batchItemFailures": []}, "Unhandled: boom", BATCH, partial=True)
+    assert (reply.failed, reply.error) == (None, "Unhandled: boom")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "text",
+        {"batchItemFailures": 5},
+        {"batchItemFailures": ["0"]},
+        {"batchItemFailures": [{"itemIdentifier": ""}]},
+        {"batchItemFailures": [{"itemIdentifier": "0"}, {"itemIdentifier": "9"}]},
+        {"batchItemFailures": [{"itemIdentifier": 0}]},
+    ],
+    ids=str,
+)
+def test_a_malformed_report_fails_the_whole_batch(payload: Any) -> None:
+    reply = reply_of(payload, "", BATCH, partial=True)
+    assert reply.failed is None
+    assert "batchItemFailures" in reply.error
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+identifiers = st.none() | st.booleans() | st.integers(-1, 3) | st.sampled_from(["", "0", "1", "2", "3"])
+
+
+@given(
+    json_values
+    | st.fixed_dictionaries({"batchItemFailures": json_values})
+    | st.fixed_dictionaries(
+        {"batchItemFailures": st.lists(st.fixed_dictionaries({"itemIdentifier": identifiers}), max_size=3)}
+    )
+)
+def test_whatever_a_function_answers_is_read(payload: Any) -> None:
+    reply = reply_of(payload, "", BATCH, partial=True)
+    assert reply.failed is None or set(reply.failed) <= {"0", "1", "2"}
+
+
+def test_a_malformed_report_makes_the_batch_split() -> None:
+    def function(asked: list[int]) -> InvocationReply:
+        payload = {"batchItemFailures": [{"itemIdentifier": "nobody"}]} if 2 in asked else None
+        return reply_of(payload, "", [record(number) for number in asked], partial=True)
+
+    run = Run().deliver(records(4), replace(BISECTING, partial=True, retries_max=1), function)
+    assert run.done == [0, 1, 3]
+    assert run.discarded == [([2], "RetryAttemptsExhausted", 2)]

@@ -11,15 +11,17 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError
 
-from local.cloud import shards
-from local.cloud.shards import kinesis_record, read_records, table_record
+from local.cloud import streams
 from local.cloud.streams import (
     EventSourceMapping,
     arrival_of,
     function_name,
+    kinesis_record,
     mapping_of,
     matches,
+    read_records,
     sequence_of,
+    table_record,
 )
 from local.stack import Stack, fresh_client
 from tests.support.deliveries import PLAIN
@@ -114,7 +116,7 @@ def test_records_read_as_they_came_are_as_a_function_gets_them() -> None:
     }
     stack = Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, "")
     parsing = fresh_client(stack.endpoint_url, stack.region, "dynamodbstreams")
-    for client in (parsing, shards._unparsing(stack.endpoint_url, stack.region)):
+    for client in (parsing, streams._unparsing(stack.endpoint_url, stack.region)):
         answering(client, 200, told)
     records, following = read_records(stack, PLAIN.source, "first")
     parsed = parsing.get_records(ShardIterator="first")["Records"]
@@ -124,7 +126,7 @@ def test_records_read_as_they_came_are_as_a_function_gets_them() -> None:
 
 def test_a_stream_s_refusal_is_told_by_its_name() -> None:
     stack = Stack("", "http://127.0.0.1:2", "us-east-1", {}, {}, "")
-    client = shards._unparsing(stack.endpoint_url, stack.region)
+    client = streams._unparsing(stack.endpoint_url, stack.region)
     answering(client, 400, {"__type": "ExpiredIteratorException", "message": "too old"})
     with pytest.raises(ClientError, match="ExpiredIteratorException"):
         read_records(stack, PLAIN.source, "first")

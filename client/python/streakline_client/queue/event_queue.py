@@ -12,8 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from streakline_client.queue import clock
-from streakline_client.queue.clock import ClockState, Reading, Watch
-from streakline_client.queue.moments import date_at, instant_text, offset_of, offset_text, place_at
+from streakline_client.queue.clock import (
+    ClockState,
+    Reading,
+    Watch,
+    date_at,
+    instant_text,
+    offset_of,
+    offset_text,
+    place_at,
+)
 from streakline_client.queue.queue_file import COLUMNS, QueueFile, last_number, or_in_memory
 from streakline_client.shapes import Event
 

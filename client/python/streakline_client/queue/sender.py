@@ -8,11 +8,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
-from streakline_client.errors import Unreachable
+from streakline_client.queue.clock import offset_text
 from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, WaitingEvent
-from streakline_client.queue.moments import offset_text
 from streakline_client.shapes import Event
-from streakline_client.transport import Reply
+from streakline_client.transport import Reply, Unreachable
 
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 1.0, 300.0
 # No answer can make the sender rest for longer.
@@ -149,7 +148,6 @@ class Sender:
         return 0
 
     def _retry_later(self, trouble: Trouble, retry_after: float | None) -> float:
-        """Report a trouble; returns the seconds until the next attempt."""
         self._listeners.trouble(trouble)
         self._attempt += 1
         return rest(self._attempt - 1, retry_after)
@@ -206,7 +204,6 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
 
 
 def _of_each(events: list[WaitingEvent], results: list[dict[str, Any]]) -> Verdict:
-    """Return a verdict by the result of each event."""
     judgement = Verdict()
     for waiting, result in zip(events, results, strict=True):
         error = result["error"] if isinstance(result.get("error"), dict) else {}
