@@ -44,6 +44,7 @@ from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, read_value
 
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
+SLICES_MAX = 64  # more slices of rows between wrong ones take longer than a copy
 PIECE_BYTES = 256 * 1024  # of text that are searched at once: they stay in the processor's cache
 COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 ENDS = tuple(b", \t\r")  # may come between an object and its newline
@@ -106,8 +107,8 @@ def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Positio
         wanted = ~batch.frame[first : first + LINES_AT_ONCE]
         if not _are_utf8(batch.text, bounds):
             wanted &= [_are_utf8(batch.text, bounds[at : at + 2]) for at in range(len(wanted))]
-        rows, lines = _rows(batch.text, bounds, wanted, place)
-        yield rows, lines + first
+        for rows, lines in _rows(batch.text, bounds, wanted, place):
+            yield rows, lines + first
 
 
 def _are_utf8(text: bytes, bounds: Positions) -> bool:
@@ -120,8 +121,10 @@ def _are_utf8(text: bytes, bounds: Positions) -> bool:
     return True
 
 
-def _rows(text: bytes, bounds: Positions, wanted: Flags, place: Place) -> tuple[pa.Table, Positions]:
-    """Return rows, and the indices of their lines. bounds, wanted: see _cut."""
+def _rows(
+    text: bytes, bounds: Positions, wanted: Flags, place: Place
+) -> Iterator[tuple[pa.Table, Positions]]:
+    """Yield rows, and the indices of their lines. bounds, wanted: see _cut."""
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), *PARTITION]
     lines, fields = _cut(text, bounds, wanted, names)
@@ -138,7 +141,13 @@ def _rows(text: bytes, bounds: Positions, wanted: Flags, place: Place) -> tuple[
     columns = list(map(partial(_column, valid), declared, entity.fields))
     rows = pa.Table.from_arrays([*columns, pa.nulls(len(valid), schema.types[-1])], schema=schema)
     _check_hour(valid, rows[entity.occurred].chunk(0), place)
-    return (rows, lines) if valid.all() else (rows.filter(flag_array(valid)), lines[valid])
+    wrong = np.flatnonzero(~valid)
+    if len(wrong) > SLICES_MAX:
+        yield rows.filter(flag_array(valid)), lines[valid]
+        return
+    for before, last in pairwise([-1, *wrong.tolist(), len(valid)]):
+        if last - before > 1:
+            yield rows.slice(before + 1, last - before - 1), lines[before + 1 : last]
 
 
 def _cut(text: bytes, bounds: Positions, wanted: Flags, names: list[str]) -> tuple[Positions, Fields]:
@@ -262,12 +271,27 @@ def _column(valid: Flags, values: Fields, field: Field) -> pa.Array:
         values = replace(values, starts=starts + 1, ends=np.where(fine, ends - 1, starts + 1))
     column = read_values(fine, values, field)
     valid[values.lines[~fine]] = False
-    if len(values.lines) == len(valid):
-        return column
-    indices, has_value = np.zeros(len(valid), np.int64), np.zeros(len(valid), np.bool_)
-    indices[values.lines], has_value[values.lines] = np.arange(len(values.lines)), True
+    return column if len(values.lines) == len(valid) else _spread(column, values.lines, len(valid))
+
+
+def _spread(column: pa.Array, lines: Positions, count: int) -> pa.Array:
+    """Return a column with an item for each of `count` lines: null for a line without a value.
+
+    lines: the line of each value.
+    """
+    has_value = np.zeros(count, np.bool_)
+    has_value[lines] = True
     flags = flag_array(has_value).buffers()[1]
-    return column.take(pa.Array.from_buffers(pa.int64(), len(valid), [flags, pa.py_buffer(indices)]))
+    if pa.types.is_string(column.type) and not column.null_count and not column.offset:
+        # The same bytes: a line without a value has none of them.
+        ends = np.frombuffer(column.buffers()[1], np.int32)
+        offsets = np.zeros(count + 1, np.int32)
+        np.cumsum(has_value, out=offsets[1:])
+        buffers = [flags, pa.py_buffer(ends[offsets]), column.buffers()[2]]
+        return pa.Array.from_buffers(column.type, count, buffers)
+    indices = np.zeros(count, np.int64)
+    indices[lines] = np.arange(len(lines))
+    return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(indices)]))
 
 
 def read_values(valid: Flags, fields: Fields, field: Field) -> pa.Array:

@@ -20,6 +20,7 @@ from rules.lake.packed_records import FOOTER, HEADER_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
 MEMBER = GZIP + b"\x08"  # a gzip member begins with these bytes
+EXPANSION_MAX = 1032  # one byte of deflate gives at most so many bytes of text
 BATCH_BYTES = 12 * 1024 * 1024
 NEWLINE = 10
 PIECE_BYTES = 256 * 1024  # so much stays in the processor's cache
@@ -60,12 +61,26 @@ def unzip(data: bytes) -> bytes:
         text = data
     else:
         try:
-            text = bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
+            text = _inflate(data)
         except (igzip.BadGzipFile, isal_zlib.error, EOFError):  # type: ignore[misc]
             text = _text_of_parts(data)
     if len(text) > TEXT_BYTES_MAX:
         raise Unreadable(f"{len(text)} bytes are too many for one object", b"", data, text)
     return text
+
+
+def _inflate(data: bytes) -> bytes:
+    """Return the text of gzip members. Raises igzip's and isal's errors, EOFError."""
+    # An object of several members has these bytes again. An object of one member hardly ever has.
+    if data.find(MEMBER, len(MEMBER)) < 0:
+        # The text's size is known beforehand: a buffer that has to grow costs as much again. A damaged size
+        # must not reserve more memory than the object can expand to.
+        check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
+        buffer_bytes = min(size, EXPANSION_MAX * len(data)) + 64
+        text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, buffer_bytes))
+        if (len(text), isal_zlib.crc32(text)) == (size, check):
+            return text
+    return bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
 
 
 def readable_text(data: bytes) -> bytes:

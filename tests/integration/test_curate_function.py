@@ -337,10 +337,8 @@ class Throttled:
     ("operation", "after", "partly", "left"),
     [
         ("batch_update_partition", 1, False, 155),
-        ("batch_update_partition", 0, False, 255),
         ("batch_update_partition", 1, True, 152),
         ("get_paginator", 0, False, 255),
-        ("update_table", 0, False, 255),
     ],
 )
 def test_a_catalog_that_throttles_is_whole_the_next_night(
