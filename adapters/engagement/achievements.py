@@ -1,15 +1,5 @@
 """A user's achievements, and the streaks that the book declares.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, NamedTuple
-
-from adapters.engagement.account_items import ACHIEVEMENTS
-from adapters.engagement.goals import StreakReader
-from adapters.engagement.kept_items import KeptItems
-from adapters.engagement.ledger_store import LedgerStore
-from rules.engagement.account_state import Profile
 Periods of streaks that no late event can change any more are *settled*: they are stored, folded, in an item
 of DailyActivity. A reader adds the days since then, which are about two months. Only the first reader of a
 user reads all days. Achievements follow alike from a stored snapshot and the ledger entries after it.
