@@ -24,6 +24,7 @@ import processors.engagement
 from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.turns import Faults, Killed, Turns
 from tests.support.engine import Engine, lean_client
+from tests.support.same_thread import SameThread
 
 # Most schedules are of one user, on whom all actors and faults meet. Some are of several, who share a batch.
 USERS, SEVERAL_EACH = 3, 5
@@ -81,7 +82,7 @@ class Simulation(Callers):
         patch.setattr("adapters.book.FRESH_SECONDS", self.book_fresh_seconds)
         for each in ("engagement.amnesty", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
-        patch.setattr("processors.engagement.WRITERS", 1)  # a seed replays exactly
+        patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         # Each fault is logged with its traceback, which takes longer than the call.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)

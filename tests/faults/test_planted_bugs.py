@@ -112,12 +112,12 @@ def profile_before_ledger(patch: Patch) -> None:
 
 
 def claims_not_conditional(patch: Patch) -> None:
-    def insert(self: Any, claims: Any) -> list[Any]:
-        for claim in claims:
-            self._dynamodb.put_item(TableName=self._table, Item=adapters.engagement.claims.to_item(claim))
-        return []
+    def claim(self: Any, claims: Any, _now: Any) -> tuple[dict[Any, Any], set[Any]]:
+        for each in claims:
+            self._dynamodb.put_item(TableName=self._table, Item=adapters.engagement.claims.to_item(each))
+        return {each.key: each for each in claims}, {each.key for each in claims}
 
-    patch.setattr(adapters.engagement.claims.ClaimStore, "_insert", insert)
+    patch.setattr(adapters.engagement.claims.ClaimStore, "claim", claim)
 
 
 def events_left_unstored(patch: Patch) -> None:

@@ -61,8 +61,9 @@ def limit_is_not_in_the_transaction(patch: Patch) -> None:
     def taken(self: Any, reward: Any, real_taken: Any = Sale._take_actions) -> Any:
         actions = real_taken(self, reward)
         if reward.limit_per_user is not None:
-            store = self.redemptions.store
-            store._dynamodb.update_item(**real(store, self.user_id, self.reward_id, 10**6)["Update"])
+            self.store._dynamodb.update_item(
+                **real(self.store, self.user_id, self.reward_id, 10**6)["Update"]
+            )
             actions.pop()
         return actions
 

@@ -27,6 +27,7 @@ from tests.faults.turns import Killed, Turns, current
 from tests.oracle.points_reading import TimedBoost
 from tests.support.books import boosted
 from tests.support.engine import Engine, lean_client
+from tests.support.same_thread import SameThread
 
 FAULTS_MAX = 4
 VICTIMS_MAX = 3
@@ -121,7 +122,7 @@ class Machines:
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         for each in ("book", "engagement.amnesty", "privacy.tombstones"):
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
-        self.patch.setattr("processors.engagement.WRITERS", 1)  # a seed replays exactly
+        self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self.patch.setattr("adapters.book.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.

@@ -37,6 +37,7 @@ from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.regions.region import IN_USE, Region, sender_of, taking_over
 from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
+from tests.support.same_thread import SameThread
 
 if TYPE_CHECKING:
     from local.region_unseen import FoundUnseen, ListedItem
@@ -129,7 +130,7 @@ class Failover(Callers):
         patch.setattr("adapters.book.FRESH_SECONDS", math.inf)
         for each in ("engagement.amnesty", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
-        patch.setattr("processors.engagement.WRITERS", 1)  # a seed replays exactly
+        patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         # Each fault is logged with its traceback, which takes longer than the call.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
