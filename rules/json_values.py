@@ -5,11 +5,14 @@ checks each thing by itself: so half of an emoji in one refuses that one, and no
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 NESTING_MAX = 64
+# Beyond these levels a text is not read: reading and writing it would need as many calls within each other.
+READ_LEVELS = 2 * NESTING_MAX
 FIELD_CHARACTERS_MAX = 200
 NUMBER_MAX = sys.float_info.max
 # An integer with more digits is beyond a double. Python itself refuses some thousands of digits.
@@ -18,6 +21,7 @@ DIGITS_MAX = 310
 NO_TEXT = "is no Unicode: half of a surrogate pair, or bytes that are not UTF-8"
 NO_NUMBER = "is no number that a double holds: at most about 1.8e308, not NaN"
 TOO_DEEP = f"is nested deeper than {NESTING_MAX} levels"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
@@ -59,15 +63,16 @@ def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
 
     What JSON could not hold again is in the value, and check_strict finds it: halves of surrogate pairs,
     bytes that are not UTF-8 (as surrogates too), numbers beyond a double and NaN (as floats), and too many
-    levels. A byte order mark is left out.
+    levels (what is deeper than READ_LEVELS is there as its text). A byte order mark is left out.
     """
+    text = text_of(data)
     try:
-        return json.loads(text_of(data), strict=False, parse_int=read_integer, object_pairs_hook=pairs)
-    except json.JSONDecodeError as error:
-        reason = f"{error.msg[:1].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
-        raise NoJson(reason) from None
-    except RecursionError:  # Python reads some hundred levels
-        raise NoJson(f"it {TOO_DEEP}") from None
+        value = _loads(text, pairs)
+        if text.count("[") + text.count("{") < READ_LEVELS or not _is_deeper(value, READ_LEVELS):
+            return value
+    except RecursionError:
+        pass
+    return _loads(_limit_levels(text), pairs)
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,18 +118,59 @@ def bad_values(value: Mapping[str, Any]) -> dict[str, BadValue]:
     return {name: BadValue(*each) for name, each in found.items() if each}
 
 
+def _loads(text: str, pairs: Pairs | None) -> Any:
+    try:
+        return json.loads(text, strict=False, parse_int=read_integer, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise NoJson(error_text(error)) from None
+
+
+def error_text(error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a text, and where."""
+    return f"{error.msg[:1].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
+
+
 def read_integer(digits: str) -> int | float:
     """Read an integer; infinity stands for one that is beyond a double."""
     return int(digits) if len(digits) < DIGITS_MAX else float(digits)
 
 
+def _limit_levels(text: str) -> str:
+    """Return a text with what is deeper than READ_LEVELS as JSON strings."""
+    pieces, level, start = [], 0, 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            level += 1
+            if level == READ_LEVELS:
+                pieces.append(text[start : token.start()])
+                start = token.start()
+        elif token[0] in "]}":
+            if level == READ_LEVELS:
+                pieces.append(json.dumps(text[start : token.end()]))
+                start = token.end()
+            level -= 1
+    return "".join(pieces) + text[start:] if level < READ_LEVELS else "".join(pieces)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in layer
+            if isinstance(each, (dict, list))
+        ]
+        layer = [each for some in inner for each in some]
+        if not layer:
+            return False
+    return True
+
+
 def _unstorable_value(value: Any, levels: int) -> tuple[list[str], str] | None:
     """Return the path of the first value that JSON could not hold again, and why."""
     if not isinstance(value, (dict, list)):
-        if isinstance(value, str):
-            return None if _is_text(value) else ([], NO_TEXT)
-        is_beyond = isinstance(value, (int, float)) and not -NUMBER_MAX <= value <= NUMBER_MAX
-        return ([], NO_NUMBER) if is_beyond else None
+        reason = _scalar_reason(value)
+        return ([], reason) if reason else None
     if not levels:
         return [], TOO_DEEP
     for name, each in value.items() if isinstance(value, dict) else enumerate(value):
@@ -133,6 +179,13 @@ def _unstorable_value(value: Any, levels: int) -> tuple[list[str], str] | None:
         if found := _unstorable_value(each, levels - 1):
             return [str(name), *found[0]], found[1]
     return None
+
+
+def _scalar_reason(value: Any) -> str:
+    if isinstance(value, str):
+        return "" if _is_text(value) else NO_TEXT
+    is_beyond = isinstance(value, (int, float)) and not -NUMBER_MAX <= value <= NUMBER_MAX
+    return NO_NUMBER if is_beyond else ""
 
 
 def _is_text(text: str) -> bool:

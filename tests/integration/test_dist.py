@@ -106,7 +106,7 @@ def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> Non
     book.write_text(json.dumps(shipped_document()))
     assert must("streakline", "rules", "check", book, cwd=tmp_path, env=env) == "book.json: a book of rules\n"
     plan = must("streakline", "plan", "--daily-actives", "10000", cwd=tmp_path, env=env)
-    assert plan.startswith("small, us-east-1")
+    assert plan.startswith("10,000 daily actives, 50,000 events a day; us-east-1\n")
     book.write_text(json.dumps({**shipped_document(), "surprise": 1}))
     done = subprocess.run(
         ["streakline", "rules", "check", str(book)], cwd=tmp_path, env=env, capture_output=True, check=False

@@ -124,7 +124,6 @@ def live(site: Site, engine: Engine, word: str) -> tuple[str, dict[str, Any]]:
     return leads_of(site)[0], bought
 
 
-@pytest.mark.parametrize("registry", WAYS, indirect=True)
 def test_nothing_is_left_of_the_person_and_all_of_another(
     shop: Site, engine: Engine, lone_redis_url: str
 ) -> None:

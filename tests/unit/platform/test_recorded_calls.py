@@ -85,16 +85,16 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             {"dynamodb:PartiQLInsert IDEMPOTENCY_KEYS_TABLE"},
         ),
         (
-            "ingest.leads.hooks_api",
+            "ingest.leads.lead_consumer",
             "dynamodb",
-            "update_item(TableName='IdempotencyKeys', Key={'user_id': {'S': 'hook#7'}})",
-            {"dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[hook#*]"},
+            "put_item(TableName='Erasures', Item={'part': {'S': 'journal'}})",
+            {"dynamodb:PutItem ERASURES_TABLE[journal]"},
         ),
         (
-            "processors.leads.features",
+            "ingest.engagement.users_api",
             "dynamodb",
-            "batch_write_item(RequestItems={'IdempotencyKeys': [{'PutRequest': {'Item': {'user_id': {'S': 'u'}}}}]})",
-            {"dynamodb:BatchWriteItem IDEMPOTENCY_KEYS_TABLE[u]"},
+            "update_item(TableName='RuleBooks', Key={'book': {'S': 'amnesties'}})",
+            {"dynamodb:UpdateItem RULE_BOOKS_TABLE[amnesties]"},
         ),
         (
             "analytics.steps.curate_large_function",
