@@ -6,8 +6,7 @@ SIGN_UP = '''"""A newsletter's sign-up form: {"signup_id", "signed_up_at", "emai
 
 from typing import Any
 
-from ingest.leads.readers import DecodeContext, DecodedEvent
-from ingest.leads.readers import checked, identities, moment, text_id
+from ingest.leads.readers import DecodeContext, DecodedEvent, checked, identities, moment, text_id
 from ingest.web.json_schema import Schema, closed_object
 from rules.leads.hooks import Signature
 from rules.leads.lead_events import FORM_SUBMITTED
