@@ -64,8 +64,8 @@ logger = Logger(service="leads")
 class LeadsSettings:
     """Settings of this function."""
 
-    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM if there is no
-    # password rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
+    # postgresql://user[:password]@host:port/database: by a driver, which signs in by IAM without a password
+    # rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN: by the RDS Data API
     identity_url: str
     lead_queue_url: str  # the queue that the function reads, and in which messages wait for another attempt
     event_table: str

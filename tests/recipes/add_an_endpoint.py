@@ -7,11 +7,19 @@ from tests.recipes.scratch import Scratch, Step
 def _handler(scratch: Scratch) -> None:
     scratch.after(
         "ingest/engagement/users_api.py",
+        "from ingest.web.caller import ApiError\n",
+        "from ingest.web.json_schema import TEXT, closed_object, whole\n",
+    )
+    scratch.after(
+        "ingest/engagement/users_api.py",
         """    return page
 """,
         '''
 
-@app.route("GET /v1/users/{user_id}/freezes")
+FREEZES_VIEW = closed_object({"user_id": TEXT, "freezes_available": whole()})
+
+
+@app.route("GET /v1/users/{user_id}/freezes", answer=FREEZES_VIEW)
 def get_freezes(user_id: str) -> dict[str, Any]:
     """Freezes that the user holds today."""
     user_services.require_reach(user_id)

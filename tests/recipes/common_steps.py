@@ -16,5 +16,7 @@ def make_template(scratch: Scratch) -> None:
 
 def make_clients(scratch: Scratch) -> None:
     """Generate the clients' types, with this checkout's packages of npm; skips where there is no node."""
-    (scratch.root / "client/typescript/node_modules").symlink_to(packages().parent)
+    modules = scratch.root / "client/typescript/node_modules"
+    if not modules.exists():  # another recipe may have run before
+        modules.symlink_to(packages().parent)
     scratch.must(scratch.python("-m", "infra.client_types"))
