@@ -18,7 +18,8 @@ def _writer(scratch: Scratch) -> None:
     scratch.replace(
         "rules/lake/engagement_entities.py",
         'return others | {"points_by_type": points_by_type(by_cap)}',
-        'return others | {"points_by_type": points_by_type(by_cap), "event_types_count": len(by_cap)}',
+        """by_type = points_by_type(by_cap)
+    return others | {"points_by_type": by_type, "event_types_count": len(by_type)}""",
     )
 
 
