@@ -1,6 +1,10 @@
 """Compares all copies of an account's ledger with each other, and with the last root (rule 19).
 
 Table, lake and warehouse have one copy each. They are compared account by account.
+
+A *link* is an entry as a copy has it. Its *place* is the entry's created_at. A copy is *sound* if its hashes
+follow from each other, and lead to the account's leaf in the tree of the last night
+(rules/engagement/proof.py).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,24 +57,26 @@ def copy_faults(
     account: str,
     copies: Mapping[str, Sequence[LedgerLink]],
     leaf: TreeLeaf | None = None,
-    until: Mapping[str, int] | None = None,
+    complete_until: Mapping[str, int] | None = None,
 ) -> Iterator[CopyFault]:
     """Yield the faults of the copies of one account.
 
-    A copy is sound if its chain has no fault and leads to the leaf of the last root. The other copies are
-    compared with the table's copy if it is sound, because only the table has hashes; otherwise with another
-    sound one. leaf: of the account in the last root; None: no root has the account. until: the seq up to
-    which each copy must be complete, by copy. Later entries may be on their way to it.
+    All are compared with the table's copy if it is sound, otherwise with another sound one. leaf: of the
+    account in the last root; None: no root has the account. complete_until: the seq up to which each copy
+    must be complete, by copy. Later entries may be on their way to it.
     """
-    names = sorted(copies, key=lambda name: name != TABLE)
+    names = sorted(copies, key=lambda name: name != TABLE)  # the table first: only it has hashes
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
     if sound is None:
         yield from _faults_without_root(account, copies, leaf)
         return
     for name in names:
-        last = (until or {}).get(name, copies[sound][-1].seq)
-        for fault in chain_differences(copies[name], copies[sound]) if name != sound else ():
-            if fault.seq <= last or fault.what != DROPPED:
+        if name == sound:
+            continue
+        last = (complete_until or {}).get(name, copies[sound][-1].seq)
+        for fault in chain_differences(copies[name], copies[sound]):
+            is_on_its_way = fault.what == DROPPED and fault.seq > last
+            if not is_on_its_way:
                 yield CopyFault(account, name, fault)
 
 
@@ -90,22 +96,27 @@ def _faults_without_root(
 def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) -> bool:
     if not links or own_faults(account, links):
         return False
+    if leaf is None:  # no root says anything of this account
+        return True
     chain = chain_of(account, links)
-    if chain is None or leaf is None:
-        return chain is not None or leaf is None
-    return chain.leaf_at(leaf.seq) == leaf.digest
+    return chain is not None and chain.leaf_at(leaf.seq) == leaf.digest
 
 
 def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
-    """Return the link of the chain that a row of the lake or the warehouse has."""
-    seal_text, _, name = (row["seal"] or "").partition(" ")
-    seal, is_erased = bytes.fromhex(seal_text), is_residue(row["account_id"])
-    hidden = None if is_erased else encoded_fields(fields_of(row, HIDDEN_FIELDS))
-    place = {field: value for field, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
+    """Return the link that a row of the lake or the warehouse has.
+
+    Its column `seal` is hexadecimal. A chain's first entry has the chain's salt there. The residue of an
+    erased person's entry has the commitment to the hidden fields; at a chain's first entry, a blank and the
+    account's name in the tree follow. Otherwise it is empty.
+    """
+    seal, _, name = (row["seal"] or "").partition(" ")
+    hidden_fields = fields_of(row, HIDDEN_FIELDS)
+    place = {field: value for field, _, value in hidden_fields}["created_at"]
     shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
-    if is_erased:
-        return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
-    return LedgerLink(row["seq"], place, shown, hidden, salt=seal)
+    if is_residue(row["account_id"]):
+        committed, tree_name = bytes.fromhex(seal), bytes.fromhex(name)
+        return LedgerLink(row["seq"], place, shown, hidden=None, committed=committed, name=tree_name)
+    return LedgerLink(row["seq"], place, shown, encoded_fields(hidden_fields), salt=bytes.fromhex(seal))
 
 
 def lake_copies(
@@ -144,6 +155,7 @@ def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
     """
     last = None
     for link in sorted(links, key=lambda link: (link.place, link.seq)):
-        if link.seq > 0 or link != last:
+        is_second_opening = link.seq == 0 and link == last
+        if not is_second_opening:
             yield link
         last = link

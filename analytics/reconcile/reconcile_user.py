@@ -90,14 +90,8 @@ class Reconciler:
         verdict = Verdict()
         bad_looks = 1  # how many looks, with the present one, may have seen a difference or a doubt
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
-            view, figures = self._read(user_id, lake), figures_of(lake)
-            verdict.disagreements = self._disagreements(view, figures, now)
-            verdict.doubt = doubt_of(view.faults, view.entries, figures, now, view.unproven)
-            if verdict.doubt not in LEDGER_DOUBTS:
-                self._pass_on_ledger(view)
-            differences = [] if view.is_unreadable else view.item_differences(now)
-            can_be_behind = bool(differences) and verdict.doubt is Doubt.NONE
-            look = Look(bool(differences), can_be_behind and view.items_are_behind(now), verdict.doubt)
+            view = self._read(user_id, lake)
+            look, differences = self._look(view, lake, verdict, now)
             step = next_step(look, bad_looks, self.may_repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
@@ -120,6 +114,23 @@ class Reconciler:
                 verdict.is_repaired = True
                 return verdict
         raise AccountContended(user_id)
+
+    def _look(
+        self, view: UserView, lake: LakeUser | None, verdict: Verdict, now: datetime
+    ) -> tuple[Look, list[Difference]]:
+        """Compare a user's items with the journal, and the journal with lake and book.
+
+        verdict: gets the doubt of the journal, and what speaks against it. Returns also how the items differ.
+        """
+        figures = figures_of(lake)
+        verdict.disagreements = self._disagreements(view, figures, now)
+        verdict.doubt = doubt_of(view.faults, view.entries, figures, now, view.unproven)
+        if verdict.doubt not in LEDGER_DOUBTS:
+            self._feed_proof_and_goals(view)
+        differences = [] if view.is_unreadable else view.item_differences(now)
+        can_be_behind = bool(differences) and verdict.doubt is Doubt.NONE
+        look = Look(bool(differences), can_be_behind and view.items_are_behind(now), verdict.doubt)
+        return look, differences
 
     def freeze(self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime) -> None:
         """Put an account under review, so that redemptions wait for an admin (rule 8). Nothing else changes.
@@ -174,7 +185,7 @@ class Reconciler:
         texts = [*view.faults, *view.unproven, *disagreements(view.entries, figures, now)]
         return texts or weeks_unlike_book(view.entries, self.books)
 
-    def _pass_on_ledger(self, view: UserView) -> None:
+    def _feed_proof_and_goals(self, view: UserView) -> None:
         if self.previous_tree:
             self.previous_tree.note_head(view.user_id, view.entries)
         if self.goal_rows:

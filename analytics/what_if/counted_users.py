@@ -106,7 +106,7 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
     if factor_before != factor_after:
         changes.append(f"boost x{factor_before} -> x{factor_after}")
     cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
-    if ruling.points is not None and cap_before != cap_after:
+    if not ruling.is_as_entry_says and cap_before != cap_after:
         changes.append(f"cap {cap_before} -> {cap_after}")
     if outcome.day != row.day:
         changes.append("counts for another date")

@@ -1,16 +1,24 @@
 """Says which book would judge an event, if a candidate had been in force in the place of some versions.
 
+A *ruling* is one book's judgement of an event. *Terms* are a ruling as it applies to entries with equal
+values. A *segment* is the time between two neighbouring *boundaries*: the instants at which the worth of
+events may change.
+
 The candidate takes the place of all versions in force in [since, until). It judges the events that occurred
 in that time. It also judges an earlier event that a version of that time has judged: the event had waited for
 its type. If the candidate does not accept an event, a version after `until` judges it: the first one that
 accepts it and was known when the event arrived. Without such a version the event would have been refused.
+
+Example: versions 1, 2 and 3 take effect on 1, 3 and 8 March, and the candidate holds in [2 March, 9 March).
+Then version 1 judges what occurs before 2 March, the candidate what occurs before 9 March, and version 3 what
+occurs later.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from rules.book.book import Book, Books, Version
 from rules.book.point_rules import Cap, lot_date
@@ -24,7 +32,7 @@ CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
 class Ruling:
     """A book's judgement of an event."""
 
-    points: int | None  # before the cap; None: the entry names no known version, so its points stay
+    points: int | None  # before the cap; None: is_as_entry_says
     cap: Cap | None = None
     keeps_streak: bool | None = None  # None: the entry says it
     expiry: str | None = None  # the rule by which its points expire
@@ -33,7 +41,12 @@ class Ruling:
     # (instant, the ruling of events that arrive at this instant or later), oldest first
     later: tuple[tuple[datetime, "Ruling"], ...] = ()
     factor: int = 1  # of the boost in `points`
-    version: int | None = None  # None: the candidate
+    version: int | None = None  # of a real book; None: the candidate's, refused, or as the entry says
+
+    @property
+    def is_as_entry_says(self) -> bool:
+        """Whether no known version judges the event, so that the values of its entry stay."""
+        return self.points is None
 
 
 @dataclass(slots=True)
@@ -64,17 +77,28 @@ class Terms:
         return end
 
 
+class TermsKey(NamedTuple):
+    """What entries with the same terms have in common: the fields of Row.terms_key, in its order."""
+
+    event_type: str
+    version: int  # 0: none
+    cap: str | None
+    is_passive: bool
+    segment: int
+    is_broken: bool
+
+
 class TermsMemo(dict[tuple[Any, ...], Terms]):
-    """Terms by Row.terms_key: event_type, version, cap, is_passive, segment, is_broken."""
+    """Terms by Row.terms_key: a plain tuple equals the TermsKey with its values."""
 
     def __init__(self, timeline: "Timeline") -> None:
         super().__init__()
         self._timeline = timeline
 
-    def __missing__(self, key: tuple[Any, ...]) -> Terms:
-        event_type, version, _, _, segment, is_broken = key
-        occurred = self._timeline.begin_of(segment)
-        ruling = self._timeline.ruling(event_type, version or None, occurred, is_broken=is_broken)
+    def __missing__(self, values: tuple[Any, ...]) -> Terms:
+        key = TermsKey._make(values)
+        occurred = self._timeline.begin_of(key.segment)
+        ruling = self._timeline.ruling(key.event_type, key.version or None, occurred, is_broken=key.is_broken)
         terms = self[key] = _terms_of(ruling, key)
         terms.later = tuple(
             ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
@@ -82,17 +106,17 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
         return terms
 
 
-def _terms_of(ruling: Ruling, key: tuple[Any, ...]) -> Terms:
-    """Return the terms of a ruling. key: see TermsMemo; it has the entries' own values."""
-    event_type, _, cap, is_passive, _, is_broken = key
-    keeps_streak = not is_passive if ruling.keeps_streak is None else ruling.keeps_streak
+def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
+    """Return the terms of a ruling. key: has the entries' own values."""
+    was_active = not key.is_passive
+    keeps_streak = was_active if ruling.keeps_streak is None else ruling.keeps_streak
     return Terms(
-        event_type,
+        key.event_type,
         ruling,
-        cap=Cap.of(cap) if ruling.points is None else ruling.cap,
+        cap=Cap.of(key.cap) if ruling.is_as_entry_says else ruling.cap,
         is_active=keeps_streak and not ruling.is_refused,
-        was_active=not is_passive,
-        is_broken=is_broken,
+        was_active=was_active,
+        is_broken=key.is_broken,
     )
 
 
@@ -141,16 +165,24 @@ class Timeline:
         version: the one that its entry names. is_broken: the candidate's contract refuses its properties.
         """
         judged_by, candidate = self._numbered.get(version or 0), self.candidate
-        # An event that a later version has judged had waited for its type.
-        waited = judged_by is not None and self.is_candidates(judged_by.effective_at)
-        is_before = self.since is not None and occurred < self.since
-        if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
+        # The candidate has no say in it.
+        if candidate is None or not self._falls_to_candidate(occurred, judged_by):
             return self._ruling_as_before(judged_by, event_type, occurred)
+        # It accepts the event.
         if event_type in candidate.event_types and not is_broken:
             return _ruling_of(candidate, event_type, occurred, candidate.expiry)
+        # It refuses the event, but a version after it has judged the event already.
         if judged_by and self.until and judged_by.effective_at >= self.until:
             return self._ruling_as_before(judged_by, event_type, occurred)
+        # It refuses the event, unless that arrives when a later version accepts its type.
         return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
+
+    def _falls_to_candidate(self, occurred: datetime, judged_by: Version | None) -> bool:
+        """Whether an event occurred in the candidate's time, or had waited for its type until then."""
+        if self.is_candidates(occurred):
+            return True
+        is_before = self.since is not None and occurred < self.since
+        return is_before and judged_by is not None and self.is_candidates(judged_by.effective_at)
 
     def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
         """Yield the ruling of each version after the candidate, with the instant from which it is known.
@@ -187,13 +219,15 @@ class Timeline:
 
     @cached_property
     def predicted(self) -> Books:
-        """The versions that there would have been: the candidate takes the place of those of its time."""
+        """The versions that there would have been: the candidate takes the place of those of its time.
+
+        They are all versions, whenever they were published. Goals are computed by them.
+        """
         if self.candidate is None:
             return self.real
         since, until = self.since, self.until
-        number = self.real.newest.number + 1
         versions = [version for version in self.real.versions if since and version.effective_at < since]
-        versions.append(Version(number, since or FIRST_INSTANT, partial(replace, self.candidate)))
+        versions.append(_as_version(self.candidate, self.real.newest.number + 1, since))
         if until:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [version for version in self.real.versions if version.effective_at > until]
@@ -238,10 +272,16 @@ def _ruling_of(
     )
 
 
+def _as_version(candidate: Book, number: int, since: datetime | None) -> Version:
+    """Return the candidate as a version. It has no lambda: the processes of a replay get it pickled."""
+    return Version(number, since or FIRST_INSTANT, partial(replace, candidate))
+
+
 class PredictedBooks(Books):
     """The versions that were published by an instant, with the candidate in the place of some.
 
-    The versions that it replaces can still be looked up by number, for the events that they have judged.
+    They have their rules of expiry. Corrections are computed by them. The versions that the candidate
+    replaces can still be looked up by number, for the events that they have judged.
     """
 
     def __init__(self, timeline: Timeline, now: datetime) -> None:
@@ -252,7 +292,7 @@ class PredictedBooks(Books):
         ]
         in_force = [version for version in known if not timeline.is_candidates(version.effective_at)]
         if (candidate := timeline.candidate) is not None:
-            in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(replace, candidate)))
+            in_force.append(_as_version(candidate, CANDIDATE, timeline.since))
         if (until := timeline.until) and known:
             last = Books(known).at(until)
             in_force = [version for version in in_force if version.number != last.number]

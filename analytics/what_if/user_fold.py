@@ -457,7 +457,7 @@ def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
 def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
     """Return the entry of an event under the timeline's books. ends: when its points expire."""
     ruling = terms.ruling
-    number = (row.version or None) if ruling.points is None else ruling.version
+    number = (row.version or None) if ruling.is_as_entry_says else ruling.version
     return Draft(
         *(EntryKind.EARN, points, row.event_id, row.event_type, day.isoformat()),
         rules_version=CANDIDATE if ruling.is_new and number is None else number,

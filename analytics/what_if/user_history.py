@@ -74,7 +74,7 @@ class Row(NamedTuple):
 
     @property
     def terms_key(self) -> tuple[Any, ...]:
-        """The key of the terms that judge its event (TermsMemo): the fields from event_type to is_broken."""
+        """The key of the terms that judge its event (TermsKey): the fields from event_type to is_broken."""
         return self[2:8]
 
     @property
