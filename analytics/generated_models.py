@@ -5,21 +5,19 @@ which lists every entity of the lake with its columns for analysts, from rules/l
 one of these files is stale.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from adapters.book import shipped_version
 from analytics.features.feature_models import GENERATED
-from analytics.warehouse.ddl import SQL, TYPES, column_type
-from analytics.warehouse.models import staged_columns
+from analytics.lake_page import lake_page
+from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
 from rules.days import unstamp
-from rules.lake.entities import ENTITIES
 from rules.lake.rule_entities import BOOK, RULES, book_items
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Type
 
 _TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
 # _OF_VERSION: columns that describe the version. _OF_ITEM: those that describe one item of it, with types.
@@ -45,17 +43,6 @@ FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = {first}) AS first_version
 WHERE first_version.stored = 0
 """
-SECTION = "\n## "
-# A column's line in the page: name, type, size of a text, and `?` if it may be NULL.
-COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)
-# By type, the types into which all of its values fit.
-WIDER = {
-    "BIGINT": {"VARCHAR"},
-    "BOOLEAN": {"VARCHAR"},
-    "DATE": {"TIMESTAMP", "VARCHAR"},
-    "TIMESTAMP": {"VARCHAR"},
-}
-Columns = list[tuple[str, ...]]  # the groups of COLUMN for each column: "" for no size or no `?`
 MODELS = SQL / "models"
 
 
@@ -102,62 +89,6 @@ def _sql_value(value: Any, type_: str) -> str:
 def _sql_timestamp(instant: datetime) -> str:
     """Return an instant in UTC as a literal. The warehouse's timestamps have no zone."""
     return literal(instant.replace(tzinfo=None))
-
-
-class BreakingChange(ValueError):
-    """A declaration lacks or narrows a published column. The text names it and the reason."""
-
-
-def lake_page(published_page: str, entities: Mapping[str, Entity] = ENTITIES) -> str:
-    """Return the new text of sql/lake.md, whose introduction is that of the published page.
-
-    The page is also the record of what was published. Files of former years are read by the index and type of
-    each column, so a schema may only grow. Raises BreakingChange for a declaration that takes something back.
-    """
-    introduction, *published_sections = published_page.split(SECTION)
-    sections = {name: _section(entity) for name, entity in entities.items()}
-    for published in published_sections:
-        name = published.partition("\n")[0]
-        _check_columns(name, COLUMN.findall(published), COLUMN.findall(sections.get(name, "")))
-    return SECTION.join([introduction, *sections.values()])
-
-
-def _section(entity: Entity) -> str:
-    """Return an entity's section, without SECTION at its beginning."""
-    about = [entity.doc, f"Key: {', '.join(entity.key)}."]
-    if not entity.in_warehouse:
-        about.append("The warehouse does not have it: it is for restores alone.")
-    elif entity.newest_of:
-        about.append("`staging` shows the newest.")
-    head = "| column | type | what it says |\n|---|---|---|"
-    return f"{entity.name}\n\n{' '.join(about)}\n\n{head}\n{''.join(map(_line, entity.fields))}"
-
-
-def _line(field: Field) -> str:
-    """Return a field's line of the table. It names the columns that staging has in its stead."""
-    others = [f"`{each.name}`" for each in staged_columns(field) if each.name != field.name]
-    staged = f" (in staging: {', '.join(others)})" if others else ""
-    type_ = f"{column_type(field)}{'' if field.required else '?'}"
-    return f"| `{field.name}` | {type_} | {field.doc}{staged} |\n"
-
-
-def _check_columns(name: str, published: Columns, declared: Columns) -> None:
-    """Raise BreakingChange if an entity's declared columns lack or narrow published ones."""
-    for index, (column, kind, size, optional) in enumerate(published):
-        if index >= len(declared) or declared[index][0] != column:
-            raise BreakingChange(
-                f"{name}.{column}: a published column stays, in place {index}; new ones come last"
-            )
-        _, new_kind, new_size, new_optional = declared[index]
-        if new_kind not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
-            raise BreakingChange(
-                f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
-            )
-        if optional and not new_optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows may lack it, so it stays optional")
-    for column, _, _, optional in declared[len(published) :]:
-        if not optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows lack it, so a new column is optional")
 
 
 def generated_files() -> Iterator[tuple[Path, str]]:
