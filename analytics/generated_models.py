@@ -5,7 +5,7 @@ which lists every entity of the lake with its columns for analysts, from rules/l
 one of these files is stale.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,20 @@ from analytics.features.feature_models import GENERATED
 from analytics.lake_page import lake_page
 from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
+from rules.book.book import Version
 from rules.days import unstamp
 from rules.lake.rule_entities import BOOK, RULES, book_items
 from rules.lake.schema import Type
 
-_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
-# _OF_VERSION: columns that describe the version. _OF_ITEM: those that describe one item of it, with types.
-_OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
-_OF_ITEM = {
-    each.name: _TYPES[each.type]
+_SQL_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
+# Columns that describe the version, and the types of those that describe one item of it.
+_VERSION_COLUMNS = ("version", "effective_at", "published_at", "author", "note")
+_ITEM_TYPES = {
+    each.name: _SQL_TYPES[each.type]
     for each in RULES.fields
-    if each.name not in {*_OF_VERSION, RULES.occurred, "document"}
+    if each.name not in {*_VERSION_COLUMNS, RULES.occurred, "document"}
 }
-_RULE_BOOK = """-- Generated from rules/book/shipped.json by `make models`.
+_RULE_BOOK_SQL = """-- Generated from rules/book/shipped.json by `make models`.
 -- The items of all versions of the book. The shipped book is version 1 while the lake has no version 1.
 WITH shipped AS (
     {shipped}
@@ -51,11 +52,26 @@ def rule_book_sql() -> str:
     version = shipped_version()
     items = list(book_items(version.book))
     # The other columns are NULL in each item, so the shipped rows leave them out.
-    filled = [name for name in _OF_ITEM if any(item.get(name) is not None for item in items)]
-    first, *others = ([_sql_value(item.get(name), _OF_ITEM[name]) for name in filled] for item in items)
+    filled = [name for name in _ITEM_TYPES if any(item.get(name) is not None for item in items)]
+    return _RULE_BOOK_SQL.format(
+        shipped="\n    UNION ALL ".join(f"SELECT {row}" for row in _shipped_rows(items, filled)),
+        names=",\n    ".join([*_VERSION_COLUMNS, *_ITEM_TYPES]),
+        values=",\n    ".join(_selected_values(version, filled)),
+        book=BOOK,
+        first=version.number,
+    )
+
+
+def _shipped_rows(items: Iterable[Mapping[str, Any]], filled: Sequence[str]) -> list[str]:
+    """Return the filled columns of each item, as what a SELECT lists."""
+    first, *others = ([_sql_value(item.get(name), _ITEM_TYPES[name]) for name in filled] for item in items)
     # A UNION takes the names of its columns from its first row.
     named_row = ", ".join(f"{value} AS {name}" for name, value in zip(filled, first, strict=True))
-    rows = [named_row, *map(", ".join, others)]
+    return [named_row, *map(", ".join, others)]
+
+
+def _selected_values(version: Version, filled: Collection[str]) -> list[str]:
+    """Return what is selected from the shipped rows: the version's columns, then the items'."""
     shipped_at = _sql_timestamp(version.effective_at)
     # Nobody published the shipped book: it counts as published when it became effective.
     of_version = [
@@ -65,16 +81,10 @@ def rule_book_sql() -> str:
         literal(version.author),
         literal(version.note),
     ]
-    values = [f"{value} AS {name}" for name, value in zip(_OF_VERSION, of_version, strict=True)]
-    for name, type_ in _OF_ITEM.items():
+    values = [f"{value} AS {name}" for name, value in zip(_VERSION_COLUMNS, of_version, strict=True)]
+    for name, type_ in _ITEM_TYPES.items():
         values.append(name if name in filled else f"{_sql_value(None, type_)} AS {name}")
-    return _RULE_BOOK.format(
-        shipped="\n    UNION ALL ".join(f"SELECT {row}" for row in rows),
-        names=",\n    ".join([*_OF_VERSION, *_OF_ITEM]),
-        values=",\n    ".join(values),
-        book=BOOK,
-        first=version.number,
-    )
+    return values
 
 
 def _sql_value(value: Any, type_: str) -> str:

@@ -4,7 +4,8 @@ It is also the record of what was published, so a change that takes something ba
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from analytics.warehouse.ddl import column_type
 from analytics.warehouse.models import staged_columns
@@ -21,7 +22,15 @@ WIDER = {
     "DATE": {"TIMESTAMP", "VARCHAR"},
     "TIMESTAMP": {"VARCHAR"},
 }
-Columns = list[tuple[str, ...]]  # the groups of COLUMN for each column: "" for no size or no `?`
+
+
+class PageColumn(NamedTuple):
+    """A column as its line in the page has it."""
+
+    name: str
+    type: str
+    size: str  # of a text, in bytes; "" for other types
+    optional: str  # "?" if it may be NULL, else ""
 
 
 class BreakingChange(ValueError):
@@ -38,7 +47,7 @@ def lake_page(published_page: str, entities: Mapping[str, Entity] = ENTITIES) ->
     sections = {name: _section(entity) for name, entity in entities.items()}
     for published in published_sections:
         name = published.partition("\n")[0]
-        _check_columns(name, COLUMN.findall(published), COLUMN.findall(sections.get(name, "")))
+        _check_columns(name, _columns(published), _columns(sections.get(name, "")))
     return SECTION.join([introduction, *sections.values()])
 
 
@@ -61,20 +70,28 @@ def _line(field: Field) -> str:
     return f"| `{field.name}` | {type_} | {field.doc}{staged} |\n"
 
 
-def _check_columns(name: str, published: Columns, declared: Columns) -> None:
+def _columns(section: str) -> list[PageColumn]:
+    return [PageColumn(*groups) for groups in COLUMN.findall(section)]
+
+
+def _check_columns(entity: str, published: Sequence[PageColumn], declared: Sequence[PageColumn]) -> None:
     """Raise BreakingChange if an entity's declared columns lack or narrow published ones."""
-    for index, (column, kind, size, optional) in enumerate(published):
-        if index >= len(declared) or declared[index][0] != column:
+    for index, old in enumerate(published):
+        # A column keeps its name and its place.
+        if index >= len(declared) or declared[index].name != old.name:
             raise BreakingChange(
-                f"{name}.{column}: a published column stays, in place {index}; new ones come last"
+                f"{entity}.{old.name}: a published column stays, in place {index}; new ones come last"
             )
-        _, new_kind, new_size, new_optional = declared[index]
-        if new_kind not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
+        new = declared[index]
+        # Its type takes all values that it took before.
+        is_wide = new.type in {old.type, *WIDER.get(old.type, ())}
+        if not is_wide or (old.size and int(new.size) < int(old.size)):
             raise BreakingChange(
-                f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
+                f"{entity}.{old.name}: a published type only gets wider, and it was {old.type}({old.size})"
             )
-        if optional and not new_optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows may lack it, so it stays optional")
-    for column, _, _, optional in declared[len(published) :]:
-        if not optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows lack it, so a new column is optional")
+        # A column that rows may lack stays optional, and a new one is: earlier rows lack it.
+        if old.optional and not new.optional:
+            raise BreakingChange(f"{entity}.{old.name}: earlier rows may lack it, so it stays optional")
+    for new in declared[len(published) :]:
+        if not new.optional:
+            raise BreakingChange(f"{entity}.{new.name}: earlier rows lack it, so a new column is optional")
