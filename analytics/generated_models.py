@@ -5,31 +5,30 @@ which lists every entity of the lake with its columns for analysts, from rules/l
 one of these files is stale.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from adapters.book import shipped_version
 from analytics.features.feature_models import GENERATED
-from analytics.warehouse.ddl import SQL, TYPES, column_type
-from analytics.warehouse.models import staged_columns
+from analytics.lake_page import lake_page
+from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
+from rules.book.book import Version
 from rules.days import unstamp
-from rules.lake.entities import ENTITIES
 from rules.lake.rule_entities import BOOK, RULES, book_items
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Type
 
-_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
-# _OF_VERSION: columns that describe the version. _OF_ITEM: those that describe one item of it, with types.
-_OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
-_OF_ITEM = {
-    each.name: _TYPES[each.type]
+_SQL_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
+# Columns that describe the version, and the types of those that describe one item of it.
+_VERSION_COLUMNS = ("version", "effective_at", "published_at", "author", "note")
+_ITEM_TYPES = {
+    each.name: _SQL_TYPES[each.type]
     for each in RULES.fields
-    if each.name not in {*_OF_VERSION, RULES.occurred, "document"}
+    if each.name not in {*_VERSION_COLUMNS, RULES.occurred, "document"}
 }
-_RULE_BOOK = """-- Generated from rules/book/shipped.json by `make models`.
+_RULE_BOOK_SQL = """-- Generated from rules/book/shipped.json by `make models`.
 -- The items of all versions of the book. The shipped book is version 1 while the lake has no version 1.
 WITH shipped AS (
     {shipped}
@@ -45,17 +44,6 @@ FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = {first}) AS first_version
 WHERE first_version.stored = 0
 """
-SECTION = "\n## "
-# A column's line in the page: name, type, size of a text, and `?` if it may be NULL.
-COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?(\??) \|", re.MULTILINE)
-# By type, the types into which all of its values fit.
-WIDER = {
-    "BIGINT": {"VARCHAR"},
-    "BOOLEAN": {"VARCHAR"},
-    "DATE": {"TIMESTAMP", "VARCHAR"},
-    "TIMESTAMP": {"VARCHAR"},
-}
-Columns = list[tuple[str, ...]]  # the groups of COLUMN for each column: "" for no size or no `?`
 MODELS = SQL / "models"
 
 
@@ -64,11 +52,26 @@ def rule_book_sql() -> str:
     version = shipped_version()
     items = list(book_items(version.book))
     # The other columns are NULL in each item, so the shipped rows leave them out.
-    filled = [name for name in _OF_ITEM if any(item.get(name) is not None for item in items)]
-    first, *others = ([_sql_value(item.get(name), _OF_ITEM[name]) for name in filled] for item in items)
+    filled = [name for name in _ITEM_TYPES if any(item.get(name) is not None for item in items)]
+    return _RULE_BOOK_SQL.format(
+        shipped="\n    UNION ALL ".join(f"SELECT {row}" for row in _shipped_rows(items, filled)),
+        names=",\n    ".join([*_VERSION_COLUMNS, *_ITEM_TYPES]),
+        values=",\n    ".join(_selected_values(version, filled)),
+        book=BOOK,
+        first=version.number,
+    )
+
+
+def _shipped_rows(items: Iterable[Mapping[str, Any]], filled: Sequence[str]) -> list[str]:
+    """Return the filled columns of each item, as what a SELECT lists."""
+    first, *others = ([_sql_value(item.get(name), _ITEM_TYPES[name]) for name in filled] for item in items)
     # A UNION takes the names of its columns from its first row.
     named_row = ", ".join(f"{value} AS {name}" for name, value in zip(filled, first, strict=True))
-    rows = [named_row, *map(", ".join, others)]
+    return [named_row, *map(", ".join, others)]
+
+
+def _selected_values(version: Version, filled: Collection[str]) -> list[str]:
+    """Return what is selected from the shipped rows: the version's columns, then the items'."""
     shipped_at = _sql_timestamp(version.effective_at)
     # Nobody published the shipped book: it counts as published when it became effective.
     of_version = [
@@ -78,16 +81,10 @@ def rule_book_sql() -> str:
         literal(version.author),
         literal(version.note),
     ]
-    values = [f"{value} AS {name}" for name, value in zip(_OF_VERSION, of_version, strict=True)]
-    for name, type_ in _OF_ITEM.items():
+    values = [f"{value} AS {name}" for name, value in zip(_VERSION_COLUMNS, of_version, strict=True)]
+    for name, type_ in _ITEM_TYPES.items():
         values.append(name if name in filled else f"{_sql_value(None, type_)} AS {name}")
-    return _RULE_BOOK.format(
-        shipped="\n    UNION ALL ".join(f"SELECT {row}" for row in rows),
-        names=",\n    ".join([*_OF_VERSION, *_OF_ITEM]),
-        values=",\n    ".join(values),
-        book=BOOK,
-        first=version.number,
-    )
+    return values
 
 
 def _sql_value(value: Any, type_: str) -> str:
@@ -102,62 +99,6 @@ def _sql_value(value: Any, type_: str) -> str:
 def _sql_timestamp(instant: datetime) -> str:
     """Return an instant in UTC as a literal. The warehouse's timestamps have no zone."""
     return literal(instant.replace(tzinfo=None))
-
-
-class BreakingChange(ValueError):
-    """A declaration lacks or narrows a published column. The text names it and the reason."""
-
-
-def lake_page(published_page: str, entities: Mapping[str, Entity] = ENTITIES) -> str:
-    """Return the new text of sql/lake.md, whose introduction is that of the published page.
-
-    The page is also the record of what was published. Files of former years are read by the index and type of
-    each column, so a schema may only grow. Raises BreakingChange for a declaration that takes something back.
-    """
-    introduction, *published_sections = published_page.split(SECTION)
-    sections = {name: _section(entity) for name, entity in entities.items()}
-    for published in published_sections:
-        name = published.partition("\n")[0]
-        _check_columns(name, COLUMN.findall(published), COLUMN.findall(sections.get(name, "")))
-    return SECTION.join([introduction, *sections.values()])
-
-
-def _section(entity: Entity) -> str:
-    """Return an entity's section, without SECTION at its beginning."""
-    about = [entity.doc, f"Key: {', '.join(entity.key)}."]
-    if not entity.in_warehouse:
-        about.append("The warehouse does not have it: it is for restores alone.")
-    elif entity.newest_of:
-        about.append("`staging` shows the newest.")
-    head = "| column | type | what it says |\n|---|---|---|"
-    return f"{entity.name}\n\n{' '.join(about)}\n\n{head}\n{''.join(map(_line, entity.fields))}"
-
-
-def _line(field: Field) -> str:
-    """Return a field's line of the table. It names the columns that staging has in its stead."""
-    others = [f"`{each.name}`" for each in staged_columns(field) if each.name != field.name]
-    staged = f" (in staging: {', '.join(others)})" if others else ""
-    type_ = f"{column_type(field)}{'' if field.required else '?'}"
-    return f"| `{field.name}` | {type_} | {field.doc}{staged} |\n"
-
-
-def _check_columns(name: str, published: Columns, declared: Columns) -> None:
-    """Raise BreakingChange if an entity's declared columns lack or narrow published ones."""
-    for index, (column, kind, size, optional) in enumerate(published):
-        if index >= len(declared) or declared[index][0] != column:
-            raise BreakingChange(
-                f"{name}.{column}: a published column stays, in place {index}; new ones come last"
-            )
-        _, new_kind, new_size, new_optional = declared[index]
-        if new_kind not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
-            raise BreakingChange(
-                f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
-            )
-        if optional and not new_optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows may lack it, so it stays optional")
-    for column, _, _, optional in declared[len(published) :]:
-        if not optional:
-            raise BreakingChange(f"{name}.{column}: earlier rows lack it, so a new column is optional")
 
 
 def generated_files() -> Iterator[tuple[Path, str]]:

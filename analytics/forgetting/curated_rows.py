@@ -1,4 +1,11 @@
-"""Writes curated files again without the rows of erased persons, or with residues of these rows."""
+"""Writes curated files again without the rows of erased persons, or with residues of these rows.
+
+A person *waits* while the erasure is under way: the rows become residues (rules/lake/residue.py). A person is
+*refused* afterwards: a tombstone keeps out rows that still come, except those that it allows.
+
+A file is changed as a whole. It is downloaded, staged batch by batch, and written. It is put in place only if
+nobody has written it meanwhile.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -57,7 +64,9 @@ def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> boo
     return tombstone.forbids(at.isoformat() if isinstance(at, date) else str(at))
 
 
-def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FilePersons) -> None:
+def rewrite_for_persons(
+    objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FilePersons
+) -> None:
     """Write a file with the residues of those who wait, and without the rows that tombstones refuse.
 
     path: of a copy of the file. Raises ObjectChanged if somebody has written the file meanwhile.
@@ -65,21 +74,21 @@ def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, 
     erasure_tags = {erasee.names.tag() for erasee in persons.waiting.values()}
     shared_words = _shared_words(path, entity, persons)
 
-    def stage(staging: Staging, rows: pa.Table) -> None:
-        _stage(staging, objects, rows, persons, shared_words)
+    def stage_batch(staging: Staging, rows: pa.Table) -> None:
+        _stage_persons_batch(staging, objects, rows, persons, shared_words)
 
-    _replace(objects, entity, stored, path, stage, erasure_tags)
+    _replace(objects, entity, stored, path, stage_batch, erasure_tags)
 
 
-def write_without(
+def rewrite_without_rows(
     objects: Objects, entity: str, stored: StoredObject, path: Path, must_go: Callable[[pa.Table], pa.Array]
 ) -> None:
-    """Write a file without the rows that `must_go` flags. path, errors: as for write_anew."""
+    """Write a file without the rows that `must_go` flags. path, errors: as for rewrite_for_persons."""
 
-    def stage(staging: Staging, rows: pa.Table) -> None:
+    def stage_batch(staging: Staging, rows: pa.Table) -> None:
         staging.add_earlier(rows.filter(pc.invert(must_go(rows))))
 
-    _replace(objects, entity, stored, path, stage, ())
+    _replace(objects, entity, stored, path, stage_batch, ())
 
 
 def _replace(  # noqa: PLR0913, PLR0917 (the file, its copy, and what becomes of it)
@@ -87,32 +96,38 @@ def _replace(  # noqa: PLR0913, PLR0917 (the file, its copy, and what becomes of
     entity: str,
     stored: StoredObject,
     path: Path,
-    stage: Callable[[Staging, pa.Table], None],
+    stage_batch: Callable[[Staging, pa.Table], None],
     erasure_tags: Collection[str],
 ) -> None:
-    """Write the rows that `stage` adds to a staging in place of a file, and note the erasures."""
-    new_path, rows_before = path.with_name("anew.parquet"), pq.read_metadata(path).num_rows
-    book = bookkeeping_of(objects, stored.key)
-    staging = Staging(ENTITIES[entity], path.with_name("spill"))
-    for batch in curated_rows(path, ENTITIES[entity]):
-        stage(staging, batch)
-    staging.write(new_path, partial(_new_book, ENTITIES[entity], book, rows_before, erasure_tags))
+    """Write the rows that `stage_batch` adds to a staging in place of a file, and note the erasures."""
+    declared = ENTITIES[entity]
+    new_path = path.with_name("anew.parquet")
+    rows_before = pq.read_metadata(path).num_rows
+    bookkeeping = bookkeeping_of(objects, stored.key)
+    staging = Staging(declared, path.with_name("spill"))
+    # Of a large file, only a part of the rows is in memory at any time.
+    for batch in curated_rows(path, declared):
+        stage_batch(staging, batch)
+    staging.write(new_path, partial(_new_bookkeeping, declared, bookkeeping, rows_before, erasure_tags))
     objects.put_if(stored.key, new_path, stored.etag)
 
 
-def _new_book(
-    entity: Entity, book: Bookkeeping, rows_before: int, erasure_tags: Collection[str], rows: int
+def _new_bookkeeping(
+    declared: Entity, bookkeeping: Bookkeeping, rows_before: int, erasure_tags: Collection[str], rows: int
 ) -> Bookkeeping:
-    before = book.counts
+    before = bookkeeping.counts
     # in_ must stay the sum of the other three counts. So rows that leave are subtracted from it, too.
     counts = Counts(before.in_ - rows_before + rows, rows, before.duplicates, before.quarantined)
-    return Bookkeeping(len(entity.fields), counts, book.sources, (*{*book.erased, *erasure_tags},))
+    erased = (*{*bookkeeping.erased, *erasure_tags},)
+    return Bookkeeping(len(declared.fields), counts, bookkeeping.sources, erased)
 
 
 def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, set[str]]:
     """Return the words of others' rows, by column. A residue keeps a word only if others have it, too."""
+    if entity not in RESIDUES:
+        return {}
     stored_names = set(pq.read_schema(path).names)
-    columns = [name for name in RESIDUES[entity].words if name in stored_names] if entity in RESIDUES else []
+    columns = [name for name in RESIDUES[entity].words if name in stored_names]
     if not columns:
         return {}
     rows = pq.read_table(path, columns=[PERSONS[entity], *columns])
@@ -125,7 +140,7 @@ def _are_of_persons(rows: pa.Table, entity: str, persons: FilePersons) -> pa.Chu
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
-def _stage(
+def _stage_persons_batch(
     staging: Staging,
     objects: Objects,
     rows: pa.Table,
@@ -135,28 +150,33 @@ def _stage(
     """Stage others' rows, residues of persons who wait, and of those who have left what tombstones allow."""
     entity = staging.entity.name
     is_erased = _are_of_persons(rows, entity, persons)
+    # Others' rows stay as they are.
     staging.add_earlier(rows.filter(pc.invert(is_erased)))
     rows_to_stay = []
     for row in rows.filter(is_erased).to_pylist():
         person = row[PERSONS[entity]]
+        # Of a person who waits: what stays of the row, if anything does.
         if erasee := persons.waiting.get(person):
             seq_of = partial(_ledger_seq, objects, person)
             if residue := residue_of(entity, row, erasee.names, seq_of, shared_words):
                 rows_to_stay.append(residue)
+        # Of a person who has left: only rows that the tombstone allows.
         elif not is_refused(entity, row, persons.refused[person]):
             rows_to_stay.append(row)
     staging.add_earlier(table_of_rows(staging.entity, rows_to_stay))
 
 
 def _ledger_seq(objects: Objects, account_id: str, at: datetime) -> int | None:
-    """Return the seq of the account's entry that was created at an instant; None if it is not found.
+    """Return the seq of the entry that an account created at an instant; None if it is not found.
 
-    What a reversal names still has its account_id: files are written anew from the last one to the first.
+    A residue of a reversal names the reversed entry by its new created_at, which follows from its seq. The
+    reversed entry still has its account_id: files are written anew from the last one to the first.
     """
     day = f"{at:%Y-%m-%d}"
     for file in layout.curated_files(objects, "ledger", day, day):
         rows = curated_files.read_file(objects, "ledger", file, ["account_id", "created_at", "seq"])
         is_entry = pc.and_(pc.equal(rows["account_id"], account_id), pc.equal(rows["created_at"], at))
-        for seq in rows.filter(is_entry)["seq"].to_pylist():
-            return int(seq)
+        seqs = rows.filter(is_entry)["seq"].to_pylist()
+        if seqs:
+            return int(seqs[0])
     return None

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
-from analytics.forgetting.curated_rows import write_without
+from analytics.forgetting.curated_rows import rewrite_without_rows
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping_of
@@ -81,7 +81,7 @@ class GonePhones:
             if total and not self.has_time():
                 return False, total
             with suppress(NoObject, ObjectChanged):
-                self._write_without(stored, ends)
+                self._rewrite_without_phones(stored, ends)
                 total += gone_count
         self.objects.put(LAST, json.dumps({"ended": stamp(now)}).encode())
         return True, total
@@ -103,7 +103,7 @@ class GonePhones:
             schema=PHONE_ROWS,
         )
 
-    def _write_without(self, stored: StoredObject, ends: Ends) -> None:
+    def _rewrite_without_phones(self, stored: StoredObject, ends: Ends) -> None:
         """Write a file without earlier rows of gone phones. Raw lines go first: the rows lead to them."""
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
@@ -112,7 +112,7 @@ class GonePhones:
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)
-            write_without(self.objects, ENTITY, stored, path, lambda rows: _gone_flags(rows, ends))
+            rewrite_without_rows(self.objects, ENTITY, stored, path, lambda rows: _gone_flags(rows, ends))
         self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
 
     def _raw(self) -> RawObjects:

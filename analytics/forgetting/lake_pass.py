@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.recover import ERRORS
-from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, write_anew
+from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, rewrite_for_persons
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.other_objects import Named, OtherObjects
 from analytics.forgetting.raw_objects import Finder, RawObjects
@@ -184,9 +184,9 @@ class LakePass:
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         end = footer_of(self.objects, stored.key)
-        metadata, book = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
+        metadata, bookkeeping = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
         erasees_of_entity = self.erasees.in_entity(entity)
-        uncleaned = self.erasees.with_mark(book.erased)
+        uncleaned = self.erasees.with_mark(bookkeeping.erased)
         is_of_tonight = place.dt in self._dates_of_tonight(entity)
         with TemporaryDirectory() as folder:
             path, names = Path(folder, "rows.parquet"), dict[str, int]()
@@ -199,28 +199,28 @@ class LakePass:
             )
             # Raw lines of the refused go first: once the file is written, no row in it leads to them.
             if refused:
-                self._clean_sources(entity, place, book, _finder(entity, refused))
+                self._clean_sources(entity, place, bookkeeping, _finder(entity, refused))
             if waiting or refused:
                 self.progress.note_change(place)
                 counts = self._by_erasure(entity, names)
                 self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
-                write_anew(self.objects, entity, stored, path, FilePersons(waiting, refused))
+                rewrite_for_persons(self.objects, entity, stored, path, FilePersons(waiting, refused))
         if waiting or refused or uncleaned:
             ids = {erasee.erasure_id for erasee in waiting.values()} | uncleaned
             persons = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in ids]
-            self._clean_sources(entity, place, book, Finder(entity, persons))
+            self._clean_sources(entity, place, bookkeeping, Finder(entity, persons))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
         # A line in quarantine has no row in the file, so the file's names do not tell whose line it is.
-        if self.progress.due and book.counts.quarantined:
-            self._clean_sources(entity, place, book, Finder(entity, erasees_of_entity))
+        if self.progress.due and bookkeeping.counts.quarantined:
+            self._clean_sources(entity, place, bookkeeping, Finder(entity, erasees_of_entity))
 
     def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
         tombstones = {name: self.erasees.tombstone_of(entity, name) for name in names}
         return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
 
-    def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
-        keys = [layout.source_key(place, name) for name in book.sources]
+    def _clean_sources(self, entity: str, place: Place, bookkeeping: Bookkeeping, finder: Finder) -> None:
+        keys = [layout.source_key(place, name) for name in bookkeeping.sources]
         self._raw(entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:

@@ -2,6 +2,12 @@
 
 Only listed expressions are translated: functions by name (functions.py), others by their class (below). Any
 other expression is refused, because nobody has compared its answers on both.
+
+Example: on Redshift `7 / 2` is 3, so `a / b` of whole numbers becomes `(a // b)`.
+
+This happens in this order: columns without a name get the one that Redshift gives. Types are noted
+(inference.py). Then each node, from the leaves up, is checked and built by its entry in `_BUILDERS`, at the
+end of the file.
 """
 
 from collections.abc import Callable
@@ -22,13 +28,17 @@ from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyph
 _UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
 # Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
 _UNCHANGED = (
-    *(exp.Add, exp.All, exp.And, exp.Any, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift),
-    *(exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseRightShift, exp.Boolean, exp.Case, exp.Column),
-    *(exp.Cube, exp.CurrentDate, exp.EQ, exp.Exists, exp.GT, exp.GTE, exp.GroupingSets, exp.If),
-    *(exp.In, exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg),
-    *(exp.Not, exp.Null, exp.Or, exp.Paren, exp.Pow, exp.Rollup, exp.Sqrt, exp.Cbrt, exp.Sub),
-    *(exp.Subquery, exp.Tuple, exp.WithinGroup, exp.Query),
-)
+    # operators
+    exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Pow, exp.Sqrt, exp.Cbrt,
+    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
+    # conditions
+    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE,
+    exp.Between, exp.In, exp.Is, exp.Exists, exp.All, exp.Any, exp.Case, exp.If,
+    # values
+    exp.Boolean, exp.Column, exp.CurrentDate, exp.Interval, exp.Literal, exp.Null,
+    # queries and grouping
+    exp.Query, exp.Subquery, exp.Paren, exp.Tuple, exp.Cube, exp.GroupingSets, exp.Rollup, exp.WithinGroup,
+)  # fmt: skip
 _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.Filter: "FILTER: Redshift has none; AGGREGATE(CASE WHEN ... THEN ... END)",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM: Redshift has none",
@@ -41,7 +51,9 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
 }
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
-_WITHOUT_FRAME = frozenset({"LAG", "LEAD"})
+LONGEST_PLAIN_TEXT = 45  # characters of any number or moment
+# Functions whose OVER (ORDER BY ...) Redshift refuses without a frame.
+_FRAMED = (AGGREGATES.keys() | VALUES.keys() | {"SUM", "AVG"}) - {"LAG", "LEAD"}
 # An unnamed column of one of these classes has the name of the expression within.
 _WRAPPERS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 # Expressions of these classes need no parentheses beside an operator.
@@ -88,8 +100,8 @@ def _replace(node: exp.Expr, text: str) -> None:
 
 def _check(node: exp.Expr) -> None:
     """Raise NotAsRedshift for an expression that computes something and is on no list."""
-    kind: Any = type(node)  # mypy takes no class for hashable
-    if reason := _refusal(kind):
+    node_class: Any = type(node)  # mypy takes no class for hashable
+    if reason := _refusal(node_class):
         raise NotAsRedshift(reason)
     if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
         raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
@@ -100,14 +112,15 @@ def _check(node: exp.Expr) -> None:
 
 
 @cache
-def _refusal(kind: Any) -> str:
+def _refusal(node_class: Any) -> str:
     """Return why expressions of a class are refused; "" if they are not."""
     for refused, reason in _REFUSED_NODES.items():
-        if issubclass(kind, refused):
+        if issubclass(node_class, refused):
             return reason
-    if not issubclass(kind, exp.Condition | exp.Func) or issubclass(kind, _UNCHANGED) or kind in _BUILDERS:
+    is_computed = issubclass(node_class, exp.Condition | exp.Func)
+    if not is_computed or issubclass(node_class, _UNCHANGED) or node_class in _BUILDERS:
         return ""
-    return f"{kind.key.upper()}: {_UNKNOWN_FUNCTION}"
+    return f"{node_class.key.upper()}: {_UNKNOWN_FUNCTION}"
 
 
 def _sql(node: Any) -> str:
@@ -157,30 +170,40 @@ def _translate_call(
 
 def _rewrite_window(window: exp.Window) -> None:
     """Write a call with its OVER, its WITHIN GROUP and its IGNORE NULLS as one text."""
-    inner, nulls, order = window.this, "", None
-    while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-        if isinstance(inner, exp.WithinGroup):
-            order = inner.expression
-        elif isinstance(inner, exp.IgnoreNulls):
-            nulls = " IGNORE NULLS"
-        inner = inner.this
-    for expression in [*inner.iter_expressions(), *([order] if order else [])]:
-        _rewrite(expression)
-    for name, value in window.args.items():
-        for expression in value if isinstance(value, list) else [value]:
-            if name != "this" and isinstance(expression, exp.Expr):
-                _rewrite(expression)
-    if not isinstance(inner, exp.Anonymous):
-        raise NotAsRedshift(f"{inner.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
-    name = name_of(inner)
-    is_framed = (name in AGGREGATES | VALUES and name not in _WITHOUT_FRAME) or name in ("SUM", "AVG")
-    if is_framed and window.args.get("order") and not window.args.get("spec"):
+    call, nulls, order = _unwrapped(window)
+    _rewrite_window_parts(window, call, order)
+    if not isinstance(call, exp.Anonymous):
+        raise NotAsRedshift(f"{call.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
+    name = name_of(call)
+    if name in _FRAMED and window.args.get("order") and not window.args.get("spec"):
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
         )
     window.set("this", exp.Var(this=""))  # without its function, its SQL is the OVER alone
     over = window.sql(dialect=DUCKDB, comments=False, copy=False).strip()
-    _replace(window, _translate_call(inner, f" {over}", nulls, order))
+    _replace(window, _translate_call(call, f" {over}", nulls, order))
+
+
+def _unwrapped(window: exp.Window) -> tuple[exp.Expr, str, exp.Order | None]:
+    """Return the call within IGNORE NULLS and WITHIN GROUP, and what these said (see Call: nulls, order)."""
+    call, nulls, order = window.this, "", None
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        if isinstance(call, exp.WithinGroup):
+            order = call.expression
+        elif isinstance(call, exp.IgnoreNulls):
+            nulls = " IGNORE NULLS"
+        call = call.this
+    return call, nulls, order
+
+
+def _rewrite_window_parts(window: exp.Window, call: exp.Expr, order: exp.Order | None) -> None:
+    """Rewrite the arguments of a window's call, then its WITHIN GROUP, then what its OVER says."""
+    for expression in [*call.iter_expressions(), *([order] if order else [])]:
+        _rewrite(expression)
+    for name, value in window.args.items():
+        for expression in value if isinstance(value, list) else [value]:
+            if name != "this" and isinstance(expression, exp.Expr):
+                _rewrite(expression)
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
@@ -257,25 +280,33 @@ def _matches(node: Any) -> str:
 
 def _cast(node: exp.Cast) -> str:
     kind, to, text = kind_of(node.this), kind_of(node), _sql(node.this)
-    name = node.to.this.value if isinstance(node.to.this, exp.DType) else str(node.to.this)
     to_type = node.to.sql(dialect=DUCKDB)
-    if name in ("CHAR", "NCHAR", "BPCHAR"):
-        raise NotAsRedshift(f"CAST AS {name}: it is filled up with blanks on Redshift: VARCHAR(n)")
-    if to == UNKNOWN or name == "INTERVAL":
-        raise NotAsRedshift(f"CAST AS {to_type}: {_UNKNOWN_FUNCTION}")
+    _check_cast(node, to, to_type)
     if to == TEXT:
         return _cast_to_text(node, kind, text)
     if isinstance(node.this, exp.Literal) and node.this.is_string and to in MOMENTS:
         return f"CAST('{with_hyphens(node.this.name)}' AS {to_type})"
     if to.is_whole and kind in (TEXT, UNKNOWN):
-        # DuckDB would also take 1.5 and round it, which Redshift refuses.
-        fits = f"regexp_full_match(CAST({text} AS VARCHAR), '\\s*[+-]?\\d+\\s*')"
-        is_text = "TRUE" if kind == TEXT else f"typeof({text}) = 'VARCHAR'"
-        wrong = f"error('this is no whole number: ' || CAST({text} AS VARCHAR))"
-        return f"CASE WHEN {is_text} AND NOT {fits} THEN {wrong} ELSE CAST({text} AS {to_type}) END"
+        return _cast_to_whole(kind, text, to_type)
     if to.name == "decimal":
         return f"CAST({text} AS DECIMAL({to.precision}, {to.scale}))"
     return f"CAST({text} AS {to_type})"
+
+
+def _check_cast(node: exp.Cast, to: Kind, to_type: str) -> None:
+    name = node.to.this.value if isinstance(node.to.this, exp.DType) else str(node.to.this)
+    if name in ("CHAR", "NCHAR", "BPCHAR"):
+        raise NotAsRedshift(f"CAST AS {name}: it is filled up with blanks on Redshift: VARCHAR(n)")
+    if to == UNKNOWN or name == "INTERVAL":
+        raise NotAsRedshift(f"CAST AS {to_type}: {_UNKNOWN_FUNCTION}")
+
+
+def _cast_to_whole(kind: Kind, text: str, to_type: str) -> str:
+    """Return a cast to whole numbers. DuckDB would also take 1.5 and round it, which Redshift refuses."""
+    fits = f"regexp_full_match(CAST({text} AS VARCHAR), '\\s*[+-]?\\d+\\s*')"
+    is_text = "TRUE" if kind == TEXT else f"typeof({text}) = 'VARCHAR'"
+    wrong = f"error('this is no whole number: ' || CAST({text} AS VARCHAR))"
+    return f"CASE WHEN {is_text} AND NOT {fits} THEN {wrong} ELSE CAST({text} AS {to_type}) END"
 
 
 def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
@@ -285,9 +316,9 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
             f"CAST of a {kind.name} to VARCHAR: the manual leaves its text open: DECIMAL first, or CASE"
         )
     size = node.to.expressions[0].name if node.to.expressions else str(VARCHAR_DEFAULT)
-    if not size.isdecimal():  # VARCHAR(MAX)
-        return f"CAST({text} AS VARCHAR)"
     full_text = f"CAST({text} AS VARCHAR)"
+    if not size.isdecimal():  # VARCHAR(MAX)
+        return full_text
     # The size is in bytes, and no character is cut in two. So the lengths in characters that fit are counted.
     fitting = f"list_filter(range(1, {size} + 1), lambda length: strlen(left({full_text}, length)) <= {size})"
     cut = f"left({full_text}, len({fitting}))"
@@ -295,7 +326,7 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
         wrong = f"error('the value is too long for VARCHAR({size})')"
         cut = f"CASE WHEN typeof({text}) IN ('VARCHAR', 'JSON') THEN {cut} ELSE {wrong} END"
     elif kind not in (TEXT, NOTHING):
-        if kind.name != "super" and int(size) >= 45:  # no number or moment is longer
+        if kind.name != "super" and int(size) >= LONGEST_PLAIN_TEXT:
             return full_text
         cut = f"error('the value is too long for VARCHAR({size})')"
     return f"(CASE WHEN strlen({full_text}) > {size} THEN {cut} ELSE {full_text} END)"
@@ -352,7 +383,7 @@ def _at_zone(node: exp.AtTimeZone) -> str:
     return f"({_sql(node.this)} AT TIME ZONE {zone(node.args['zone'], _sql(node.args['zone']))})"
 
 
-# A builder returns a node as SQL of DuckDB; None if it has only checked the node, which then stays.
+# A builder returns a node as SQL of DuckDB.
 _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Anonymous: _translate_call,
     # The exact count is within what Redshift allows.
@@ -369,8 +400,6 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Escape: _escape,
     exp.Extract: _extract,
     exp.ILike: _like,
-    exp.In: _check_blanks,
-    exp.Interval: _check_unit,
     exp.Like: _like,
     exp.RegexpILike: _matches,
     exp.RegexpLike: _matches,
@@ -378,5 +407,8 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.StrPosition: lambda node: f"strpos({_sql(node.this)}, {_sql(node.args['substr'])})",
     exp.Substring: _substring,
     exp.Trim: _trim,
+    # These only check: they return None, and the node stays.
+    exp.In: _check_blanks,
+    exp.Interval: _check_unit,
     **dict.fromkeys(_COMPARISONS, _check_blanks),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from analytics.generated_models import BreakingChange, lake_page
+from analytics.lake_page import BreakingChange, lake_page
 from analytics.warehouse.ddl import SQL
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
 
