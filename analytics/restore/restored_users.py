@@ -17,8 +17,9 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import pack_spans
 from rules.engagement.events import Event, to_item
+from rules.engagement.lake_entries import entries_of, event_of, merged_entries
 from rules.engagement.ledger import Entry, EntryKind
-from rules.engagement.reconciliation import days_of, entries_of, event_of, merged_entries, profile_of
+from rules.engagement.reconciliation import days_of, profile_of
 from rules.lake.table_items import item_of
 
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"

@@ -126,7 +126,6 @@ RESULTS = closed_object(
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 # For an event of a type that no book has: it is refused.
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
-FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
 
 
 class RefusedNow(InputRefused):
@@ -154,7 +153,8 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow.
 
     It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
-    3).
+    3). RefusedNow has the event all the same: if its key has a claim with this body, it was accepted before,
+    and the caller answers "duplicate".
     """
     occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
@@ -185,6 +185,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     try:
         offline_since = _offline_since(moment, request, terms)
     except InputRefused as refused:
+        # What is wrong with type, properties or sender is said before what is wrong with the time.
         raise RefusedNow(refusal or refused, event) from None
     if refusal:
         raise RefusedNow(refusal, event)
@@ -301,6 +302,6 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     if not body.get("properties"):
         return None
     text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
-    if len(text) > PROPERTIES_BYTES_MAX:
+    if len(text) > PROPERTIES_BYTES_MAX:  # the text is ASCII: a character is a byte
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return text

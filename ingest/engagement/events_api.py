@@ -22,7 +22,7 @@ from ingest.engagement.acceptance import (
     IntakeSettings,
     acceptor_of,
 )
-from ingest.engagement.event_body import EVENTS, FORBIDDEN, RESULTS
+from ingest.engagement.event_body import EVENTS, RESULTS
 from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
@@ -30,6 +30,7 @@ from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
 from rules.engagement.events import RIGHT_CLOCK, DeviceClock, skew_of
 
+FORBIDDEN_CODES = frozenset({"forbidden", "backfill_forbidden"})
 app = Api("EventsApi")
 logger = app.logger
 
@@ -102,7 +103,7 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
     """
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]
-    if codes <= FORBIDDEN:
+    if codes <= FORBIDDEN_CODES:
         logger.warning("forbidden", extra={"caller": caller.user_id})
         raise ApiError(403, min(codes), "the caller may send none of these events", details)
     if codes == {ERASED}:

@@ -1,6 +1,10 @@
-"""Checks values against a JSON Schema. A problem is a field and a reason."""
+"""Checks values against a JSON Schema. A problem is a field and a reason.
 
-from collections.abc import Iterator
+The library behind first_problem stops at the first problem. So a value that has one is walked here part by
+part, to report all of them.
+"""
+
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,49 +31,63 @@ def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:
 def body_problems(schema: Schema, body: Any, apart: str = "") -> list[tuple[str, str]]:
     """Return every field of a body at fault: what JSON could not hold again, and what the schema refuses.
 
-    apart: as of check_strict.
+    apart: a field whose parts the caller checks each by itself.
     """
     try:
         check_strict(body, apart)
     except BadValue as first:
-        if not isinstance(body, dict):
-            return [(first.field, first.reason)]
-        bad = bad_values({name: value for name, value in body.items() if name != apart})
-        good = {name: value for name, value in body.items() if name not in bad}
-        reasons = {error.field: error.reason for error in bad.values()}
-        for field, reason in all_problems(schema, good):
-            if field not in bad:
-                reasons.setdefault(field, reason)
-        return list(reasons.items())[:PROBLEMS_MAX]
+        if isinstance(body, dict):
+            return _problems_beside_bad_values(schema, body, apart)
+        return [(first.field, first.reason)]
     return all_problems(schema, body)
 
 
-def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _problems_beside_bad_values(schema: Schema, body: dict[str, Any], apart: str) -> list[tuple[str, str]]:
+    """Return every field at fault of a body that has values which JSON could not hold again."""
+    bad = bad_values({name: value for name, value in body.items() if name != apart})
+    # Without the bad fields. The schema then calls them missing, so its word on them is left out.
+    good = {name: value for name, value in body.items() if name not in bad}
+    reasons = {error.field: error.reason for error in bad.values()}
+    for field, reason in all_problems(schema, good):
+        if field not in bad:
+            reasons.setdefault(field, reason)
+    return list(reasons.items())[:PROBLEMS_MAX]
+
+
+def _problems(schema: Schema, value: Any, at: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the parts of a value; where they are right, with the value as a whole."""
     first = first_problem(schema, value)
     if first is None:
         return
-    has_parts = False
+    field, reason = first
+    parts = _part_problems(schema, value, at)
+    yield next(parts, (_field(at if field == "body" else (*at, field)), reason))
+    yield from parts
+
+
+def _part_problems(schema: Schema, value: Any, at: Sequence[str]) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
-        properties = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in value:
-                has_parts = True
-                yield ".".join((*at, name)), MISSING
-        unknown = {} if schema.get("additionalProperties", True) else value.keys() - properties.keys()
-        if unknown:
-            has_parts = True
-            yield ".".join(at) or "body", f"has unknown {', '.join(sorted(unknown))}"[:300]
-        names = {"type": "object", "propertyNames": schema.get("propertyNames", True)}
-        if bad_names := first_problem(names, value):
-            has_parts = True
-            yield ".".join(at) or "body", bad_names[1]
+        yield from _object_problems(schema, value, at)
     for name, inner, each in _inner_values(schema, value):
-        for problem in _problems(inner, each, (*at, name)):
-            has_parts = True
-            yield problem
-    if not has_parts:
-        yield ".".join((*at, *(() if first[0] == "body" else (first[0],)))) or "body", first[1]
+        yield from _problems(inner, each, (*at, name))
+
+
+def _object_problems(schema: Schema, value: dict[str, Any], at: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield which fields of an object are missing, unknown or badly named."""
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield ".".join((*at, name)), MISSING
+    properties = schema.get("properties", {})
+    unknown = {} if schema.get("additionalProperties", True) else value.keys() - properties.keys()
+    if unknown:
+        yield _field(at), f"has unknown {', '.join(sorted(unknown))}"[:300]
+    names = {"type": "object", "propertyNames": schema.get("propertyNames", True)}
+    if bad_names := first_problem(names, value):
+        yield _field(at), bad_names[1]
+
+
+def _field(at: Sequence[str]) -> str:
+    return ".".join(at) or "body"
 
 
 def _inner_values(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:

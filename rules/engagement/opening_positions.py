@@ -7,7 +7,7 @@ a row of a file.
 import json
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -20,17 +20,17 @@ from rules.engagement.account import (
     journalled_freezes,
     profile_with_entries,
 )
-from rules.engagement.account_state import Account, Decision, NeedsHistory
+from rules.engagement.account_state import Account, Decision, NeedsHistory, Profile
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
-from rules.engagement.ledger import Draft, EntryKind, FreezeNote, active_dates, append_drafts
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
 
 OPENING_TYPE = "OPENING_BALANCE"
-LASTING = "lasting"  # the lot of points that never expire
-# Events so long before the position's last date may have come late while the user moved. Then the position
-# has them already. Earlier events are of another history.
-BESIDE = LATE_MAX + 2 * DAY
+LASTING_LOT = "lasting"  # the lot of points that never expire
+# A phone may send events while its user moves. The position has those already. So active dates this near to
+# its last date are no conflict.
+MOVE_WINDOW = LATE_MAX + 2 * DAY
 COLUMNS = (
     *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
     *("balance", "lots", "freezes", "achievements"),
@@ -77,21 +77,22 @@ class OpeningPosition:
             Draft(
                 EntryKind.EARN,
                 points,
-                event_id=self.lot_id(on),
+                event_id=self.lot_id(expires_on),
                 event_type=OPENING_TYPE,
                 activity_date=day,
                 is_passive=True,
-                expires_on=on.isoformat() if on else None,
+                expires_on=expires_on.isoformat() if expires_on else None,
             )
-            for on, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max)
+            for expires_on, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max)
             if points
         ]
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
         return [*lots, *([granted] * self.freezes)]
 
-    def lot_id(self, on: date | None) -> str:
+    def lot_id(self, expires_on: date | None) -> str:
         """Return the id of the entry that brings a lot along: always the same one."""
-        name = f"{self.user_id}\x00opening\x00{on.isoformat() if on else LASTING}"
+        lot = expires_on.isoformat() if expires_on else LASTING_LOT
+        name = f"{self.user_id}\x00opening\x00{lot}"
         at = datetime.combine(self.as_of, time(), UTC)
         return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, name)}"
 
@@ -117,26 +118,33 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
         raise NeedsHistory(date.min)
     dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
     check_active_dates(position, dates)
+    # 1. Pending entries are counted first, as any writer does.
     days = days_with_entries(account.days, account.pending)
     repaired = profile_with_entries(before, account.pending)
-    drafts = position.drafts()
     opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
-    granted = append_drafts(before.user_id, repaired.head, drafts, now) if drafts else []
-    cover = profile_with_entries(opened, granted).cover
-    streak = fold(dates, cover)
-    changes = freeze_drafts(journalled_freezes(before, account.pending), streak)
-    all_drafts = [*drafts, *changes]
-    entries = append_drafts(before.user_id, repaired.head, all_drafts, now) if all_drafts else []
+    # 2. The fold may spend freezes that the position brings. So its entries are tried first, for their cover.
+    drafts = position.drafts()
+    trial = profile_with_entries(opened, _entries_of(repaired, drafts, now))
+    streak = fold(dates, trial.cover)
+    # 3. Then the position's entries are written together with the freezes that the fold has spent or given
+    # back.
+    drafts += freeze_drafts(journalled_freezes(before, account.pending), streak)
+    entries = _entries_of(repaired, drafts, now)
     days |= days_with_entries({**account.days, **days}, entries)
     changed = replace(profile_with_entries(opened, entries), streak=streak)
     after = bump_version(before, changed, now)
     return Decision(account, repaired.head, entries, days, replace(after, backfilled=after.version))
 
 
+def _entries_of(profile: Profile, drafts: Sequence[Draft], now: datetime) -> list[Entry]:
+    """Return drafts as entries after a profile's head; of no drafts none, so that no ledger is opened."""
+    return append_drafts(profile.user_id, profile.head, drafts, now) if drafts else []
+
+
 def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None:
     """Raise InputRefused for active dates so old that they did not come while the user moved."""
     first = min(dates, default=date.max)
-    if position.last_date and first < position.last_date - BESIDE:
+    if position.last_date and first < position.last_date - MOVE_WINDOW:
         reason = f"has a history here since {first}: a position would count it twice"
         raise InputRefused("conflict", "user_id", reason)
 
@@ -198,10 +206,10 @@ def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
         return {None: balance} if balance else {}
     lots: dict[date | None, int] = {}
     for on, points in points_by_expiry.items():
-        expiry = None if on == NEVER else _date({"lots": on}, "lots", date.max)
+        expiry = None if on == NEVER else _date_value(on, "lots", date.max)
         if expiry and expiry <= as_of:
             raise _field_refusal("lots", f"has points that had expired by as_of, on {on}")
-        lots[expiry] = _number({"lots": points}, "lots")
+        lots[expiry] = _number_value(points, "lots")
     if len(lots) > DATES_MAX:
         raise _field_refusal("lots", f"are more than {DATES_MAX}")
     if "balance" in values and _number(values, "balance") != sum(lots.values()):
@@ -233,8 +241,11 @@ def _json_object(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def _number(values: Mapping[str, Any], name: str) -> int:
+    return _number_value(values.get(name, 0), name)
+
+
+def _number_value(value: Any, name: str) -> int:
     """Return a field's whole number from 0. A text of digits is taken, too, because CSV has no numbers."""
-    value = values.get(name, 0)
     if isinstance(value, str) and re.fullmatch(r"\d{1,13}", value, re.ASCII):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -244,15 +255,17 @@ def _number(values: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _date(values: Mapping[str, Any], name: str, last: date) -> date | None:
-    if name not in values:
-        return None
+def _date(values: Mapping[str, Any], name: str, latest: date) -> date | None:
+    return _date_value(values[name], name, latest) if name in values else None
+
+
+def _date_value(value: Any, name: str, latest: date) -> date:
     try:
-        day = date.fromisoformat(str(values[name]))
+        day = date.fromisoformat(str(value))
     except ValueError:
         raise _field_refusal(name, "is no date such as 2026-03-01") from None
-    if not FIRST <= day <= last:
-        raise _field_refusal(name, f"is not between {FIRST} and {last}")
+    if not FIRST <= day <= latest:
+        raise _field_refusal(name, f"is not between {FIRST} and {latest}")
     return day
 
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from adapters.engagement.account_items import entry_item
 from adapters.platform.items import decode_item
 from rules.days import unstamp
+from rules.engagement.lake_entries import entries_of, merged_entries
 from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
 from rules.engagement.proof import link_of, own_faults, seal_entries
-from rules.engagement.reconciliation import chain_faults, entries_of, merged_entries
+from rules.engagement.reconciliation import chain_faults
 from rules.lake.entities import LEDGER, row_of
 from tests.support.examples import examples
 
