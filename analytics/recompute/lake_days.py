@@ -1,4 +1,8 @@
-"""Computes the items that DailyActivity must have, from the curated ledger, by the rules."""
+"""Computes the items that DailyActivity must have, from the curated ledger, by the rules.
+
+`days_between` takes all entries of some dates. `days_touched` takes those of the dates that entries since an
+instant have changed. Both put their entries in DuckDB's table `ledger`, from which `_days` computes.
+"""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -26,14 +30,22 @@ COLUMNS = (
     *("cap", "is_passive", "expires_on", "measures"),
 )
 IS_EARNING = "kind IN (" + ", ".join(f"'{kind}'" for kind in sorted(EARNING)) + ")"
-ENTRIES = f"""
-SELECT {", ".join(READ_AS.get(name, name) if name in COLUMNS else "NULL" for name in ENTRY)} FROM ledger
-WHERE {IS_EARNING} AND activity_date IS NOT NULL ORDER BY account_id, ledger.created_at
-"""  # noqa: S608 (no input)
+# An entry's date may be this long before its arrival: 72 hours for a late event, a day for zones, a day for
+# an entry that waits for its account. A user with later ones (rule 16, backfills) has an old date, and is
+# examined with the whole ledger.
+DATE_LAG_MAX = timedelta(days=5)
+
 ENTRIES_BETWEEN = "CREATE TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
-# Events arrive up to 72 hours late. The zones add a day, and so does an entry that waits for its account. If
-# a user has later events (rule 16, backfills), the user is examined with the whole ledger.
-EARNED_WITHIN = timedelta(days=5)
+
+
+def days_between(objects: Objects, first: date, last: date, share: UserShare = ALL) -> Iterator[Day]:
+    """Yield the days of a share's users from one date to another, both included, user by user."""
+    db = connect()
+    with arrow_table(db, "read", _entries(objects, first, share)):
+        db.execute(ENTRIES_BETWEEN, [first, last])
+    yield from _days(db)
+
+
 TOUCHED = f"""
 CREATE TABLE touched AS SELECT DISTINCT account_id, activity_date FROM entries
 WHERE {IS_EARNING} AND created_at >= ? AND activity_date IS NOT NULL
@@ -45,25 +57,20 @@ SEMI JOIN (FROM touched WHERE activity_date >= ?) AS recent USING (account_id, a
 USERS_OF_OLD_DATES = "SELECT DISTINCT account_id FROM touched WHERE activity_date < ?"
 
 
-def days_between(objects: Objects, first: date, last: date, share: UserShare = ALL) -> Iterator[Day]:
-    """Yield the days of a share's users from one date to another, both included, user by user."""
-    with arrow_table(db := connect(), "read", _entries(objects, first, share)):
-        db.execute(ENTRIES_BETWEEN, [first, last])
-    yield from _days(db)
-
-
 def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> tuple[Iterator[Day], set[str]]:
     """Return the days of a share's users that entries since an instant have changed, user by user.
 
     Also returns the users who have earned points for an older date: other entries of that date may be in
     partitions that are not read here.
     """
-    oldest = since.date() - EARNED_WITHIN
-    with arrow_table(db := connect(), "read", _entries(objects, oldest, share)):
+    oldest = since.date() - DATE_LAG_MAX
+    db = connect()
+    with arrow_table(db, "read", _entries(objects, oldest, share)):
         db.execute("CREATE TABLE entries AS FROM read")
     db.execute(TOUCHED, [since])
     db.execute(ENTRIES_OF_TOUCHED, [oldest])
-    return _days(db), {user for (user,) in db.execute(USERS_OF_OLD_DATES, [oldest]).fetchall()}
+    users = {user for (user,) in db.execute(USERS_OF_OLD_DATES, [oldest]).fetchall()}
+    return _days(db), users
 
 
 def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchReader:
@@ -71,6 +78,14 @@ def _entries(objects: Objects, first: date, share: UserShare) -> pa.RecordBatchR
     since = (first - timedelta(days=1) if first > date.min else first).isoformat()
     files = layout.curated_files(objects, "ledger", since)
     return curated_files.reader(objects, "ledger", COLUMNS, files=files, keep=share.rows_of("account_id"))
+
+
+# entry_of takes all columns of ENTRY, in order. Those that no day depends on are NULL.
+SELECTED = ", ".join(READ_AS.get(name, name) if name in COLUMNS else "NULL" for name in ENTRY)
+ENTRIES = f"""
+SELECT {SELECTED} FROM ledger
+WHERE {IS_EARNING} AND activity_date IS NOT NULL ORDER BY account_id, ledger.created_at
+"""  # noqa: S608 (no input)
 
 
 def _days(db: duckdb.DuckDBPyConnection) -> Iterator[Day]:

@@ -37,47 +37,56 @@ from rules.leads.lead_events import LeadEvent, to_item
 from rules.turns import slices_due, turn_digits
 
 LEAD = "lead_organization_id"
+Row = Mapping[str, Any]
+
+# Comparing items with their rows (LeadItems).
 STATES = tuple(state_column(input_) for input_ in Input)  # the inputs of features
 # The states are compared as one digest (of STATES_TEXT), so that the warehouse does not send long texts.
 COMPARED_COLUMNS = tuple(
     field.name for field in LEAD_FEATURES.fields if field.name not in (LEAD, "changed_at", "leaves", *STATES)
 )
 STATES_TEXT = " || '|' || ".join(f"COALESCE(live.{state}, '')" for state in STATES)
+OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
+NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
+# change_groups is a JSON list of groups, each with its root first:
+# [["root-1", "leaf-2"], ["root-3", "leaf-4"]].
+ROOT = f"COALESCE(live.merged_into, live.{LEAD})"
+GROUP_START = f"""'["' || {ROOT} || '"'"""  # the text that the group of the lead's root begins with
+GROUP = f"""SPLIT_PART(SUBSTRING(changes.change_groups, STRPOS(
+    changes.change_groups, {GROUP_START})), ']', 1)"""  # that group, up to its bracket
+QUOTED_LEAD = f"""'"' || live.{LEAD} || '"'"""
 # ROWS has the newest rows of the leads of some slices. is_in_group: 1 if the newest change of identity that
 # moved the lead has it in the group of its root; 0 if not; NULL if the lake lacks that change. The number of
 # the change is the column topology. An item that was lost and computed again has no topology, so the number
 # is read from earlier rows.
-OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
-NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
-GROUP = f"""SPLIT_PART(SUBSTRING(changes.change_groups, STRPOS(
-    changes.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
 ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{column}" for column in COMPARED_COLUMNS)}, live.changed_at,
     MD5({STATES_TEXT}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
     CASE WHEN changes.change_number IS NULL THEN NULL
-        WHEN STRPOS(changes.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
-            AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS is_in_group
+        WHEN STRPOS(changes.change_groups, {GROUP_START}) > 0
+            AND STRPOS({GROUP}, {QUOTED_LEAD}) > 0 THEN 1 ELSE 0 END AS is_in_group
 FROM staging.lead_features AS live
 LEFT JOIN (
     SELECT {LEAD}, MAX(topology) AS number FROM lake.lead_features
     WHERE topology <= {NEWEST_CHANGE} GROUP BY {LEAD}
 ) AS moved ON moved.{LEAD} = live.{LEAD}
 LEFT JOIN staging.lead_events AS changes
-    ON changes.change_number = moved.number AND STRPOS(changes.change_groups, '"' || live.{LEAD} || '"') > 0
+    ON changes.change_number = moved.number AND STRPOS(changes.change_groups, {QUOTED_LEAD}) > 0
 WHERE SUBSTRING(MD5(live.{LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
 ITEM = "item"  # stands for all attributes
 # These columns say which leads are one person. That does not follow from a lead's events.
 IDENTITY_COLUMNS = {"merged_into", "topology"}
 GROUPS_DIFFER = "table and lake do not agree on whose leaf it is"
 NO_CHANGE = "no change of identity says whose leaf it is"
-Row = Mapping[str, Any]
+
+# Comparing events of lake and table (LeadRepair).
+WRONG_ITEMS_MAX = 100  # in a night
+LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 # The columns that features depend on, and those that identify an event.
-COMPARED = (
+EVENT_COLUMNS = (
     *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
 )
-WRONG_ITEMS_MAX = 100  # in a night
-LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
-EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
+EVENTS = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM facts.lead_events
 WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
 Events = Counter[tuple[str, ...]]
 
@@ -110,7 +119,7 @@ class LeadItems:
                     is_about_groups = bool(IDENTITY_COLUMNS & {*different}) or row["merged_into"] is not None
                     doubt = GROUPS_DIFFER if is_about_groups else ""
                     yield {LEAD: lead, "different": " ".join(different), "doubt": doubt}
-                elif not _has_change(row, now):
+                elif not _may_be_in_group(row, now):
                     yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
 
     def note_compared(self, now: datetime) -> None:
@@ -129,13 +138,7 @@ class LeadItems:
             return ["pending"]
         if features.version > row["version"]:  # the lake does not have its row yet
             return []
-        item_row = row_of(LEAD_FEATURES, decode_item(item), datetime.now(UTC))
-        different = [name for name in COMPARED_COLUMNS if as_text(item_row.get(name)) != as_text(row[name])]
-        if "version" in different:  # the row is of another version, so its other values may differ
-            return [name for name in different if name in ("version", *IDENTITY_COLUMNS)]
-        states = "|".join(item_row.get(state, "") for state in STATES)
-        is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
-        return different + ([] if is_same else ["inputs"])
+        return _different_values(row, item)
 
     def _last_compared_on(self, today: date) -> date:
         """Return the date of the last comparison; yesterday if there was none, so that one slice is due."""
@@ -145,8 +148,19 @@ class LeadItems:
             return today - DAY
 
 
-def _has_change(row: Row, now: datetime) -> bool:
-    """Whether a change of identity has put a lead into its group. It is True also if the lake cannot tell.
+def _different_values(row: Row, item: Item) -> list[str]:
+    """Return the names of the columns in which an item differs from its row; "inputs" stands for STATES."""
+    item_row = row_of(LEAD_FEATURES, decode_item(item), datetime.now(UTC))
+    different = [name for name in COMPARED_COLUMNS if as_text(item_row.get(name)) != as_text(row[name])]
+    if "version" in different:  # the row is of another version, so its other values may differ
+        return [name for name in different if name in ("version", *IDENTITY_COLUMNS)]
+    states = "|".join(item_row.get(state, "") for state in STATES)
+    is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
+    return different + ([] if is_same else ["inputs"])
+
+
+def _may_be_in_group(row: Row, now: datetime) -> bool:
+    """Whether the lead may be in the group that its item names: the lake shows it, or cannot tell.
 
     The lake cannot tell in three cases. Changes and items reach it by two streams, so the change may come
     later than the item. Old events may have left the lake. And the changes of an erased person are gone, with
@@ -157,8 +171,9 @@ def _has_change(row: Row, now: datetime) -> bool:
     if row["is_in_group"] is not None and not is_ahead:
         return bool(row["is_in_group"])
     is_in_flight = as_text(row["changed_at"]) >= stamp(now - LAKE_LAG)
-    has_left = topology > 0 and (oldest is None or topology < oldest)
-    return is_in_flight or has_left or (row["merged_into"] is None and not is_ahead)
+    has_left_lake = topology > 0 and (oldest is None or topology < oldest)
+    may_be_of_erased = row["merged_into"] is None and not is_ahead
+    return is_in_flight or has_left_lake or may_be_of_erased
 
 
 def as_text(value: Any) -> str:
@@ -188,10 +203,11 @@ class LeadRepair:
         doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *wrong_items)}
         doubts |= {row[LEAD]: row["doubt"] for row in wrong_items if row["doubt"]}
         if self.may_repair:
-            undoubted = {lead for lead, doubt in doubts.items() if not doubt}
-            with_wrong_items = undoubted & {row[LEAD] for row in wrong_items}
-            self.queue.request_rebuild(sorted(undoubted - with_wrong_items))
-            self.queue.request_rebuild(sorted(with_wrong_items), ignores_stored=True)
+            leads_to_rebuild = {lead for lead, doubt in doubts.items() if not doubt}
+            # What is stored of these is wrong, so the rebuild keeps only the attributes of the group.
+            rebuilt_without_stored = leads_to_rebuild & {row[LEAD] for row in wrong_items}
+            self.queue.request_rebuild(sorted(leads_to_rebuild - rebuilt_without_stored))
+            self.queue.request_rebuild(sorted(rebuilt_without_stored), ignores_stored=True)
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         features = {row[LEAD]: row["different"].split() for row in (*leads, *wrong_items)}
@@ -221,8 +237,8 @@ class LeadRepair:
 
 
 def events_of(rows: Iterable[Row]) -> Events:
-    """Return the values of COMPARED of each row, as texts."""
-    return Counter(tuple(as_text(row.get(name)) for name in COMPARED) for row in rows)
+    """Return the values of EVENT_COLUMNS of each row, as texts."""
+    return Counter(tuple(as_text(row.get(name)) for name in EVENT_COLUMNS) for row in rows)
 
 
 def _row(event: LeadEvent, now: datetime) -> Row:

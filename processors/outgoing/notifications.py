@@ -6,9 +6,12 @@ Without an endpoint nothing is read or written.
 
 A holder is the user, the lead or the question that notifications are about. Its state has all that was
 notified so far. Each change is a step from one state to the next, which may add notifications.
+
+Example: a user's profile gets a longer streak (the change). Its step compares the profile with the state,
+which has the streak that was last notified. It returns a notice and the new state.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -42,10 +45,11 @@ from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from rules.book.book import Books
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.goals import declared_achievements
+from rules.engagement.goals import DeclaredAchievement, declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derivation import (
     ItemNoticeState,
@@ -120,32 +124,48 @@ class NoticeSteps:
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
-        """Return the notices of a user's achievements. There are none if the profile is behind the ledger,
-        because it will soon change again. The books must not be older than at the last look: an achievement
-        that they lack would be withdrawn, and earned again.
-        """
+        """Return the notices of a user's achievements. There are none if nobody can tell them now."""
         if self.achievements is None or profile.version != state.version:
             return [], state
-        book_store = self.achievements.streaks.book_store
-        books = book_store.books()
-        if books.newest.number < state.book:
-            books = book_store.look()
+        books = _books_since(self.achievements, state.book)
         # The worker that looked last may have had a clock that is ahead of this one.
         at = max(now, unstamp(state.looked_at)) if state.looked_at else now
-        declared, achieved = declared_achievements(books, at), dict[str, str]()
-        if declared:
-            try:
-                reading = self.achievements.read(profile, declared, at, is_strong=True)
-            except AccountContended:
-                logger.exception("achievements not read")
-                return [], state
-            if not reading.is_complete and (profile.head or reading.history.head):
-                return [], state
-            achieved = dict(reading.achieved)
+        declared = declared_achievements(books, at)
+        achieved = _achieved(self.achievements, profile, declared, at)
+        if achieved is None:
+            return [], state
         notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), achieved)
         if later == state:
             return notices, state
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
+
+
+def _books_since(reader: AchievementReader, number: int) -> Books:
+    """Return the books, which are read again if they are older than the version `number`.
+
+    That is the version of the last look. An achievement that older books lack would be withdrawn, and earned
+    again.
+    """
+    book_store = reader.streaks.book_store
+    books = book_store.books()
+    return book_store.look() if books.newest.number < number else books
+
+
+def _achieved(
+    reader: AchievementReader, profile: Profile, declared: Mapping[str, DeclaredAchievement], at: datetime
+) -> dict[str, str] | None:
+    """Return the instants of the achievements that a user has; None if nobody can tell now."""
+    if not declared:
+        return {}
+    try:
+        reading = reader.read(profile, declared, at, is_strong=True)
+    except AccountContended:
+        logger.exception("achievements not read")
+        return None
+    has_ledger = bool(profile.head or reading.history.head)  # a user without entries is never complete
+    if has_ledger and not reading.is_complete:  # the profile is behind the ledger: it will soon change again
+        return None
+    return dict(reading.achieved)
 
 
 @dataclass(slots=True)
@@ -171,21 +191,30 @@ class NotificationWriter:
         After a transient error all records of the holder are delivered again.
         """
         outcome = NotificationBatch()
+        for holder, pairs in self._by_holder(outcome, records).items():
+            write_holder = partial(self._write_holder, outcome, holder, now)
+            outcome.attempt(pairs, write_holder, logger, (*TRANSIENT, OutboxConflict))
+        return outcome
+
+    def _by_holder(
+        self, outcome: NotificationBatch, records: Iterable[Record]
+    ) -> dict[str, list[tuple[Record, Change]]]:
+        """Return the records of changes that an endpoint may want, by holder."""
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
             if self._is_followed(change):
                 by_holder.setdefault(holder, []).append((record, change))
+        return by_holder
 
-        def write_holder(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
-            wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
-            changes = [change for _, change in pairs]
-            steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
-            outcome.shares |= self.write_steps(holder, steps, now)
-            outcome.counts["changes"] += len(pairs)
-
-        for holder, pairs in by_holder.items():
-            outcome.attempt(pairs, partial(write_holder, holder), logger, (*TRANSIENT, OutboxConflict))
-        return outcome
+    def _write_holder(
+        self, outcome: NotificationBatch, holder: str, now: datetime, pairs: Sequence[tuple[Record, Change]]
+    ) -> None:
+        """Write the notifications of a holder's changes, and add them to the outcome of the batch."""
+        wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
+        changes = [change for _, change in pairs]
+        steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
+        outcome.shares |= self.write_steps(holder, steps, now)
+        outcome.counts["changes"] += len(pairs)
 
     def _is_followed(self, change: Change) -> bool:
         """Whether an endpoint may want a change. Changes of users are always followed.
@@ -276,6 +305,7 @@ def read_change(record: Record) -> tuple[str, Change] | None:
 
 
 def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
+    """Return the notices of a profile. A record that came twice, or out of order, gives none."""
     if profile.version <= state.version:
         return [], state
     return notices_of_profile(state, profile, unstamp(profile.updated_at))
@@ -284,6 +314,7 @@ def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Not
 def _timed_notices(
     state: UserNoticeState, profile: Profile, at: datetime
 ) -> tuple[list[Notice], UserNoticeState]:
+    """Return the notices by time. A profile that the state has not seen is notified by its own record."""
     return notices_of_profile(state, profile, at) if profile.version == state.version else ([], state)
 
 
@@ -309,7 +340,7 @@ class _Parts:
     writer: NotificationWriter
     lanes: LaneStore
     invoker: DeliveryInvoker
-    erased: ErasureCheck
+    erasure_check: ErasureCheck
 
 
 def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
@@ -341,11 +372,11 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
     parts, now = _parts(), clock.now()
     shares = parts.writer.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {
-        (each.endpoint_id, share)
-        for each in parts.writer.endpoints.all()
-        if not each.disabled
+        (endpoint.endpoint_id, share)
+        for endpoint in parts.writer.endpoints.all()
+        if not endpoint.disabled
         for share in range(LANE_SHARDS)
-        if parts.lanes.due(each.endpoint_id, share, now, limit=1)
+        if parts.lanes.due(endpoint.endpoint_id, share, now, limit=1)
     }
     parts.invoker.wake(shares | waiting)
     swept = {"woken": len(shares | waiting)}
@@ -358,7 +389,7 @@ def handler(records: list[Record], now: datetime) -> NotificationBatch:
     """Lambda entry: a batch of a stream, or the schedule."""
     parts = _parts()
     outcome = parts.writer.write(
-        [record for record in records if not is_erased_record(record, parts.erased)], now
+        [record for record in records if not is_erased_record(record, parts.erasure_check)], now
     )
     parts.invoker.wake(outcome.shares)
     return outcome

@@ -12,7 +12,7 @@ import pytest
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
-from analytics.reconcile.lead_repair import COMPARED, LeadRepair
+from analytics.reconcile.lead_repair import EVENT_COLUMNS, LeadRepair
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp
@@ -25,7 +25,7 @@ from tests.support.lead_processors import Leads
 NOW = START + timedelta(days=9)
 TIMES = ("occurred_at", "received_at")
 NUMBERS = ("amount_minor", "foreign_minor", "sentiment_milli")
-COLUMNS = [*COMPARED, "received_at", "unreadable"]
+COLUMNS = [*EVENT_COLUMNS, "received_at", "unreadable"]
 
 
 class Desk:
