@@ -174,8 +174,12 @@ class WaitingMessage:
 
 
 def waiting_messages(stack: Stack, consumer: str) -> Iterator[WaitingMessage]:
-    """Yield what waits for a consumer. Each message is hidden from other readers for two minutes."""
+    """Yield what waits for a consumer, each message once. It is hidden from other readers for two minutes.
+
+    If a queue is so long that messages show again meanwhile, the rest waits for the next call.
+    """
     sqs, url = stack.client("sqs"), stack.outputs[_queue(consumer)]
+    seen = set[str]()
     while True:
         answer = sqs.receive_message(
             QueueUrl=url,
@@ -186,6 +190,9 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[WaitingMessage]:
         if not answer.get("Messages"):
             return
         for message in answer["Messages"]:
+            if message["MessageId"] in seen:
+                return
+            seen.add(message["MessageId"])
             yield waiting_message(consumer, message["ReceiptHandle"], message["Body"], message["MessageId"])
 
 
@@ -243,12 +250,14 @@ def _deployed(stack: Stack, only: str | None) -> list[str]:
 
 
 def _unhide(stack: Stack, messages: Sequence[WaitingMessage]) -> None:
+    sqs = stack.client("sqs")
     for message in messages:
-        stack.client("sqs").change_message_visibility(
-            QueueUrl=stack.outputs[_queue(message.consumer)],
-            ReceiptHandle=message.handle,
-            VisibilityTimeout=0,
-        )
+        with contextlib.suppress(sqs.exceptions.MessageNotInflight):  # it shows again already
+            sqs.change_message_visibility(
+                QueueUrl=stack.outputs[_queue(message.consumer)],
+                ReceiptHandle=message.handle,
+                VisibilityTimeout=0,
+            )
 
 
 def _message_of_id(stack: Stack, message_id: str, only: str | None) -> WaitingMessage:

@@ -228,6 +228,22 @@ def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, queue: An
     assert queue("redrive") == {"redriven": 1, "left": []}
 
 
+def test_messages_that_show_again_while_they_are_sent_are_sent_once(
+    aws: Any, queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "local.operate.redrive.HIDDEN_SECONDS", 0
+    )  # as if all took longer than they are hidden
+    for number in range(3):
+        keep(aws, "Feature", json.dumps({"lead": number}))
+    aws.functions.answers = {"Features": {"errorMessage": "out of memory"}}
+    assert len(queue("redrive")["left"]) == 3
+    assert len(aws.functions.asked) == 3
+    aws.functions.answers = {}
+    assert queue("redrive") == {"redriven": 3, "left": []}
+    assert queue("list") == []
+
+
 # ---- one queue, and one message
 
 
