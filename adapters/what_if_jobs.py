@@ -18,8 +18,8 @@ from rules.days import stamp, unstamp
 
 PREFIX = "what_if/"  # the bucket deletes what is a week old
 ASKED = f"{PREFIX}asked.json"
-# An attempt runs this long at most, which is the timeout of WhatIfFunction. It begins at most as long after
-# the question.
+# An attempt runs this long at most, which is the timeout of WhatIfFunction. The last one begins at most this
+# long after the question. So after two of these nothing runs any more.
 ATTEMPT = timedelta(seconds=900)
 LOST = "it ended without a report: the log of WhatIfFunction says why. Perhaps the lake is too large for it"
 
@@ -117,7 +117,7 @@ class WhatIfJobs:
             return None
 
     def _outcome_of(self, job: WhatIfJob, now: datetime) -> WhatIfOutcome:
-        """Return the outcome of the last job. One of the same question that was asked before is another's."""
+        """Return the outcome of the last job. A stored outcome of an earlier asking does not count."""
         stored = self._stored(job.job_id)
         if stored and stored.asked_at == job.asked_at:
             return stored

@@ -12,7 +12,7 @@ from typing import Any
 from infra.template_text import Block, blocks, fill, patterns, with_condition
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
-from rules.regions.changes import KEYS as FOLLOWED
+from rules.regions.changes import KEYS as FOLLOWED_TABLES
 
 FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
 BUCKET = "AWS::S3::Bucket"
@@ -70,7 +70,11 @@ def _derived_resources(block: Block) -> str:
 
 
 def _complete_resource(block: Block) -> str:
-    """Return a resource's text with what all resources of its type have, and what follows from it alone."""
+    """Return a resource's text with what all resources of its type have, and what follows from it alone.
+
+    A table that the other region follows has a stream, a bucket is copied there. A function gets its network
+    and statements. If an alias calls it, a new version gets a tenth of the calls at first.
+    """
     if block.kind not in COMMON:
         return block.text
     attributes, properties = _split_pattern(fill(COMMON[block.kind], name=block.name))
@@ -78,7 +82,7 @@ def _complete_resource(block: Block) -> str:
     if parts is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
     opening, own_attributes, own_properties = parts.groups()
-    if block.kind == TABLE and block.logical_id in FOLLOWED:
+    if block.kind == TABLE and block.logical_id in FOLLOWED_TABLES:
         properties += DERIVED["followed"]
     if block.logical_id in COPIED_BUCKETS:
         properties += fill(DERIVED["copied"], place=COPIED_BUCKETS.index(block.logical_id))

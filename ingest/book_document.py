@@ -29,6 +29,7 @@ def book_of_document(document: Any) -> Book:
         for field, reason in problems:
             faults += _structural_faults(document, _path_of(document, field), reason)
         raise BookRefused([*dict.fromkeys(faults)])
+    # faults_of needs a document of the right shape.
     if faults := [*_float_faults(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
@@ -65,7 +66,7 @@ def _structural_faults(document: Any, path: Path, reason: str) -> list[Fault]:
 def _wrong_keys(document: Any, path: Path) -> Iterator[Fault]:
     """Yield the keys that the object at a path may not have, each by itself: a schema reports the object."""
     section, schema = document, BOOK
-    for key in path:
+    for key in path:  # the name of a field, or an index of a list
         inside = schema.get("properties", {}).get(
             key, schema.get("items", schema.get("additionalProperties"))
         )
@@ -78,7 +79,7 @@ def _wrong_keys(document: Any, path: Path) -> Iterator[Fault]:
     for key in section:
         if schema.get("additionalProperties") is False and key not in properties:
             yield Fault((*path, key), f"is unknown: there are {', '.join(properties)}")
-        elif not re.search(pattern.replace("$", r"\Z"), key):
+        elif not re.search(pattern.replace("$", r"\Z"), key):  # in Python $ also matches before a newline
             yield Fault((*path, key), f"is no name: it must match {pattern}")
 
 
@@ -100,7 +101,7 @@ def _check_contracts(book: Book) -> None:
         if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
             reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"
             raise BookRefused([Fault(("event_types", name, "properties"), reason)])
-        try:
+        try:  # with any value: the library compiles the schema first
             first_problem({"type": "object", **(rule.properties or {})}, {})
         except Exception as error:  # noqa: BLE001 (the library raises what it likes)
             fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")

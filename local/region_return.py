@@ -78,7 +78,8 @@ class RegionReturn:
 
     def apply(self, found: FoundUnseen) -> ReturnOutcome:
         """Step 2: give the new writer what it never saw; returns what became of each thing."""
-        outcome = ReturnOutcome(carried=self._carry(found), listed=list(found.listed))
+        carried = self._carry(found)  # may find more keys that are taken, and lists them
+        outcome = ReturnOutcome(carried=carried, listed=list(found.listed))
         event_keys = {key_of(EVENTS, item) for item in self._events_at_writer(found)}
         for account_id, unseen_entries in found.entries.items():
             for unseen in unseen_entries:

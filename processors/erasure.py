@@ -1,4 +1,9 @@
-"""Continues each unfinished erasure every 5 minutes, and makes the exports that are requested (rule 10)."""
+"""Continues each unfinished erasure every 5 minutes, and makes the exports that are requested (rule 10).
+
+An erasure begins with a tombstone. A first sweep deletes from all stores. When every writer knows the
+tombstone, a second sweep deletes what was written meanwhile. Then the nights delete from lake and warehouse.
+When a whole night finds nothing, the certificate is signed (rules/privacy/erasures.py).
+"""
 
 import secrets
 import time
@@ -82,8 +87,8 @@ class ErasureRunner:
         """
         counts = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
-            is_due = erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
-            is_finished = is_due and self._try(erasure, now, until)
+            has_work = erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
+            is_finished = has_work and self._try(erasure, now, until)
             counts["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
@@ -116,9 +121,9 @@ class ErasureRunner:
                 erasure = self._erase_from(erasure, store, stores[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
-                self.jobs.go_on(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
+                self.jobs.save(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
                 return False
-            erasure = self.jobs.go_on(after)
+            erasure = self.jobs.save(after)
             if not erasure.is_due(now):
                 return False
         return False
@@ -138,9 +143,9 @@ class ErasureRunner:
                 erasure = with_names(erasure, PHONES, phones)
             if name == "RewardsLedger":  # with these salts the lake commits to the fields that it takes away
                 erasure = with_names(erasure, SEALS, _chain_heads(store, person))
-            erasure = self.jobs.go_on(with_count(erasure, name, len(items)))
+            erasure = self.jobs.save(with_count(erasure, name, len(items)))
         store.remove(items)
-        return self.jobs.go_on(with_store_done(erasure, name))
+        return self.jobs.save(with_store_done(erasure, name))
 
     def _with_lake_names(self, erasure: Erasure) -> Erasure:
         """Return an erasure with the lake's names for a user. A lead's names are in the erasure already."""
@@ -167,7 +172,7 @@ class ErasureRunner:
             [ErasureLogEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]
         )
         after = with_lead(erasure, person)
-        return person, self.jobs.go_on(after) if after != erasure else erasure
+        return person, self.jobs.save(after) if after != erasure else erasure
 
 
 def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:

@@ -1,6 +1,7 @@
 """The ring of keys of a keyed hash, and how a new key takes the place of another while many processes hash.
 
-A person is known under several hashes: one for each key.
+A person is known under several hashes: one for each key. A new key is announced, so that every process learns
+it. Ten minutes later it is promoted: from then on it makes the first hash. Later the oldest key is retired.
 """
 
 import json
@@ -10,11 +11,11 @@ from datetime import datetime, timedelta
 
 from rules.days import stamp, unstamp
 
-KNOWN_WITHIN = timedelta(minutes=5)
-# As long again for requests that are under way, and for a store whose news come late.
+KNOWN_WITHIN = timedelta(minutes=5)  # after an announcement every process knows the key
+# Another five minutes for requests that are under way, and for a store whose news come late.
 PROMOTED_AFTER = 2 * KNOWN_WITHIN
 KEYS_MAX = 3
-# A ring's text has a space after each colon.
+# A secret that was generated, and holds no ring yet. No ring matches, because its JSON has blanks.
 GENERATED = re.compile(r"[!-~]{64}")
 
 
@@ -75,7 +76,8 @@ def promote_key(ring: KeyRing, now: datetime) -> KeyRing:
 def retire_key(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
     """Forget the oldest key; raises StepRefused.
 
-    needed_for: as long after a promotion, something may be asked twice if the older keys are forgotten.
+    needed_for: for so long after a promotion the older keys are needed. Without them a person might be asked
+    something twice.
     """
     if len(ring.keys) == 1:
         raise StepRefused("there is one key: nothing to retire")

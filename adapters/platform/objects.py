@@ -203,7 +203,8 @@ class S3Objects:
     def _forget(self, prefix: str, of_deleted: bool, **options: str) -> set[str]:
         """Remove former versions; returns the folders that were not listed, if options have a Delimiter."""
         folders: set[str] = set()
-        deleted: set[str] = set()  # keys whose newest version is a delete marker
+        # Keys whose newest version is a delete marker. S3 lists a key's newest version first.
+        deleted: set[str] = set()
         pages = self.s3.get_paginator("list_object_versions").paginate(
             Bucket=self.bucket, Prefix=prefix, **options
         )

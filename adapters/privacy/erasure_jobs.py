@@ -72,7 +72,7 @@ class ErasureJobs:
         """Return the keyed hash of an erased lead's organization; "" for a user or an unfinished erasure."""
         return str(self._item(DONE, erasure_id).get("organization", ""))
 
-    def go_on(self, erasure: Erasure) -> Erasure:
+    def save(self, erasure: Erasure) -> Erasure:
         """Store how far an erasure is; returns the stored erasure. Raises ErasureMoved."""
         after = replace(erasure, version=erasure.version + 1)
         try:

@@ -4,7 +4,10 @@ A night does not read the whole lake. Each user's fold of the older partitions i
 file for each share of the users: state/users/SHARES/NUMBER.parquet. The night adds the rows of later
 partitions to these folds. If that is not possible for a user (user_fold.py), the user is folded from all
 partitions. Stored folds count only while the files of their partitions are unchanged. If one has changed, the
-night reads all partitions.
+night reads all partitions. A user's rows meet in this order:
+
+    stored fold  +  rows of partitions that get settled tonight  ->  the fold to store
+    that fold    +  rows of recent partitions                    ->  tonight's row
 """
 
 import hashlib

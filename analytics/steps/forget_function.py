@@ -102,7 +102,7 @@ class ForgetSteps:
                 left = progress.left.get(erasure_id, 0)
                 after = after_pass(erasure, progress.run_id, counts, self.settle_time, began, left)
                 if after != erasure:
-                    self.jobs.go_on(after)
+                    self.jobs.save(after)
                 passed += 1
         return {"passed": passed}
 

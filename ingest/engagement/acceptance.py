@@ -121,6 +121,7 @@ class Acceptor:
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
+        # A _RefusedEvent that is left has been accepted before. So it wins no claim, and becomes a duplicate.
         checks = self._refuse_new([self._check(body, request) for body in bodies], now)
         # Of events with one key the first is stored.
         first = {event.key: event for event in reversed(checks) if isinstance(event, _ValidEvent)}

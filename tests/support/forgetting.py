@@ -39,7 +39,7 @@ class MemoryJobs:
     def get(self, erasure_id: str) -> Erasure | None:
         return self.all.get(erasure_id)
 
-    def go_on(self, erasure: Erasure) -> Erasure:
+    def save(self, erasure: Erasure) -> Erasure:
         self.all[erasure.erasure_id] = replace(erasure, version=erasure.version + 1)
         return self.all[erasure.erasure_id]
 
