@@ -119,17 +119,17 @@ class Preferences:
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, bool]:
         """Pause the streak from `first` to `last`, both included.
 
-        Returns the profile with all its pauses, and whether this one is new: the same dates again, while they
-        are not over, change nothing. Raises 422 if the pause is longer than one may be, or if `first` is
-        before the user's today or newest active date, or more than a year ahead; 409 pauses_max for more
-        pauses, or more paused dates in a year, than are allowed.
+        Returns the profile with all its pauses, and whether this one is new: the same dates again change
+        nothing. Raises 422 if the pause is longer than one may be, or if `first` is before the user's today
+        or newest active date, or more than a year ahead; 409 pauses_max for more pauses, or more paused dates
+        in a year, than are allowed.
         """
         terms, is_new = self.books.books().at(now).book.pauses, True
 
         def add_pause(account: Account) -> Profile:
             nonlocal is_new
             profile, local = account.profile, today(now, account.profile.zone)
-            is_new = (first, last) not in profile.cover.pauses or last < local
+            is_new = (first, last) not in profile.cover.pauses
             if not is_new:
                 return profile
             pauses = self._pauses_with(profile, (first, last), local, terms)
