@@ -187,11 +187,10 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[WaitingMessage]:
             VisibilityTimeout=HIDDEN_SECONDS,
             WaitTimeSeconds=0 if stack.is_laptop else AWS_WAIT_SECONDS,
         )
-        if not answer.get("Messages"):
+        messages = [each for each in answer.get("Messages", ()) if each["MessageId"] not in seen]
+        if not messages:
             return
-        for message in answer["Messages"]:
-            if message["MessageId"] in seen:
-                return
+        for message in messages:
             seen.add(message["MessageId"])
             yield waiting_message(consumer, message["ReceiptHandle"], message["Body"], message["MessageId"])
 
