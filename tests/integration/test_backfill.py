@@ -24,6 +24,7 @@ from analytics.reconcile.run_report import gather, markdown
 from analytics.steps import curate_function
 from local.operate import nightly_run
 from tests.support.declared import properties
+from tests.support.effort import only_soak
 from tests.support.raw_lake import DT, event, put_raw, rows
 from tests.support.template import ROOT
 
@@ -172,6 +173,10 @@ def environment_of_the_job(folder: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
+@only_soak(
+    "test_the_job_finds_its_code_where_the_template_says, and "
+    "tests/integration/test_curate_function.py::test_spark_maps_the_same_function"
+)
 def test_the_packages_alone_curate_on_a_spark_that_knows_nothing_of_the_repository(tmp_path: Path) -> None:
     lake, job = tmp_path / "lake", tmp_path / "job"
     job.mkdir()

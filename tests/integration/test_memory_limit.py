@@ -9,6 +9,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.bookkeeping import Counts
+from tests.support.effort import only_soak
 from tests.support.raw_lake import PLACE, event, put_raw, total
 
 OBJECTS, LINES = 20, 40_000
@@ -53,6 +54,7 @@ def curated(lake: Path, held: int, more: int) -> subprocess.CompletedProcess[str
     )
 
 
+@only_soak("tests/lake/test_spilled_rows.py and tests/lake/test_curate_ways.py, with fewer rows on disk")
 def test_a_partition_beyond_memory(lake: Path) -> None:
     found = curated(lake, 16 * 2**20, MORE)
     assert found.returncode == 0, found.stderr[-2000:]

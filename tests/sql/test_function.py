@@ -26,6 +26,7 @@ from analytics.warehouse.models import models
 from analytics.warehouse.night import ENDED, Item, Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import Warehouse
+from tests.support.effort import only_soak
 from tests.support.lake_story import Story
 
 MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
@@ -162,6 +163,10 @@ def test_what_fails_hinders_what_follows_from_it_and_nobody_else(
         assert steps.warehouse.rows(f"SELECT COUNT(*) AS n FROM {name}")[0]["n"] > 0, name
 
 
+@only_soak(
+    "tests/sql/test_load.py for loads that come later, and in tests/e2e/test_lake.py "
+    "test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away_and_the_next_night_loads"
+)
 def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
     steps: WarehouseSteps, objects: FolderObjects, tmp_path: Path, first_night: FirstNight
 ) -> None:
