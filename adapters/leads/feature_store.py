@@ -11,7 +11,15 @@ from zlib import crc32
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
-from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
+from adapters.platform.tables import (
+    Unprocessed,
+    cancellation_reasons,
+    chunks,
+    get_all,
+    get_one,
+    query_all,
+    write_if,
+)
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, Input, ShownValue, shown_value
@@ -40,10 +48,8 @@ class FeatureStore:
 
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
-        answer = self._dynamodb.get_item(
-            TableName=self._table, Key=encode_item({ID: lead}), ConsistentRead=True
-        )
-        return feature_item_from(answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, {ID: lead})
+        return feature_item_from(item) if item else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the leads' items by lead, strongly consistent. A lead without an item is left out."""
@@ -128,11 +134,8 @@ class FeatureStore:
                 "ConditionExpression": "version = :read",
                 "ExpressionAttributeValues": {":read": stored["version"]},
             }
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=salvaged, **condition)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return None
-        return feature_item_from(salvaged)
+        is_put = write_if(self._dynamodb.put_item, TableName=self._table, Item=salvaged, **condition)
+        return feature_item_from(salvaged) if is_put else None
 
 
 class ActiveLeads:

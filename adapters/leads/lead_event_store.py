@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, query_all
+from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, get_one, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
 
@@ -68,8 +68,8 @@ class LeadEventStore:
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return DUPLICATE or CONFLICT for an event whose id has been claimed; None if it has not."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
-        return _outcome(answer["Item"], body_hash) if "Item" in answer else None
+        claim = get_one(self._dynamodb, self._claims, key)
+        return _outcome(claim, body_hash) if claim else None
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of lead organizations, strongly consistent, each leaf's by time.
@@ -259,9 +259,8 @@ class OrderStore:
 
     def read(self, source: str, order_id: str) -> OrderRecord | None:
         """Return an order, strongly consistent; None if nothing is known of it."""
-        key = encode_item(_key(source, order_id))
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
-        return _order_record(source, order_id, answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._claims, _key(source, order_id))
+        return _order_record(source, order_id, item) if item else None
 
     def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
         """Store an order and the events that report its change, in one request.

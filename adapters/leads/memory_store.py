@@ -16,7 +16,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, query_all, write_if
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
@@ -164,10 +164,8 @@ class MemoryStore:
             }
         else:
             guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise _EntryChanged from None
+        if not write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **guard):
+            raise _EntryChanged
 
 
 def entry_attributes(root: str, entry: MemoryEntry) -> dict[str, Any]:

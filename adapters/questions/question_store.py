@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import get_all, query_all
+from adapters.platform.tables import get_all, get_one, query_all, write_if
 from rules.days import stamp
 from rules.questions.questions import (
     STORED_WITHIN,
@@ -51,23 +51,20 @@ class QuestionStore:
 
     def create(self, question: Question, now: datetime) -> Question:
         """Put a question, unless its id is taken; returns the question that the table has afterwards."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self.table,
-                Item=encode_item(to_item(question)),
-                ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
-                ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            # The earlier question may expire between both requests. Then the new one stands for it.
-            return self.get(question.question_id) or question
-        return question
+        is_new = write_if(
+            self._dynamodb.put_item,
+            TableName=self.table,
+            Item=encode_item(to_item(question)),
+            ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
+            ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
+        )
+        # The earlier question may expire between both requests. Then the new one stands for it.
+        return question if is_new else self.get(question.question_id) or question
 
     def get(self, question_id: str) -> Question | None:
         """Return one question, strongly consistent: one request."""
-        key = encode_item({"question_id": question_id})
-        answer = self._dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
+        item = get_one(self._dynamodb, self.table, {"question_id": question_id})
+        return from_item(decode_item(item)) if item else None
 
     def expirable(self, now: datetime) -> Iterator[str]:
         """Yield the ids of questions that are stored as open, and that no answer can reach any more."""
@@ -89,18 +86,15 @@ class QuestionStore:
             ":expired": QuestionStatus.EXPIRED.value,
             ":until": stamp(now - STORED_WITHIN),
         }
-        try:
-            self._dynamodb.update_item(
-                TableName=self.table,
-                Key=encode_item({"question_id": question_id}),
-                UpdateExpression="SET #status = :expired",
-                ConditionExpression="#status = :open AND closes_at <= :until",
-                ExpressionAttributeNames={"#status": "status"},
-                ExpressionAttributeValues=encode_item(values),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.update_item,
+            TableName=self.table,
+            Key=encode_item({"question_id": question_id}),
+            UpdateExpression="SET #status = :expired",
+            ConditionExpression="#status = :open AND closes_at <= :until",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues=encode_item(values),
+        )
 
     def of_status(
         self, status: QuestionStatus, after: ListPosition, limit: int, matches: Callable[[Question], bool]

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all, query_all
+from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all, get_one, query_all
 from adapters.questions.question_store import QuestionStore
 from rules.engagement import events
 from rules.engagement.events import Event
@@ -38,9 +38,8 @@ class ResponseStore:
         """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
         if len(hashes) > 1:
             return next(iter(self.all_of((question_id, person) for person in hashes)), None)
-        key = encode_item(_key((question_id, hashes[0])))
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, _key((question_id, hashes[0])))
+        return from_item(decode_item(item)) if item else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
         """Return the answers of these keys that exist, strongly consistent."""

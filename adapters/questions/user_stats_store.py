@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import cancellation_reasons, get_all, scan_all
+from adapters.platform.tables import cancellation_reasons, get_all, get_one, scan_all, write_if
 from rules.days import stamp
 from rules.engagement.streak import Streak
 from rules.questions.answer_stats import (
@@ -116,10 +116,7 @@ class UserStatsStore:
 
     def stored(self, person: str) -> Item | None:
         """Return an item as it is stored, strongly consistent."""
-        key = encode_item({"fingerprint_hash": person})
-        item: Item | None
-        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        return item
+        return get_one(self._dynamodb, self._table, {"fingerprint_hash": person})
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
@@ -127,11 +124,7 @@ class UserStatsStore:
         request = {"TableName": self._table, "Item": new, "ConditionExpression": condition}
         request |= {"ExpressionAttributeNames": names} if names else {}
         request |= {"ExpressionAttributeValues": values} if values else {}
-        try:
-            self._dynamodb.put_item(**request)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(self._dynamodb.put_item, **request)
 
     def count(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
