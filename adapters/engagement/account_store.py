@@ -33,11 +33,11 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import (
     BEFORE_ALL,
-    cancellation_reasons,
     get_all,
     get_one,
     query_all,
     scan_all,
+    transact,
     write_if,
 )
 from rules.days import DAY
@@ -361,17 +361,12 @@ class AccountStore:
         also: further actions; with them, or with an archive, it is a transaction.
         """
         actions = [*({"Put": put} for put in self.profile_puts(profile)), *also]
-        exceptions = self._dynamodb.exceptions
-        try:
-            if len(actions) == 1:
-                self._dynamodb.put_item(**actions[0]["Put"])
-            else:
-                self._dynamodb.transact_write_items(TransactItems=actions)
-        except exceptions.ConditionalCheckFailedException:
-            raise ProjectionMoved(profile.user_id) from None
-        except exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))
-            raise ProjectionMoved(profile.user_id) from None
+        if len(actions) == 1:
+            is_written = write_if(self._dynamodb.put_item, **actions[0]["Put"])
+        else:
+            is_written = not transact(self._dynamodb, actions)
+        if not is_written:
+            raise ProjectionMoved(profile.user_id)
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
         """Return the arguments of a put of a profile; and those of its archive, if something is put away."""

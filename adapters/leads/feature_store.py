@@ -13,11 +13,11 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
 from adapters.platform.tables import (
     Unprocessed,
-    cancellation_reasons,
     chunks,
     get_all,
     get_one,
     query_all,
+    transact,
     write_if,
 )
 from rules.days import stamp, unstamp
@@ -320,7 +320,7 @@ class Topology:
     def _move(self, leaves: list[str], root: str, number: int) -> None:
         for _ in pauses(ATTEMPTS_MAX):
             updates = self._updates(leaves, root, number)
-            if not updates or self._write(updates):
+            if not updates or not transact(self._dynamodb, updates):
                 return
         raise Unprocessed("a group of leads kept changing")
 
@@ -355,15 +355,6 @@ class Topology:
         ids = sorted(leads)
         items = self._features.get_many(ids)
         return {lead: items.get(lead, FeatureItem(lead)) for lead in ids}
-
-    def _write(self, updates: list[dict[str, Any]]) -> bool:
-        """Write all or nothing; returns False if somebody else was first."""
-        try:
-            self._dynamodb.transact_write_items(TransactItems=updates)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(updates))  # raises what no other attempt would help
-            return False
-        return True
 
 
 def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:

@@ -12,14 +12,12 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, get_one, query_all
+from adapters.platform.tables import get_all, get_one, query_all, transact_until_decided
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
 
-ATTEMPTS_MAX = 8
-REFUSED = "ConditionalCheckFailed"
+UNDECIDED = "events of a lead are left unstored"
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
 # key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
@@ -57,8 +55,8 @@ class LeadEventStore:
         If it has, nothing is written. Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
         actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
-        reasons = write_together(self._dynamodb, actions)
-        if reasons is None:
+        reasons = transact_until_decided(self._dynamodb, actions, UNDECIDED)
+        if not reasons:
             return StoreOutcome.STORED
         if "Item" in reasons[0]:  # the claim that refused the event
             return _outcome(reasons[0]["Item"], body_hash)
@@ -173,23 +171,6 @@ class LeadEventStore:
         return (row for row in map(decode_item, stored) if row[SORT_KEY] != page.until)
 
 
-def write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Write all or nothing; returns the reason of each action if a condition has refused, else None.
-
-    Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
-    """
-    for _ in pauses(ATTEMPTS_MAX):
-        try:
-            dynamodb.transact_write_items(TransactItems=actions)
-        except dynamodb.exceptions.TransactionCanceledException as error:
-            reasons = cancellation_reasons(error, len(actions))
-            if any(reason.get("Code") == REFUSED for reason in reasons):
-                return reasons
-        else:
-            return None
-    raise Unprocessed("events of a lead are left unstored")
-
-
 def event_item(event: LeadEvent) -> Item:
     """Return the event as the table holds it."""
     return encode_item(to_item(event))
@@ -275,7 +256,7 @@ class OrderStore:
             {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
             for event in events
         ]
-        return write_together(self._dynamodb, request) is None
+        return not transact_until_decided(self._dynamodb, request, UNDECIDED)
 
 
 def _key(source: str, order_id: str) -> dict[str, str]:

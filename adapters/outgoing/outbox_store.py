@@ -22,7 +22,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import cancellation_reasons, get_all, query_all
+from adapters.platform.tables import get_all, query_all, transact
 from rules.days import stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
@@ -129,11 +129,8 @@ class OutboxStore:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
             first, last = write.notifications[0].number, write.notifications[-1].number
             actions += [self._lane_action(holder, endpoint, first, last, now) for endpoint in write.endpoints]
-        try:
-            self._dynamodb.transact_write_items(TransactItems=actions)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))  # raises for other causes than a conflict
-            raise OutboxConflict(holder) from None
+        if transact(self._dynamodb, actions):
+            raise OutboxConflict(holder)
 
     def put_test(self, endpoint: Endpoint, now: datetime) -> Notification:
         """Add a test message to the endpoint's lane; returns it.

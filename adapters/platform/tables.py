@@ -1,6 +1,7 @@
-"""DynamoDB's tables: bulk calls that repeat their unprocessed part, and reasons of cancelled transactions.
+"""Calls of DynamoDB, as all stores make them: reads, conditional writes, bulk calls and transactions.
 
-Refresh says when a process must read again the content of a table that it remembers.
+A bulk call repeats its unprocessed part. Refresh says when a process must read again the content of a table
+that it remembers.
 """
 
 import time
@@ -22,6 +23,7 @@ ATTEMPTS_MAX = 8
 AWAY_SECONDS = 5
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
+Action = dict[str, Any]  # of a transaction: {"Put": the arguments of a put}, and so on
 
 
 class Unprocessed(SafeToLog, Exception):
@@ -134,17 +136,34 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
-    """Return a reason for each action of a cancelled transaction: a Code, and perhaps the old Item.
+def transact(dynamodb: Any, actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """Write all actions in one transaction; returns [] if that was done.
 
-    The old item is there if the action's condition was refused and the action asked for it. Raises the error
-    itself if the cause is neither a refused condition nor a throttle: repeating it would not help.
+    If nothing was written, it returns a reason for each action: a Code, and perhaps the old Item. The old
+    item is there if the action's condition was refused and the action asked for it. Raises DynamoDB's error
+    if the cause is neither a refused condition nor a throttle: repeating it would not help.
     """
-    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
-    codes = {reason.get("Code") for reason in reasons}
-    if len(reasons) != actions or not codes & {REFUSED, *THROTTLES}:
-        raise error
-    return reasons
+    try:
+        dynamodb.transact_write_items(TransactItems=actions)
+    except dynamodb.exceptions.TransactionCanceledException as error:
+        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
+        codes = {reason.get("Code") for reason in reasons}
+        if len(reasons) != len(actions) or not codes & {REFUSED, *THROTTLES}:
+            raise
+        return reasons
+    return []
+
+
+def transact_until_decided(dynamodb: Any, actions: Sequence[Action], undecided: str) -> list[dict[str, Any]]:
+    """Write all actions or none, as transact() does. While only throttles prevent it, it tries again.
+
+    Raises Unprocessed with the text `undecided` after all attempts; it is safe to repeat.
+    """
+    for _ in pauses(ATTEMPTS_MAX):
+        reasons = transact(dynamodb, actions)
+        if not reasons or any(reason.get("Code") == REFUSED for reason in reasons):
+            return reasons
+    raise Unprocessed(undecided)
 
 
 class Refresh:

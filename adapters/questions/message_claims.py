@@ -11,11 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import Action, query_all
 from adapters.questions.subscription_store import (
     INDEX,
     KEY,
-    Action,
     SubscriptionStore,
     claim_key,
     delete_action,

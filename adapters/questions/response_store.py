@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all, get_one, query_all
+from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, get_one, query_all, transact
 from adapters.questions.question_store import QuestionStore
 from rules.engagement import events
 from rules.engagement.events import Event
@@ -164,8 +164,6 @@ def _key(key: Key) -> dict[str, str]:
 ATTEMPTS_MAX = 24
 PAUSE_SECONDS = 0.05
 
-Action = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerWriter:
@@ -200,12 +198,10 @@ class AnswerWriter:
                 self.responses.put_action(response),
                 *self._event_actions(event, now),
             ]
-            try:
-                self.dynamodb.transact_write_items(TransactItems=actions)
-            except self.dynamodb.exceptions.TransactionCanceledException as error:
-                _, put_refusal, *event_refusals = cancellation_reasons(error, len(actions))
-            else:
+            reasons = transact(self.dynamodb, actions)
+            if not reasons:
                 return after, response
+            _, put_refusal, *event_refusals = reasons
             if put_refusal.get("Code") == REFUSED:
                 raise AlreadyAnswered(from_item(decode_item(put_refusal["Item"])))
             if event_refusals and event_refusals[0].get("Code") == REFUSED:

@@ -28,7 +28,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all
+from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, transact_until_decided
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
@@ -47,8 +47,6 @@ from rules.questions.notifications import (
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8
-
-Action = dict[str, Any]  # of a transaction
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -216,16 +214,9 @@ class SubscriptionStore:
 
     def write_all_or_none(self, actions: list[Action]) -> list[int]:
         """Write all actions, or none; returns the indexes of the refused ones. Raises Unprocessed."""
-        for _ in pauses(ATTEMPTS_MAX):
-            try:
-                self.dynamodb.transact_write_items(TransactItems=actions)
-            except self.dynamodb.exceptions.TransactionCanceledException as error:
-                reasons = cancellation_reasons(error, len(actions))
-                if refused := [i for i, reason in enumerate(reasons) if reason.get("Code") == REFUSED]:
-                    return refused
-            else:
-                return []
-        raise Unprocessed(f"{self.table}: a transaction left undecided")
+        undecided = f"{self.table}: a transaction left undecided"
+        reasons = transact_until_decided(self.dynamodb, actions, undecided)
+        return [index for index, reason in enumerate(reasons) if reason.get("Code") == REFUSED]
 
 
 def unchanged_condition(subscription: Subscription) -> tuple[str, Item]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import cancellation_reasons, get_all, get_one, scan_all, write_if
+from adapters.platform.tables import get_all, get_one, scan_all, transact, write_if
 from rules.days import stamp
 from rules.engagement.streak import Streak
 from rules.questions.answer_stats import (
@@ -134,13 +134,7 @@ class UserStatsStore:
         One transaction writes all of it, so that a process that dies leaves all or nothing. False: nothing is
         written, because the stats have changed since they were read, or an answer is counted already or gone.
         """
-        actions = [*self._put_actions(before, stats, stamp(now)), *marks]
-        try:
-            self._dynamodb.transact_write_items(TransactItems=actions)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))  # raises what no repetition helps against
-            return False
-        return True
+        return not transact(self._dynamodb, [*self._put_actions(before, stats, stamp(now)), *marks])
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return the actions that put stats in place of those that were read, and redirect other hashes."""
