@@ -35,6 +35,7 @@ from adapters.platform.tables import (
     BEFORE_ALL,
     get_all,
     get_one,
+    if_unchanged,
     query_all,
     scan_all,
     transact,
@@ -371,27 +372,15 @@ class AccountStore:
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
         """Return the arguments of a put of a profile; and those of its archive, if something is put away."""
         stored, put_of_archive = self.archives.split(profile, self.shards)
-        put: dict[str, Any] = {
-            "TableName": self._profiles,
-            "Item": stored,
-            "ConditionExpression": "attribute_not_exists(user_id)",
-        }
-        if profile.version > 1:
-            put["ConditionExpression"] = "version = :read"
-            put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
+        read_version = profile.version - 1 if profile.version > 1 else None
+        condition = if_unchanged("user_id", "version", read_version)
+        put = {"TableName": self._profiles, "Item": stored, **condition}
         return [put, put_of_archive] if put_of_archive else [put]
 
     def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
-        put: dict[str, Any] = {
-            "TableName": self._days,
-            "Item": encode_item(day_attributes(day)),
-            "ConditionExpression": "attribute_not_exists(user_id)",
-        }
-        if before:
-            put["ConditionExpression"] = "ledger_head = :read"
-            put["ExpressionAttributeValues"] = {":read": {"S": before.ledger_head}}
-        return put
+        condition = if_unchanged("user_id", "ledger_head", before.ledger_head if before else None)
+        return {"TableName": self._days, "Item": encode_item(day_attributes(day)), **condition}
 
     def _put_day(self, before: Day | None, day: Day) -> None:
         if not write_if(self._dynamodb.put_item, **self._day_put(before, day)):

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_one, query_all, write_if
+from adapters.platform.tables import Unprocessed, get_one, if_unchanged, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
@@ -114,12 +114,5 @@ class StretchStore:
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),
         }
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(user_id)"}
-        if version:
-            condition = {
-                "ConditionExpression": "#version = :read",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":read": version}),
-            }
-        item = encode_item(attributes)
+        item, condition = encode_item(attributes), if_unchanged("user_id", "version", version or None)
         return write_if(self._dynamodb.put_item, TableName=self._claims, Item=item, **condition)

@@ -22,7 +22,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all, query_all, transact
+from adapters.platform.tables import get_all, if_unchanged, query_all, transact
 from rules.days import stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
@@ -149,15 +149,8 @@ class OutboxStore:
         return notification
 
     def _state_action(self, holder: str, write: OutboxWrite, now: datetime) -> dict[str, Any]:
-        before = write.revision
-        put: dict[str, Any] = {
-            "TableName": self._table,
-            "Item": state_item(holder, write, now),
-            "ConditionExpression": "revision = :before" if before else "attribute_not_exists(holder)",
-        }
-        if before:
-            put["ExpressionAttributeValues"] = encode_item({":before": before})
-        return {"Put": put}
+        condition = if_unchanged("holder", "revision", write.revision or None)
+        return {"Put": {"TableName": self._table, "Item": state_item(holder, write, now), **condition}}
 
     def _lane_action(
         self, holder: str, endpoint_id: str, first: int, last: int, now: datetime

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_one, write_if
+from adapters.platform.tables import Unprocessed, get_one, if_unchanged, write_if
 
 ATTEMPTS_MAX = 8
 # A function takes a slot, then stores the thing. No function runs for longer than this. So after this time
@@ -141,13 +141,8 @@ class OwnerQuota:
             "taken": changed.taken,
             "expires_at": max(changed.held.values(), default=int(now.timestamp())),
         }
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
-        if changed.version:
-            condition = {
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": encode_item({":read": changed.version}),
-            }
         item = encode_item(attributes)
+        condition = if_unchanged("version", "version", changed.version or None)
         return write_if(self._dynamodb.put_item, TableName=self._table, Item=item, **condition)
 
 

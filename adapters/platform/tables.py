@@ -55,6 +55,18 @@ def write_if(write: Callable[..., Any], **request: Any) -> bool:
     return True
 
 
+def if_unchanged(key: str, attribute: str, read: str | int | None) -> dict[str, Any]:
+    """Return the condition of a put that replaces an item, as arguments of DynamoDB.
+
+    key: an attribute that each item of the table has. attribute: one that each write changes. read: its value
+    when the item was read; None: there was no item.
+    """
+    if read is None:
+        return {"ConditionExpression": f"attribute_not_exists({key})"}
+    values = encode_item({":read": read})
+    return {"ConditionExpression": f"{attribute} = :read", "ExpressionAttributeValues": values}
+
+
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
     """Return the items that have these keys, strongly consistent, in no order.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all, get_one, scan_all, transact, write_if
+from adapters.platform.tables import get_all, get_one, if_unchanged, scan_all, transact, write_if
 from rules.days import stamp
 from rules.engagement.streak import Streak
 from rules.questions.answer_stats import (
@@ -147,13 +147,8 @@ class UserStatsStore:
 
     def _put_action(self, attributes: Mapping[str, Any], version: int, now: str) -> dict[str, Any]:
         item = encode_item({**attributes, "version": version + 1, "updated_at": now})
-        put: dict[str, Any] = {"TableName": self._table, "Item": item}
-        if version == 0:
-            put["ConditionExpression"] = "attribute_not_exists(fingerprint_hash)"
-        else:
-            put["ConditionExpression"] = "version = :before"
-            put["ExpressionAttributeValues"] = encode_item({":before": version})
-        return {"Put": put}
+        condition = if_unchanged("fingerprint_hash", "version", version or None)
+        return {"Put": {"TableName": self._table, "Item": item, **condition}}
 
     def top(self, limit: int) -> list[tuple[str, int, int]]:
         """Return at most `limit` people as (fingerprint_hash, points, answers), best first."""
