@@ -194,22 +194,27 @@ class LeadErasureStarter:
         source gives neither: a household shares a number, and nobody else of it may be erased. Tombstones are
         set for the person's stored identities, and for the customer's id even if no lead has it.
         """
-        customers, emails, phones = (
-            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
-        )
-        found = Person("", organization=organization)  # begin_erasure computes the digests
-        stored = self.identities.person
-        leads = stored(replace(found, leads=tuple(leaves))).leads
-        for candidates in (customers, emails, () if customers or emails else phones):
-            if stored_leads := stored(replace(found, identities=candidates)).leads:
-                leads = tuple(dict.fromkeys([*leads, *stored_leads]))
-                break
-        stored_identities = stored(replace(found, leads=leads)).identities
+        nobody = Person("", organization=organization)  # begin_erasure computes the digests
+        ordering_leads = self.identities.person(replace(nobody, leads=tuple(leaves))).leads
+        leads = tuple(dict.fromkeys([*ordering_leads, *self._leads_named(nobody, identities)]))
+        stored_identities = self.identities.person(replace(nobody, leads=leads)).identities
+        customers = _of_channel(identities, "customer")
         all_identities = tuple(dict.fromkeys([*stored_identities, *customers]))
         if not leads and not all_identities:
             return None
-        person = replace(found, leads=leads, identities=all_identities)
+        person = replace(nobody, leads=leads, identities=all_identities)
         return begin_erasure(self.jobs, self.tombstones, next(iter(leads), ""), person, now)
+
+    def _leads_named(self, nobody: Person, identities: Collection[Identity]) -> tuple[str, ...]:
+        """Return the leads of the first kind of identity that leads to any. nobody: has the organization."""
+        customers, emails, phones = (
+            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
+        )
+        for candidates in (customers, emails, () if customers or emails else phones):
+            leads = self.identities.person(replace(nobody, identities=candidates)).leads
+            if leads:
+                return leads
+        return ()
 
 
 def _of_channel(identities: Iterable[Identity], channel: str) -> tuple[tuple[str, str], ...]:

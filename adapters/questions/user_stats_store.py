@@ -2,6 +2,8 @@
 
 A person's stats stand under one hash, which may change when keys are rotated. Then the items of the other
 hashes have `moved_to`, the hash under which the stats are to be looked for.
+
+UserStatsStore reads and writes the items. The functions after it turn stats into attributes, and back.
 """
 
 import zlib
@@ -33,6 +35,17 @@ LEADERBOARD = "_leaderboard"
 # Every change of an item changes one of these attributes. A repair has the condition that all of them are as
 # they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
+# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
+# (KEYS_MAX), and one is for the mark of each answer.
+RESPONSES_MAX = 97
+# Stands among the categories for the answers in all categories that are not kept. No category has this name.
+OTHERS = "*"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
+DATE_CHARACTERS = 4  # of a date's ordinal in base 36
+# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
+# of the categories.
+_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +196,6 @@ def _partition(shard: int) -> str:
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
 
 
-# Stands among the categories for the answers in all categories that are not kept. No category has this name.
-OTHERS = "*"
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
-DATE_CHARACTERS = 4  # of a date's ordinal in base 36
-# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
-# of the categories.
-_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
-
-
 def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
     """Return stats as table attributes: less than 1 KB, however long a person has been answering.
 
@@ -259,11 +262,6 @@ def _encode_dates(days: Iterable[date]) -> str:
 def _decode_dates(text: str) -> list[date]:
     starts = range(0, len(text), DATE_CHARACTERS)
     return [date.fromordinal(int(text[start : start + DATE_CHARACTERS], 36)) for start in starts]
-
-
-# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
-# (KEYS_MAX), and one is for the mark of each answer.
-RESPONSES_MAX = 97
 
 
 def encode_days(days: Mapping[date, Tally]) -> str:
