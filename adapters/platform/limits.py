@@ -1,7 +1,8 @@
 """The table Limits: counters that all processes share (SharedCounters), how many things each owner may have
 (OwnerQuota), and how many callers may be at work for an owner (OwnerSemaphore).
 
-A user's phones are such things. By the list of them an erasure finds the phones, too.
+A user's phones are such things (adapters/questions/subscription_store.py). By the list of them an erasure
+finds the phones, too.
 """
 
 import ipaddress
@@ -9,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import pauses
@@ -23,8 +24,6 @@ STORED_WITHIN_SECONDS = 60
 Presence = Mapping[str, bool]  # by stored thing: whether it still exists, or has ended
 NETWORK_BITS = 64  # a sender of IPv6 usually has the whole network of its address
 KEY = "counter"
-# The slot of a subscription never ends by itself.
-SUBSCRIPTION_KEPT = timedelta(days=36_500)
 
 
 class SharedCounters:
@@ -183,13 +182,3 @@ class OwnerSemaphore:
             ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
             ExpressionAttributeValues=encode_item({":now": now}),
         )
-
-
-def subscription_counter(owner: str) -> str:
-    """Return the counter that lists a user's subscriptions."""
-    return f"subscriptions#{owner}"
-
-
-def subscription_slot(owner: str, subscription_id: str, now: datetime) -> QuotaSlot:
-    """Return the slot of one subscription."""
-    return QuotaSlot(subscription_counter(owner), subscription_id, now + SUBSCRIPTION_KEPT)

@@ -12,13 +12,12 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import subscription_counter
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.postgresql.sql import Database, call_function
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.subscription_store import KEY, keys_of, subscription_from
+from adapters.questions.subscription_store import KEY, keys_of, subscription_counter, subscription_from
 from rules.leads.identity import Identity
 from rules.privacy.erasures import Person
 

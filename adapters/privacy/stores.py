@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import subscription_counter
 from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all, write_if
 from adapters.postgresql.sql import Database
@@ -26,6 +25,7 @@ from adapters.privacy.erasers import (
     partition_eraser,
     response_eraser,
 )
+from adapters.questions.subscription_store import subscription_counter
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.item_tables import WRITERS, ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import OwnerQuota, subscription_slot
+from adapters.platform.limits import OwnerQuota
 from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.subscription_store import (
@@ -26,6 +26,7 @@ from adapters.questions.subscription_store import (
     keys_of,
     put_action,
     subscription_from,
+    subscription_slot,
     token_key,
 )
 from rules.days import stamp

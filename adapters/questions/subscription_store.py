@@ -23,11 +23,12 @@ removes this mark. So the publisher's filter distinguishes them (infra/marks.py)
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.limits import QuotaSlot
 from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, transact_until_decided
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
@@ -47,6 +48,7 @@ from rules.questions.notifications import (
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8
+SLOT_KEPT = timedelta(days=36_500)  # the slot of a subscription never ends by itself
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -110,6 +112,16 @@ def claim_key(subscription_id: str, key: str) -> str:
 def token_key(fcm_token: str) -> str:
     """Return the key of the item that says which subscription has a phone."""
     return f"token#{hashlib.sha256(fcm_token.encode()).hexdigest()}"
+
+
+def subscription_counter(owner: str) -> str:
+    """Return the counter of the table Limits that lists a user's subscriptions."""
+    return f"subscriptions#{owner}"
+
+
+def subscription_slot(owner: str, subscription_id: str, now: datetime) -> QuotaSlot:
+    """Return the slot that one subscription takes of its owner's quota."""
+    return QuotaSlot(subscription_counter(owner), subscription_id, now + SLOT_KEPT)
 
 
 def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
