@@ -1,6 +1,7 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-Topology moves leads between roots.
+In this order: FeatureStore; ActiveLeads, the index that the daily refresh reads; how items are written and
+read, also damaged ones; Topology, which moves leads between roots.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +34,12 @@ ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]  # attributes to set, and na
 HOPS = 3  # reads of a root in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
 ACTIVE_INDEX = "ByActivity"
+# Reading a damaged item raises one of these.
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
+CHANGES_UNKNOWN = 1
 
 
 class FeatureItemChanged(Exception):
@@ -246,14 +253,6 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
         return stored  # type: ignore[no-any-return]  # a whole number or a flag
     number = Decimal(stored["N"] if isinstance(stored, Mapping) else stored)
     return shown_value(feature, int(number.scaleb(DECIMALS[feature.unit])))
-
-
-# Reading a damaged item raises one of these.
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-VERSION_MAX = 2**62
-MAPS = ("features", "as_of", "inputs")
-# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
-CHANGES_UNKNOWN = 1
 
 
 def is_readable(stored: Item) -> bool:

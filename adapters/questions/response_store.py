@@ -1,4 +1,7 @@
-"""The Responses table: one answer of a person to a question, kept for good."""
+"""The Responses table: one answer of a person to a question, kept for good.
+
+AnswerWriter stores an answer, counts it in its question, and stores the event that it earns points by.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +20,10 @@ from rules.questions.responses import Response, event_digest, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
+# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
+# request tries for ten seconds.
+ATTEMPTS_MAX = 24
+PAUSE_SECONDS = 0.05
 Key = tuple[str, str]  # question_id, response_id
 
 
@@ -157,12 +164,6 @@ class ResponseStore:
 def _key(key: Key) -> dict[str, str]:
     question_id, response_id = key
     return {"question_id": question_id, "response_id": response_id}
-
-
-# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
-# request tries for ten seconds.
-ATTEMPTS_MAX = 24
-PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
