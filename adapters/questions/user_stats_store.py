@@ -133,11 +133,8 @@ class UserStatsStore:
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
-        condition, names, values = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
-        request = {"TableName": self._table, "Item": new, "ConditionExpression": condition}
-        request |= {"ExpressionAttributeNames": names} if names else {}
-        request |= {"ExpressionAttributeValues": values} if values else {}
-        return write_if(self._dynamodb.put_item, **request)
+        condition = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
+        return write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition)
 
     def count(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
