@@ -56,6 +56,7 @@ from rules.engagement.account_state import (
 from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
+from rules.engagement.goals import MeasuredDays
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
 from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
@@ -112,9 +113,11 @@ class ArchiveStore:
         return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
-        """Return a profile's item, and the arguments of a put of its archive; None if the archive stays as it
-        is. shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
-        grows until the archive is repaired.
+        """Return a profile's item, with as much put into the archive as makes the item small enough.
+
+        Also returns the arguments of a put of the archive; None if the archive stays as it is. shards: see
+        profile_attributes. If the archive is unusable, nothing is archived. Then the profile grows until the
+        archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))
         # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
@@ -225,6 +228,18 @@ class AccountStore:
         newest_first = {"FilterExpression": ACTIVE, "ScanIndexForward": False, "Limit": limit}
         items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
+
+    def measured_days(self, user_id: str, first: date, last: date, is_strong: bool = True) -> MeasuredDays:
+        """Return the measures of the dates between two, both included. A date without any is left out."""
+        if first > last:
+            return {}
+        only = "activity_date, measures"
+        items = self._query_days(user_id, first, last, ProjectionExpression=only, ConsistentRead=is_strong)
+        return {
+            date.fromisoformat(day["activity_date"]): day["measures"]
+            for day in map(decode_item, items)
+            if day.get("measures")
+        }
 
     def lots(
         self, user_id: str, first: date, is_strong: bool = True

@@ -55,6 +55,15 @@ def write_if(write: Callable[..., Any], **request: Any) -> bool:
     return True
 
 
+def update_if(dynamodb: Any, **request: Any) -> Item | None:
+    """Make a conditional update; returns the item after it, or None if its condition did not hold."""
+    try:
+        updated: Item = dynamodb.update_item(**request, ReturnValues="ALL_NEW")["Attributes"]
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        return None
+    return updated
+
+
 def if_unchanged(key: str, attribute: str, read: str | int | None) -> dict[str, Any]:
     """Return the condition of a put that replaces an item, as arguments of DynamoDB.
 
