@@ -93,7 +93,7 @@ class ResponseStore:
         return [(item, COUNTED in item) for item in get_all(self._dynamodb, self._table, keys)]
 
     def recent(
-        self, hashes: Iterable[str], span: tuple[str, str], after: Key | None, limit: int
+        self, hashes: Iterable[str], span: tuple[str, str], after: tuple[str, str] | None, limit: int
     ) -> list[Response]:
         """Return at most `limit` of a person's answers, newest first.
 
@@ -109,8 +109,9 @@ class ResponseStore:
         )
 
     def _recent(
-        self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
+        self, fingerprint_hash: str, span: tuple[str, str], after: tuple[str, str] | None, limit: int
     ) -> list[tuple[str, Key]]:
+        """Return created_at and key of one hash's answers, newest first; else as recent()."""
         start = after and {
             "fingerprint_hash": fingerprint_hash,
             "created_at": after[0],

@@ -163,6 +163,20 @@ def keys_of(subscription: Subscription) -> list[str]:
     return [identifier, *marker_keys(subscription), reminder_key(identifier), *token]
 
 
+@dataclass(frozen=True, slots=True)
+class _FormerSubscriptions:
+    """The stored subscriptions that a registration replaces."""
+
+    own: Subscription | None  # the same person's, for the same token
+    of_another: Subscription | None  # another person's, for the same token
+    token_holder: str  # the id of the subscription that has the token; "": none
+
+    @property
+    def all(self) -> list[Subscription]:
+        """Both, as far as they exist."""
+        return [subscription for subscription in (self.own, self.of_another) if subscription]
+
+
 class SubscriptionStore:
     """Registers, finds and removes subscriptions."""
 
@@ -192,7 +206,7 @@ class SubscriptionStore:
                 return merged, former.own is None or not former.own.is_active
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
-    def _former_subscriptions(self, wanted: Subscription) -> "_FormerSubscriptions":
+    def _former_subscriptions(self, wanted: Subscription) -> _FormerSubscriptions:
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
         items = {item[KEY]["S"]: decode_item(item) for item in get_all(self.dynamodb, self.table, keys)}
@@ -257,18 +271,6 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
     return request | ({"ExpressionAttributeValues": values} if values else {})
 
 
-@dataclass(frozen=True, slots=True)
-class _FormerSubscriptions:
-    own: Subscription | None  # the same person's, for the same token
-    of_another: Subscription | None  # another person's, for the same token
-    token_holder: str  # the id of the subscription that has the token; "": none
-
-    @property
-    def all(self) -> list[Subscription]:
-        """Both, as far as they exist."""
-        return [subscription for subscription in (self.own, self.of_another) if subscription]
-
-
 def _merge_subscription(wanted: Subscription, former: _FormerSubscriptions, now: datetime) -> Subscription:
     """Return the subscription to store: the person's new one, with the phone's endpoint and the history."""
     source = former.own or former.of_another
@@ -298,7 +300,7 @@ def _registration(
     put_subscription |= _when("attribute_not_exists(subscription_id)", None)
     for subscription in former.all:
         # This is the put of the person's own subscription, whose condition it replaces, or another's delete.
-        request = next(iter(actions[subscription.subscription_id].values()))
+        (request,) = actions[subscription.subscription_id].values()
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         request |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
