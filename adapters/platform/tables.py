@@ -100,15 +100,24 @@ def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: 
 
 def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
     """Put items without a condition; no two of them may have the same key. Raises Unprocessed."""
-    for chunk in chunks(items, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in chunk]}
+    _write_all(dynamodb, table, [{"PutRequest": {"Item": item}} for item in items], "unwritten")
+
+
+def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
+    """Delete items by key. A key without an item is no error. Raises Unprocessed."""
+    _write_all(dynamodb, table, [{"DeleteRequest": {"Key": key}} for key in keys], "undeleted")
+
+
+def _write_all(dynamodb: Any, table: str, writes: Iterable[dict[str, Any]], unfinished: str) -> None:
+    for chunk in chunks(writes, WRITE_MAX):
+        request: dict[str, Any] = {table: chunk}
         for _ in pauses(ATTEMPTS_MAX):
             answer = dynamodb.batch_write_item(RequestItems=request)
             request = answer.get("UnprocessedItems") or {}
             if not request:
                 break
         else:
-            raise Unprocessed(f"{table}: items left unwritten")
+            raise Unprocessed(f"{table}: items left {unfinished}")
 
 
 def refused_statements(

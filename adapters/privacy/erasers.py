@@ -10,9 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
+from adapters.platform.tables import WRITE_MAX, chunks, delete_all, get_all, query_all
 from adapters.postgresql.sql import Database, call_function
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
@@ -20,8 +19,6 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.subscription_store import KEY, keys_of, subscription_counter, subscription_from
 from rules.leads.identity import Identity
 from rules.privacy.erasures import Person
-
-ATTEMPTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +78,6 @@ def response_eraser(dynamodb: Any, table: str) -> ItemEraser:
         ("question_id", "response_id"),
         lambda person: (item for item, _ in store.of_person(person.hashes)),
     )
-
-
-def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
-    """Delete items by key. A key without an item is no error. Raises Unprocessed."""
-    for chunk in chunks(keys, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in chunk]}
-        for _ in pauses(ATTEMPTS_MAX):
-            request = dynamodb.batch_write_item(RequestItems=request).get("UnprocessedItems") or {}
-            if not request:
-                break
-        else:
-            raise Unprocessed(f"{table}: items left undeleted")
 
 
 @dataclass(frozen=True, slots=True)
