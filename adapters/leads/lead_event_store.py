@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all, get_one, query_all, transact_until_decided
+from adapters.platform.tables import Action, get_all, get_one, query_all, transact_until_decided
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
 
@@ -54,7 +54,10 @@ class LeadEventStore:
 
         If it has, nothing is written. Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
-        actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
+        actions = [
+            _put_new(self._claims, _claim(event, body_hash), "user_id"),
+            _put_new(self._table, event_item(event), "lead_organization_id"),
+        ]
         reasons = transact_until_decided(self._dynamodb, actions, UNDECIDED)
         if not reasons:
             return StoreOutcome.STORED
@@ -205,12 +208,14 @@ def _claim(event: LeadEvent, body_hash: str) -> Item:
     )
 
 
-def _put(table: str, attributes: Item) -> dict[str, Any]:
-    """Return the action that puts an item if there is none; a refusal brings along the one that there is."""
-    key = "user_id" if "user_id" in attributes else "lead_organization_id"
+def _put_new(table: str, item: Item, key: str) -> Action:
+    """Return the action that puts an item if there is none; a refusal brings along the one that there is.
+
+    key: the name of the table's partition key.
+    """
     put = {
         "TableName": table,
-        "Item": attributes,
+        "Item": item,
         "ConditionExpression": f"attribute_not_exists({key})",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
@@ -249,22 +254,18 @@ class OrderStore:
         False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
         decide; it is safe to repeat.
         """
-        claim = _order_claim(_key(record.source, record.order_id), record)
-        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
-        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        request += [
-            {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
-            for event in events
-        ]
-        return not transact_until_decided(self._dynamodb, request, UNDECIDED)
+        put_order = {"TableName": self._claims, "Item": _order_item(record), **_unchanged_condition(before)}
+        put_events = [_put_new(self._events, event_item(event), "lead_organization_id") for event in events]
+        return not transact_until_decided(self._dynamodb, [{"Put": put_order}, *put_events], UNDECIDED)
 
 
 def _key(source: str, order_id: str) -> dict[str, str]:
     return {"user_id": f"{source}#order:{order_id}", "idempotency_key": CLAIM_KEY}
 
 
-def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
+def _order_item(record: OrderRecord) -> Item:
     fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
+    key = _key(record.source, record.order_id)
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
@@ -278,13 +279,12 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     }
 
 
-def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
+def _order_record(source: str, order_id: str, stored: Item) -> OrderRecord:
     fields = decode_item(stored)
-    state = from_text(fields["order"])
     return OrderRecord(
         source=source,
         order_id=order_id,
-        state=state,
+        state=from_text(fields["order"]),
         body_hash=fields["body_hash"],
         leaf=fields["leaf"],
         root_id=fields["root_id"],

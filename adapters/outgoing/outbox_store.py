@@ -179,11 +179,6 @@ class OutboxStore:
         }
 
 
-def state_shard(holder: str) -> str:
-    """Return the partition of the index ByDue that a user's state is in."""
-    return f"{STATE}#{shard_of(holder, STATE_SHARDS)}"
-
-
 def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
     """Return a holder's state as an item. A question's item expires, because a question is notified once."""
     state, due = write.state, write.due
@@ -198,7 +193,7 @@ def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
         "as_of": state.as_of,
         "content": json.dumps(content, separators=(",", ":")),
         "due_at": due and stamp(due),
-        "due_shard": state_shard(holder) if due else None,
+        "due_shard": f"{STATE}#{shard_of(holder, STATE_SHARDS)}" if due else None,
         "expires_at": until,
     }
     return encode_item(fields)
