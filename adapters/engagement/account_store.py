@@ -3,6 +3,8 @@
 Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
 processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
 
+In this order: ArchiveStore; AccountStore with its reads, decisions and writes; two indexes of profiles.
+
 A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
 moves old freezes and pauses into the user's archive (rules/engagement/archive.py). One transaction writes
 profile and archive, and the profile has the archive's digest. So whoever finds another archive knows that the

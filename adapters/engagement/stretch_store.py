@@ -53,13 +53,14 @@ class StretchStore:
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
-        """Return when the user was in touch after `since`: when events arrived. All contacts of the last 72
-        hours are among them, and the newest older one; others may be missing. An event that only servers
-        declare is no contact, nor is one that arrived more than 72 hours late. Events are read in the order
-        in which they occurred, the newest first. An event that arrived in time after the newest old contact
-        occurred at most 72 hours before that contact. So reading stops there. It also stops after
-        EVENTS_READ_MAX events; then the time of the oldest one read is the last in the list.
+        """Return when the user was in touch after `since`: when events arrived.
+
+        All contacts of the last 72 hours are among them, and the newest older one; others may be missing. An
+        event that only servers declare is no contact, nor is one that arrived more than 72 hours late.
         """
+        # Events are read in the order in which they occurred, the newest first. An event that arrived in time
+        # after the newest old contact occurred at most 72 hours before that contact. So reading stops there.
+        # It also stops after EVENTS_READ_MAX events; then the time of the oldest one counts as a contact.
         contacts: list[datetime] = []
         newest_old = EPOCH  # the newest contact that is older than 72 hours
         events = self._newest_events(user_id, since - LATE_MAX, now + FUTURE_MAX)

@@ -107,13 +107,13 @@ class LaneStore:
             self.wait(lane, now, delivered=delivered, failures=0, failing_since="")
 
     def log(self, holder: str, after: int) -> Iterator[Notification]:
-        """Yield a user's notifications after a number, in order; strongly consistent."""
+        """Yield a holder's notifications after a number, in order; strongly consistent."""
         for item in query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
+            KeyConditionExpression="holder = :holder AND place BETWEEN :after AND :end",
             ExpressionAttributeValues=encode_item(
-                {":user": holder, ":after": log_key(after + 1), ":end": log_key(NUMBER_MAX)}
+                {":holder": holder, ":after": log_key(after + 1), ":end": log_key(NUMBER_MAX)}
             ),
             ConsistentRead=True,
             Limit=LOG_READ,

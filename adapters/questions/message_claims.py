@@ -1,7 +1,7 @@
 """Claims of messages to phones; and reminders, which wait in the index until they are due.
 
 A message is claimed before it is sent, and its claim gets the outcome afterwards. So nobody gets a message
-twice.
+twice. processors/questions/messages.py sends claimed messages.
 """
 
 from collections.abc import Iterator, Sequence
