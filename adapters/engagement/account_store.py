@@ -58,7 +58,6 @@ from rules.engagement.account_state import (
 from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
-from rules.engagement.goals import MeasuredDays
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
 from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
@@ -231,7 +230,9 @@ class AccountStore:
         items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
 
-    def measured_days(self, user_id: str, first: date, last: date, is_strong: bool = True) -> MeasuredDays:
+    def measured_days(
+        self, user_id: str, first: date, last: date, is_strong: bool = True
+    ) -> dict[date, dict[str, int]]:
         """Return the measures of the dates between two, both included. A date without any is left out."""
         if first > last:
             return {}
