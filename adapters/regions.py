@@ -186,12 +186,10 @@ class Follower:
                 outcome.followed += 1
         for change in others:
             if not place_needed(change.table, change.image or {}):
-                self._items.put(change)
-                outcome.followed += 1
+                self._put(change, outcome)
         events = [(change, claims_of(change, now)) for change in puts if change.table == EVENTS]
         for change in self._ready(CLAIMS, events, outcome):
-            self._items.put(change)
-            outcome.followed += 1
+            self._put(change, outcome)
         entries = [
             (change, events_of(change, now)) for change in puts if change.table == LEDGER and change.is_new
         ]
@@ -255,8 +253,11 @@ class Follower:
         if change.table == PROFILES and not self._days.days_cover_profile(change):
             outcome.waiting.append(change)
             return
+        self._put(change, outcome)
+
+    def _put(self, change: ItemChange, outcome: FollowedBatch) -> None:
         self._items.put(change)
-        outcome.followed += 1
+        outcome.followed += 1  # also if the stored item is newer
 
 
 def mark_key(change: ItemChange) -> dict[str, str]:

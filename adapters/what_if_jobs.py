@@ -1,8 +1,8 @@
-"""What-ifs as jobs: WhatIfFunction works a question to the lake out, which takes seconds to minutes.
+"""What-ifs as jobs: WhatIfFunction answers a question from the lake, which takes seconds to minutes.
 
 The lake's bucket has the question that was asked last, and for a week the outcome of each: `what_if/`. One is
-worked out at a time, because a small account may run ten functions at once. Lambda tries a job three times:
-if an attempt dies without a word, the next one follows, up to half an hour after the question.
+answered at a time, because a small account may run ten functions at once. Lambda tries a job three times: if
+an attempt dies without a word, the next one follows, up to half an hour after the question.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ LOST = "it ended without a report: the log of WhatIfFunction says why. Perhaps t
 
 @dataclass(frozen=True, slots=True)
 class WhatIfJob:
-    """A question."""
+    """A question: how would another book of rules have changed points and streaks."""
 
     document: Mapping[str, Any]  # the candidate, as rules.book.document.read_book reads it
     # The dates from which and until which it is in force, from midnight UTC; None: there is no such bound
@@ -71,7 +71,8 @@ class WhatIfJobs:
         Raises WhatIfRunning.
         """
         etag = self.objects.etag(ASKED)  # read first: so a job that came in between is noticed by `put_if`
-        if (last := self._last()) and not self._outcome_of(last, unstamp(job.asked_at)).finished_at:
+        last = self._last()
+        if last and not self._outcome_of(last, unstamp(job.asked_at)).finished_at:
             if last.job_id != job.job_id:
                 raise WhatIfRunning(last.asked_at)
             return WhatIfOutcome(last.job_id, last.asked_at)
@@ -121,7 +122,8 @@ class WhatIfJobs:
         stored = self._stored(job.job_id)
         if stored and stored.asked_at == job.asked_at:
             return stored
-        if now < (end := unstamp(job.asked_at) + 2 * ATTEMPT):
+        end = unstamp(job.asked_at) + 2 * ATTEMPT
+        if now < end:
             return WhatIfOutcome(job.job_id, job.asked_at)
         return WhatIfOutcome(job.job_id, job.asked_at, stamp(end), reason=LOST)
 

@@ -100,20 +100,21 @@ class EngagementProcessor:
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
 
+        # The cache knows of some events that they are applied.
         processed = self.cache.processed(
             {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
-
-        def apply_user(user: str) -> AppliedBatch:
-            pairs, known = by_user[user], processed.get(user, ())
-            new = [(record, event) for record, event in pairs if event.event_id not in known]
-            result = self._apply_user(accounts[user], new, now) if new else AppliedBatch()
-            result.counts["duplicates"] += len(pairs) - len(new)
-            return result
+        new: dict[str, Pairs] = {}
+        for user, pairs in by_user.items():
+            known = processed.get(user, ())
+            new_pairs = [(record, event) for record, event in pairs if event.event_id not in known]
+            outcome.counts["duplicates"] += len(pairs) - len(new_pairs)
+            if new_pairs:
+                new[user] = new_pairs
 
         with ThreadPoolExecutor(self.writers) as pool:
-            for user_outcome in pool.map(apply_user, by_user):
-                outcome.add(user_outcome)
+            for result in pool.map(lambda user: self._apply_user(accounts[user], new[user], now), new):
+                outcome.add(result)
         return outcome
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:

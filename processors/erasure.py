@@ -97,7 +97,7 @@ class ErasureRunner:
 
     def _try(self, erasure: Erasure, now: datetime, until: float) -> bool:
         try:
-            return self.go_on(erasure, now, until)
+            return self._continue(erasure, now, until)
         except ErasureMoved:
             return False
         except UNAVAILABLE as error:
@@ -106,27 +106,34 @@ class ErasureRunner:
             logger.warning("to come again", extra=about)
             return False
 
-    def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
-        """Delete from store after store until the erasure is finished (True), waits, or the time is up."""
-        if erasure.is_in_lake:
-            certificate = sign_certificate(certificate_of(erasure, now), self.key())
-            self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
-            return True
+    def _continue(self, erasure: Erasure, now: datetime, until: float) -> bool:
+        """Take the next steps of an erasure; returns whether it is finished."""
+        if not erasure.is_in_lake:
+            self._sweep(erasure, now, until)
+            return False
+        certificate = sign_certificate(certificate_of(erasure, now), self.key())
+        self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
+        return True
+
+    def _sweep(self, erasure: Erasure, now: datetime, until: float) -> None:
+        """Delete from store after store, sweep after sweep, until the erasure waits or the time is up.
+
+        It waits until every writer knows the tombstone, or for the nights that delete from the lake.
+        """
         stores = self.stores(now)
         while time.monotonic() < until:
             person, erasure = self._person(erasure, stores, now)
             while store := erasure.next_store():
                 if time.monotonic() >= until:
-                    return False
+                    return
                 erasure = self._erase_from(erasure, store, stores[store], person)
             after = after_sweep(erasure, self.settles, now)
-            if after is None:
+            if after is None:  # no further sweep is needed
                 self.jobs.save(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
-                return False
+                return
             erasure = self.jobs.save(after)
             if not erasure.is_due(now):
-                return False
-        return False
+                return
 
     def _organization_digest(self, erasure: Erasure) -> str:
         if not erasure.organization:

@@ -155,7 +155,7 @@ class Table:
         yield b"\n]\n" if self.rows else b"[]\n"
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines of the CSV file."""
+        """Yield the lines of the CSV file, once all parts of `texts` were read."""
         yield _line(map(cell, self._columns))
         self._cells.seek(0)
         for text in self._cells:

@@ -47,9 +47,7 @@ from rules.lake.table_items import removed_item, table_item
 
 logger = Logger(service="publisher")
 DOCUMENTS = "documents"  # of RuleBooks: adapters/book.py
-Row = tuple[DeliveryStream, RowLine]
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
-Pair = tuple[Record, RowLine]
 
 
 def table_of(record: Record) -> str:
@@ -65,7 +63,7 @@ def lake_line(row: Mapping[str, Any]) -> RowLine:
     return line
 
 
-def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
+def put_rows(stream: DeliveryStream, pairs: Iterable[tuple[Record, RowLine]]) -> list[str]:
     """Put rows, each with its change. Returns the sequence numbers of changes to be delivered again.
 
     They are the changes whose rows are in a record that Firehose has refused, in the stream's order.
@@ -170,20 +168,30 @@ class Publisher:
         outcome.counts["published"] = len(numbers) - len(refused)
         return outcome
 
-    def _rows(self, record: Record) -> list[Row]:
-        table, change, rows = table_of(record), record["dynamodb"], list[Row]()
+    def _rows(self, record: Record) -> list[tuple[DeliveryStream, RowLine]]:
+        """Return the rows of a change, each with its stream. Raises KeyError for an unknown table."""
+        item_rows = []
         if self.item_rows:
-            rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
-            if table in self.item_rows.stores and table not in self.destinations:
-                return rows
-        entity, stream = self.destinations[table]
-        if "NewImage" not in change or _has_no_row(entity, attributes := decode_item(change["NewImage"])):
-            return rows
-        arrived = float(change["ApproximateCreationDateTime"])
-        is_change = record["eventName"] == "MODIFY"
-        version = event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED
-        entity_rows = rows_of(entity, attributes, datetime.fromtimestamp(arrived, UTC), version)
-        return rows + [(stream, lake_line(row)) for row in entity_rows]
+            item_rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
+            if table_of(record) in self.item_rows.stores and table_of(record) not in self.destinations:
+                return item_rows  # the table's items are rows themselves, and nothing else
+        entity, stream = self.destinations[table_of(record)]
+        return [*item_rows, *((stream, line) for line in _entity_lines(entity, record))]
+
+
+def _entity_lines(entity: Entity, record: Record) -> list[RowLine]:
+    """Return the rows that a changed item has as an entity of the lake; [] for a removal."""
+    change = record["dynamodb"]
+    if "NewImage" not in change:
+        return []
+    attributes = decode_item(change["NewImage"])
+    if _has_no_row(entity, attributes):
+        return []
+    arrived = float(change["ApproximateCreationDateTime"])
+    is_change = record["eventName"] == "MODIFY"
+    version = event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED
+    rows = rows_of(entity, attributes, datetime.fromtimestamp(arrived, UTC), version)
+    return [lake_line(row) for row in rows]
 
 
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:

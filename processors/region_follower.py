@@ -69,17 +69,24 @@ def is_waiting(error: Exception) -> bool:
     return isinstance(error, (ChangesNotReady, *Unavailable))
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    receiver: ChangeReceiver
+    fence: Fence
+    queue: SourceQueue
+
+
 @settings.wiring(ReceiverSettings)
-def _parts(config: ReceiverSettings) -> tuple[ChangeReceiver, Fence, SourceQueue]:
-    turn = process_fence()
-    assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
+def _parts(config: ReceiverSettings) -> _Parts:
+    fence = process_fence()
+    assert fence is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     follower = Follower(fence_follower(free_client("dynamodb")), json.loads(config.tables))
-    line = SourceQueue(lambda: client("sqs"), config.changes_queue_url, is_waiting)
-    return ChangeReceiver(follower, current_region()), turn, line
+    queue = SourceQueue(lambda: client("sqs"), config.changes_queue_url, is_waiting)
+    return _Parts(ChangeReceiver(follower, current_region()), fence, queue)
 
 
-@queue_consumer("receiver", logger, lambda: _parts()[2], RESERVE_SECONDS)
+@queue_consumer("receiver", logger, lambda: _parts().queue, RESERVE_SECONDS)
 def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of the queue of changes."""
-    taking, turn, _ = _parts()
-    taking.take(message, turn.register(), now)
+    parts = _parts()
+    parts.receiver.take(message, parts.fence.register(), now)

@@ -3,6 +3,8 @@
 Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
 processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
 
+In this order: ArchiveStore; AccountStore with its reads, decisions and writes; two indexes of profiles.
+
 A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
 moves old freezes and pauses into the user's archive (rules/engagement/archive.py). One transaction writes
 profile and archive, and the profile has the archive's digest. So whoever finds another archive knows that the
@@ -33,11 +35,12 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import (
     BEFORE_ALL,
-    cancellation_reasons,
     get_all,
     get_one,
+    if_unchanged,
     query_all,
     scan_all,
+    transact,
     write_if,
 )
 from rules.days import DAY
@@ -111,9 +114,11 @@ class ArchiveStore:
         return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
-        """Return a profile's item, and the arguments of a put of its archive; None if the archive stays as it
-        is. shards: see profile_attributes. If the archive is unusable, nothing is archived. Then the profile
-        grows until the archive is repaired.
+        """Return a profile's item, with as much put into the archive as makes the item small enough.
+
+        Also returns the arguments of a put of the archive; None if the archive stays as it is. shards: see
+        profile_attributes. If the archive is unusable, nothing is archived. Then the profile grows until the
+        archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))
         # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
@@ -224,6 +229,20 @@ class AccountStore:
         newest_first = {"FilterExpression": ACTIVE, "ScanIndexForward": False, "Limit": limit}
         items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
+
+    def measured_days(
+        self, user_id: str, first: date, last: date, is_strong: bool = True
+    ) -> dict[date, dict[str, int]]:
+        """Return the measures of the dates between two, both included. A date without any is left out."""
+        if first > last:
+            return {}
+        only = "activity_date, measures"
+        items = self._query_days(user_id, first, last, ProjectionExpression=only, ConsistentRead=is_strong)
+        return {
+            date.fromisoformat(day["activity_date"]): day["measures"]
+            for day in map(decode_item, items)
+            if day.get("measures")
+        }
 
     def lots(
         self, user_id: str, first: date, is_strong: bool = True
@@ -361,42 +380,25 @@ class AccountStore:
         also: further actions; with them, or with an archive, it is a transaction.
         """
         actions = [*({"Put": put} for put in self.profile_puts(profile)), *also]
-        exceptions = self._dynamodb.exceptions
-        try:
-            if len(actions) == 1:
-                self._dynamodb.put_item(**actions[0]["Put"])
-            else:
-                self._dynamodb.transact_write_items(TransactItems=actions)
-        except exceptions.ConditionalCheckFailedException:
-            raise ProjectionMoved(profile.user_id) from None
-        except exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))
-            raise ProjectionMoved(profile.user_id) from None
+        if len(actions) == 1:
+            is_written = write_if(self._dynamodb.put_item, **actions[0]["Put"])
+        else:
+            is_written = not transact(self._dynamodb, actions)
+        if not is_written:
+            raise ProjectionMoved(profile.user_id)
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
         """Return the arguments of a put of a profile; and those of its archive, if something is put away."""
         stored, put_of_archive = self.archives.split(profile, self.shards)
-        put: dict[str, Any] = {
-            "TableName": self._profiles,
-            "Item": stored,
-            "ConditionExpression": "attribute_not_exists(user_id)",
-        }
-        if profile.version > 1:
-            put["ConditionExpression"] = "version = :read"
-            put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
+        read_version = profile.version - 1 if profile.version > 1 else None
+        condition = if_unchanged("user_id", "version", read_version)
+        put = {"TableName": self._profiles, "Item": stored, **condition}
         return [put, put_of_archive] if put_of_archive else [put]
 
     def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
-        put: dict[str, Any] = {
-            "TableName": self._days,
-            "Item": encode_item(day_attributes(day)),
-            "ConditionExpression": "attribute_not_exists(user_id)",
-        }
-        if before:
-            put["ConditionExpression"] = "ledger_head = :read"
-            put["ExpressionAttributeValues"] = {":read": {"S": before.ledger_head}}
-        return put
+        condition = if_unchanged("user_id", "ledger_head", before.ledger_head if before else None)
+        return {"TableName": self._days, "Item": encode_item(day_attributes(day)), **condition}
 
     def _put_day(self, before: Day | None, day: Day) -> None:
         if not write_if(self._dynamodb.put_item, **self._day_put(before, day)):

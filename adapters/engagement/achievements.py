@@ -14,8 +14,6 @@ from adapters.book import BookStore
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS, KeptItems
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import query_all
 from rules.book.book import Books
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
@@ -30,7 +28,6 @@ from rules.engagement.achievements import (
 from rules.engagement.goals import (
     DeclaredAchievement,
     KnownPeriods,
-    MeasuredDays,
     SettledGoals,
     first_date_needed,
     is_usable,
@@ -46,11 +43,11 @@ RENEWED_AFTER = timedelta(days=28)
 
 
 class GoalStore:
-    """The settled part of users' streaks, and the days that streaks follow from. days: the table's name."""
+    """The settled part of users' streaks."""
 
     def __init__(self, dynamodb: Any, days: str) -> None:
-        self._dynamodb, self._days = dynamodb, days
-        self._items = KeptItems(dynamodb, days, GOALS)
+        """days: the name of the table DailyActivity."""
+        self._dynamodb, self._items = dynamodb, KeptItems(dynamodb, days, GOALS)
 
     def get(self, user_id: str) -> SettledGoals | None:
         """Return the settled part of a user's streaks; None if there is none, or its item is damaged."""
@@ -59,26 +56,6 @@ class GoalStore:
     def put(self, user_id: str, settled: SettledGoals) -> None:
         """Store the settled part of a user's streaks."""
         self._dynamodb.put_item(**self._items.put(user_id, settled.text))
-
-    def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
-        """Return the measures of the dates between two, both included. A date may have none."""
-        if first > last:
-            return {}
-        items = query_all(
-            self._dynamodb,
-            TableName=self._days,
-            KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
-            ExpressionAttributeValues=encode_item(
-                {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
-            ),
-            ProjectionExpression="activity_date, measures",
-            ConsistentRead=is_strong,
-        )
-        return {
-            date.fromisoformat(day["activity_date"]): day["measures"]
-            for day in map(decode_item, items)
-            if day.get("measures")
-        }
 
 
 def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
@@ -107,11 +84,11 @@ class StreakReader:
         is_renewal_due = settled_to - goals.until > RENEWED_AFTER
         if is_renewal_due and profile.head:
             # What is stored must be right, so it follows from a strong read.
-            days = self.store.days(profile.user_id, first_needed, max(last, settled_to), is_strong=True)
+            days = self.accounts.measured_days(profile.user_id, first_needed, max(last, settled_to))
             goals = KnownPeriods(goals, books, days).settled(settled_to, profile.head.created_at)
             self.store.put(profile.user_id, goals)
         else:
-            days = self.store.days(profile.user_id, first_needed, last, is_strong=is_strong)
+            days = self.accounts.measured_days(profile.user_id, first_needed, last, is_strong)
         days_to_last = {day: measures for day, measures in days.items() if day <= last}
         return profile, KnownPeriods(goals, books, days_to_last)
 

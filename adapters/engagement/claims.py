@@ -74,6 +74,17 @@ def to_item(claim: IdempotencyClaim) -> Item:
     )
 
 
+def _claim_from(attributes: Mapping[str, Any]) -> IdempotencyClaim:
+    return IdempotencyClaim(
+        user_id=attributes["user_id"],
+        idempotency_key=attributes["idempotency_key"],
+        body_hash=attributes["body_hash"],
+        target=attributes["target"],
+        created_at=attributes["created_at"],
+        derived={name: attributes[name] for name in (*DERIVED, "occurred_at") if name in attributes},
+    )
+
+
 def put_unclaimed(table: str, claim: IdempotencyClaim, now: datetime) -> dict[str, Any]:
     """Return the put of a claim whose key has none, or has an expired one that is not deleted yet.
 
@@ -97,19 +108,9 @@ class ClaimStore:
     def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
         """Read claims by (user, key); an expired claim counts as gone."""
         item_keys = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
-        found = (decode_item(each) for each in get_all(self._dynamodb, self._table, item_keys))
-        return {
-            (each["user_id"], each["idempotency_key"]): IdempotencyClaim(
-                each["user_id"],
-                each["idempotency_key"],
-                each["body_hash"],
-                each["target"],
-                each["created_at"],
-                {name: each[name] for name in (*DERIVED, "occurred_at") if name in each},
-            )
-            for each in found
-            if each["ttl"] > now.timestamp()
-        }
+        stored = map(decode_item, get_all(self._dynamodb, self._table, item_keys))
+        claims = [_claim_from(attributes) for attributes in stored if attributes["ttl"] > now.timestamp()]
+        return {claim.key: claim for claim in claims}
 
     def claim(
         self, claims: Sequence[IdempotencyClaim], now: datetime

@@ -134,8 +134,8 @@ class EngagementCache:
 
     def _get(self, key: str) -> dict[str, Any] | None:
         answers = self._run([["GET", key]])
-        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return found
+        value: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return value
 
     def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
         """Run commands in one round trip, or return None if Redis cannot be used.

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
-from adapters.platform.tables import get_one, put_all, query_all, write_if
+from adapters.platform.tables import Action, get_one, put_all, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
@@ -198,27 +198,14 @@ class LedgerStore:
         new = "attribute_not_exists(account_id)"
         return {"Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": new}}
 
-    def _deactivate(
-        self, head: Head | None, reversed_entry: Entry | None, writer: Entry
-    ) -> list[dict[str, Any]]:
+    def _deactivate(self, head: Head | None, reversed_entry: Entry | None, writer: Entry) -> list[Action]:
         """Return the updates of the old head and of the reversed entry. writer: the entry that reverses it.
 
         An item may appear once in a transaction, so if they are the same entry it gets one update.
         """
-        is_same = bool(head and reversed_entry and reversed_entry.created_at == head.created_at)
-        mark, not_yet = {":by": writer.created_at}, "attribute_not_exists(reversed_by)"
-        updates: list[tuple[str, str, str, dict[str, Any]]] = []  # place, expression, condition, values
-        if head:
-            expression = "REMOVE active, applied_through" + (" SET reversed_by = :by" if is_same else "")
-            condition = "active = :yes" + (f" AND {not_yet}" if is_same else "")
-            updates.append(
-                (head.created_at, expression, condition, {":yes": True} | (mark if is_same else {}))
-            )
-        if reversed_entry and not is_same:
-            condition = f"attribute_exists(account_id) AND {not_yet}"
-            updates.append((reversed_entry.created_at, "SET reversed_by = :by", condition, mark))
-        return [
-            {
+
+        def update(place: str, expression: str, condition: str, values: Mapping[str, Any]) -> Action:
+            return {
                 "Update": {
                     "TableName": self._table,
                     "Key": encode_item({"account_id": writer.account_id, "created_at": place}),
@@ -227,8 +214,20 @@ class LedgerStore:
                     "ExpressionAttributeValues": encode_item(values),
                 }
             }
-            for place, expression, condition, values in updates
-        ]
+
+        deactivate, mark = "REMOVE active, applied_through", "SET reversed_by = :by"
+        is_active, yes = "active = :yes", {":yes": True}
+        is_not_reversed, by = "attribute_not_exists(reversed_by)", {":by": writer.created_at}
+        if head and reversed_entry and head.created_at == reversed_entry.created_at:
+            condition = f"{is_active} AND {is_not_reversed}"
+            return [update(head.created_at, f"{deactivate} {mark}", condition, yes | by)]
+        updates = []
+        if head:
+            updates.append(update(head.created_at, deactivate, is_active, yes))
+        if reversed_entry:
+            condition = f"attribute_exists(account_id) AND {is_not_reversed}"
+            updates.append(update(reversed_entry.created_at, mark, condition, by))
+        return updates
 
     def _transact(self, actions: Sequence[dict[str, Any]], also: Sequence[dict[str, Any]] = ()) -> None:
         """Write the ledger's actions and further ones in one transaction; raises HeadMoved."""

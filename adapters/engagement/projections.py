@@ -65,16 +65,17 @@ class Projections:
 
     def put_profile(self, new: Item, before: Item | None) -> None:
         """Put a profile in place of the one that was read; raises RepairOvertaken."""
-        self._write(self._dynamodb.put_item, self._profiles, before, PROFILE_MARKS, Item=new)
+        condition = unchanged_condition(before, PROFILE_MARKS)
+        self._write(self._dynamodb.put_item, self._profiles, condition, Item=new)
 
     def put_day(self, new: Item, before: Item | None) -> None:
         """Put a day in place of the one that was read; raises RepairOvertaken."""
-        self._write(self._dynamodb.put_item, self._days, before, DAY_MARKS, Item=new)
+        self._write(self._dynamodb.put_item, self._days, unchanged_condition(before, DAY_MARKS), Item=new)
 
     def delete_day(self, before: Item) -> None:
         """Delete a day that should not exist; raises RepairOvertaken."""
         key = {name: before[name] for name in ("user_id", "activity_date")}
-        self._write(self._dynamodb.delete_item, self._days, before, DAY_MARKS, Key=key)
+        self._write(self._dynamodb.delete_item, self._days, unchanged_condition(before, DAY_MARKS), Key=key)
 
     def lower(self, before: Item) -> bool:
         """Show a lapsed streak as 0 and take it out of the leaderboard's index.
@@ -86,9 +87,7 @@ class Projections:
             self._write(
                 self._dynamodb.update_item,
                 self._profiles,
-                before,
-                (*PROFILE_MARKS, "lapses_at", "run_length"),
-                values,
+                unchanged_condition(before, (*PROFILE_MARKS, "lapses_at", "run_length"), values=values),
                 Key={"user_id": before["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
             )
@@ -96,40 +95,28 @@ class Projections:
             return False
         return True
 
-    def _write(
-        self,
-        operation: Any,
-        table: str,
-        before: Item | None,
-        marks: Iterable[str],
-        values: Item | None = None,
-        **arguments: Any,
-    ) -> None:
-        condition, names, read_values = unchanged_condition(before, marks)
-        values = {**(values or {}), **read_values}
-        if names:
-            arguments["ExpressionAttributeNames"] = names
-        if values:
-            arguments["ExpressionAttributeValues"] = values
-        if not write_if(operation, TableName=table, ConditionExpression=condition, **arguments):
+    def _write(self, operation: Any, table: str, condition: dict[str, Any], **arguments: Any) -> None:
+        if not write_if(operation, TableName=table, **condition, **arguments):
             raise RepairOvertaken(table)
 
 
 def unchanged_condition(
-    before: Item | None, marks: Iterable[str], key: str = "user_id"
-) -> tuple[str, dict[str, str], Item]:
-    """Return a condition that an item has not changed since it was read, with its names and values.
+    before: Item | None, marks: Iterable[str], key: str = "user_id", values: Item | None = None
+) -> dict[str, Any]:
+    """Return the condition that an item has not changed since it was read, as arguments of DynamoDB.
 
-    key: the attribute that every item of the table has.
+    before: the item; None: there was none. key: the attribute that every item of the table has. values: those
+    of an update's own expression, which the condition's values join.
     """
     if before is None:
-        return f"attribute_not_exists({key})", {}, {}
-    parts, names, values = [f"attribute_exists({key})"], {}, {}
+        return {"ConditionExpression": f"attribute_not_exists({key})"}
+    parts, names, all_values = [f"attribute_exists({key})"], {}, dict(values or {})
     for index, mark in enumerate(marks):
         names[f"#m{index}"] = mark
         if mark in before:
-            values[f":m{index}"] = before[mark]
+            all_values[f":m{index}"] = before[mark]
             parts.append(f"#m{index} = :m{index}")
         else:
             parts.append(f"attribute_not_exists(#m{index})")
-    return " AND ".join(parts), names, values
+    condition = {"ConditionExpression": " AND ".join(parts), "ExpressionAttributeNames": names}
+    return condition | ({"ExpressionAttributeValues": all_values} if all_values else {})

@@ -1,11 +1,11 @@
 """The table Rewards: redemptions, how many of each reward a user has, and how many its stock has given."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_one, query_all, write_if
+from adapters.platform.tables import Action, get_one, query_all, write_if
 from rules.book.rewards import (
     GROUPS,
     SPARES,
@@ -101,22 +101,14 @@ class RedemptionStore:
     def add_owned_action(self, user_id: str, reward_id: str, limit: int) -> dict[str, Any]:
         """Return an action that counts one more reward of a user; it fails if that is above the limit."""
         condition = "attribute_not_exists(taken) OR taken < :limit"
-        return self._owned_action(user_id, reward_id, {":change": 1, ":limit": limit}, condition)
+        key = {"holder": user_id, "place": OWN + reward_id}
+        return _add_action(self._table, key, "taken", {":change": 1, ":limit": limit}, condition)
 
     def remove_owned_action(self, user_id: str, reward_id: str) -> dict[str, Any]:
         """Return an action that counts one reward of a user fewer."""
-        return self._owned_action(user_id, reward_id, {":change": -1})
-
-    def _owned_action(
-        self, user_id: str, reward_id: str, values: dict[str, int], condition: str = ""
-    ) -> dict[str, Any]:
-        update = {
-            "TableName": self._table,
-            "Key": encode_item({"holder": user_id, "place": OWN + reward_id}),
-            "UpdateExpression": "ADD taken :change",
-            "ExpressionAttributeValues": encode_item(values),
-        }
-        return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
+        return _add_action(
+            self._table, {"holder": user_id, "place": OWN + reward_id}, "taken", {":change": -1}
+        )
 
     def _item(self, user_id: str, sort_key: str) -> Item | None:
         return get_one(self._dynamodb, self._table, {"holder": user_id, "place": sort_key})
@@ -191,29 +183,16 @@ class RewardStock:
 
     def take_action(self, reward_id: str, stock: int, number: int) -> dict[str, Any]:
         """Return an action that takes one from a slice, or from SPARES; it fails if none is there."""
+        key = _key(reward_id, number)
         if number == SPARES:
-            return self._stock_action(reward_id, SPARES, "ADD spares :change", "spares > :none", -1, none=0)
+            return _add_action(self._table, key, "spares", {":change": -1, ":none": 0}, "spares > :none")
         condition = "attribute_not_exists(taken) OR taken < :share"
-        return self._stock_action(
-            reward_id, number, "ADD taken :change", condition, 1, share=slice_size(stock, number)
-        )
+        values = {":change": 1, ":share": slice_size(stock, number)}
+        return _add_action(self._table, key, "taken", values, condition)
 
     def give_back_action(self, reward_id: str) -> dict[str, Any]:
         """Return an action that adds one to the spares."""
-        return self._stock_action(reward_id, SPARES, "ADD spares :change", "", 1)
-
-    def _stock_action(
-        self, reward_id: str, number: int, expression: str, condition: str, change: int, **values: int
-    ) -> dict[str, Any]:
-        update = {
-            "TableName": self._table,
-            "Key": encode_item(_key(reward_id, number)),
-            "UpdateExpression": expression,
-            "ExpressionAttributeValues": encode_item(
-                {":change": change, **{f":{name}": value for name, value in values.items()}}
-            ),
-        }
-        return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
+        return _add_action(self._table, _key(reward_id, SPARES), "spares", {":change": 1})
 
     def _taken_by_slice(self, reward_id: str, is_strong: bool) -> dict[int, int]:
         taken: dict[int, int] = {}
@@ -232,6 +211,19 @@ class RewardStock:
     def _spares(self, reward_id: str, is_strong: bool) -> int:
         item = get_one(self._dynamodb, self._table, _key(reward_id, SPARES), is_strong)
         return int(decode_item(item)["spares"]) if item else 0
+
+
+def _add_action(
+    table: str, key: Mapping[str, str], counter: str, values: Mapping[str, int], condition: str = ""
+) -> Action:
+    """Return an action that adds to a counter of an item. values: `:change`, and those of the condition."""
+    update = {
+        "TableName": table,
+        "Key": encode_item(key),
+        "UpdateExpression": f"ADD {counter} :change",
+        "ExpressionAttributeValues": encode_item(values),
+    }
+    return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
 
 def _key(reward_id: str, number: int) -> dict[str, str]:

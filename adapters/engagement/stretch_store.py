@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_one, query_all, write_if
+from adapters.platform.tables import Unprocessed, get_one, if_unchanged, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
@@ -53,13 +53,14 @@ class StretchStore:
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
-        """Return when the user was in touch after `since`: when events arrived. All contacts of the last 72
-        hours are among them, and the newest older one; others may be missing. An event that only servers
-        declare is no contact, nor is one that arrived more than 72 hours late. Events are read in the order
-        in which they occurred, the newest first. An event that arrived in time after the newest old contact
-        occurred at most 72 hours before that contact. So reading stops there. It also stops after
-        EVENTS_READ_MAX events; then the time of the oldest one read is the last in the list.
+        """Return when the user was in touch after `since`: when events arrived.
+
+        All contacts of the last 72 hours are among them, and the newest older one; others may be missing. An
+        event that only servers declare is no contact, nor is one that arrived more than 72 hours late.
         """
+        # Events are read in the order in which they occurred, the newest first. An event that arrived in time
+        # after the newest old contact occurred at most 72 hours before that contact. So reading stops there.
+        # It also stops after EVENTS_READ_MAX events; then the time of the oldest one counts as a contact.
         contacts: list[datetime] = []
         newest_old = EPOCH  # the newest contact that is older than 72 hours
         events = self._newest_events(user_id, since - LATE_MAX, now + FUTURE_MAX)
@@ -114,12 +115,5 @@ class StretchStore:
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),
         }
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(user_id)"}
-        if version:
-            condition = {
-                "ConditionExpression": "#version = :read",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":read": version}),
-            }
-        item = encode_item(attributes)
+        item, condition = encode_item(attributes), if_unchanged("user_id", "version", version or None)
         return write_if(self._dynamodb.put_item, TableName=self._claims, Item=item, **condition)

@@ -1,6 +1,7 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-Topology moves leads between roots.
+In this order: FeatureStore; ActiveLeads, the index that the daily refresh reads; how items are written and
+read, also damaged ones; Topology, which moves leads between roots.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,15 @@ from zlib import crc32
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, encode_value
-from adapters.platform.tables import Unprocessed, cancellation_reasons, chunks, get_all, query_all
+from adapters.platform.tables import (
+    Unprocessed,
+    chunks,
+    get_all,
+    get_one,
+    query_all,
+    transact,
+    write_if,
+)
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, Input, ShownValue, shown_value
@@ -25,6 +34,12 @@ ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]  # attributes to set, and na
 HOPS = 3  # reads of a root in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
 ACTIVE_INDEX = "ByActivity"
+# Reading a damaged item raises one of these.
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
+CHANGES_UNKNOWN = 1
 
 
 class FeatureItemChanged(Exception):
@@ -40,10 +55,8 @@ class FeatureStore:
 
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
-        answer = self._dynamodb.get_item(
-            TableName=self._table, Key=encode_item({ID: lead}), ConsistentRead=True
-        )
-        return feature_item_from(answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, {ID: lead})
+        return feature_item_from(item) if item else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the leads' items by lead, strongly consistent. A lead without an item is left out."""
@@ -128,11 +141,8 @@ class FeatureStore:
                 "ConditionExpression": "version = :read",
                 "ExpressionAttributeValues": {":read": stored["version"]},
             }
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=salvaged, **condition)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return None
-        return feature_item_from(salvaged)
+        is_put = write_if(self._dynamodb.put_item, TableName=self._table, Item=salvaged, **condition)
+        return feature_item_from(salvaged) if is_put else None
 
 
 class ActiveLeads:
@@ -245,14 +255,6 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
     return shown_value(feature, int(number.scaleb(DECIMALS[feature.unit])))
 
 
-# Reading a damaged item raises one of these.
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-VERSION_MAX = 2**62
-MAPS = ("features", "as_of", "inputs")
-# The group_changes of an item whose own number is lost. With 0, nobody would read its leaves' events.
-CHANGES_UNKNOWN = 1
-
-
 def is_readable(stored: Item) -> bool:
     """Return whether every reader can read an item: its attributes are as live processing writes them."""
     try:
@@ -317,7 +319,7 @@ class Topology:
     def _move(self, leaves: list[str], root: str, number: int) -> None:
         for _ in pauses(ATTEMPTS_MAX):
             updates = self._updates(leaves, root, number)
-            if not updates or self._write(updates):
+            if not updates or not transact(self._dynamodb, updates):
                 return
         raise Unprocessed("a group of leads kept changing")
 
@@ -352,15 +354,6 @@ class Topology:
         ids = sorted(leads)
         items = self._features.get_many(ids)
         return {lead: items.get(lead, FeatureItem(lead)) for lead in ids}
-
-    def _write(self, updates: list[dict[str, Any]]) -> bool:
-        """Write all or nothing; returns False if somebody else was first."""
-        try:
-            self._dynamodb.transact_write_items(TransactItems=updates)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(updates))  # raises what no other attempt would help
-            return False
-        return True
 
 
 def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:

@@ -12,14 +12,12 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, cancellation_reasons, get_all, query_all
+from adapters.platform.tables import Action, get_all, get_one, query_all, transact_until_decided
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 from rules.leads.orders import OrderState, from_text, to_text
 
-ATTEMPTS_MAX = 8
-REFUSED = "ConditionalCheckFailed"
+UNDECIDED = "events of a lead are left unstored"
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
 # key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
@@ -56,9 +54,12 @@ class LeadEventStore:
 
         If it has, nothing is written. Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
-        actions = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
-        reasons = write_together(self._dynamodb, actions)
-        if reasons is None:
+        actions = [
+            _put_new(self._claims, _claim(event, body_hash), "user_id"),
+            _put_new(self._table, event_item(event), "lead_organization_id"),
+        ]
+        reasons = transact_until_decided(self._dynamodb, actions, UNDECIDED)
+        if not reasons:
             return StoreOutcome.STORED
         if "Item" in reasons[0]:  # the claim that refused the event
             return _outcome(reasons[0]["Item"], body_hash)
@@ -68,8 +69,8 @@ class LeadEventStore:
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return DUPLICATE or CONFLICT for an event whose id has been claimed; None if it has not."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
-        return _outcome(answer["Item"], body_hash) if "Item" in answer else None
+        claim = get_one(self._dynamodb, self._claims, key)
+        return _outcome(claim, body_hash) if claim else None
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of lead organizations, strongly consistent, each leaf's by time.
@@ -173,23 +174,6 @@ class LeadEventStore:
         return (row for row in map(decode_item, stored) if row[SORT_KEY] != page.until)
 
 
-def write_together(dynamodb: Any, actions: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Write all or nothing; returns the reason of each action if a condition has refused, else None.
-
-    Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
-    """
-    for _ in pauses(ATTEMPTS_MAX):
-        try:
-            dynamodb.transact_write_items(TransactItems=actions)
-        except dynamodb.exceptions.TransactionCanceledException as error:
-            reasons = cancellation_reasons(error, len(actions))
-            if any(reason.get("Code") == REFUSED for reason in reasons):
-                return reasons
-        else:
-            return None
-    raise Unprocessed("events of a lead are left unstored")
-
-
 def event_item(event: LeadEvent) -> Item:
     """Return the event as the table holds it."""
     return encode_item(to_item(event))
@@ -224,12 +208,14 @@ def _claim(event: LeadEvent, body_hash: str) -> Item:
     )
 
 
-def _put(table: str, attributes: Item) -> dict[str, Any]:
-    """Return the action that puts an item if there is none; a refusal brings along the one that there is."""
-    key = "user_id" if "user_id" in attributes else "lead_organization_id"
+def _put_new(table: str, item: Item, key: str) -> Action:
+    """Return the action that puts an item if there is none; a refusal brings along the one that there is.
+
+    key: the name of the table's partition key.
+    """
     put = {
         "TableName": table,
-        "Item": attributes,
+        "Item": item,
         "ConditionExpression": f"attribute_not_exists({key})",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
@@ -259,9 +245,8 @@ class OrderStore:
 
     def read(self, source: str, order_id: str) -> OrderRecord | None:
         """Return an order, strongly consistent; None if nothing is known of it."""
-        key = encode_item(_key(source, order_id))
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
-        return _order_record(source, order_id, answer["Item"]) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._claims, _key(source, order_id))
+        return _order_record(source, order_id, item) if item else None
 
     def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
         """Store an order and the events that report its change, in one request.
@@ -269,22 +254,18 @@ class OrderStore:
         False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
         decide; it is safe to repeat.
         """
-        claim = _order_claim(_key(record.source, record.order_id), record)
-        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
-        new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        request += [
-            {"Put": {"TableName": self._events, "Item": encode_item(to_item(event)), **new}}
-            for event in events
-        ]
-        return write_together(self._dynamodb, request) is None
+        put_order = {"TableName": self._claims, "Item": _order_item(record), **_unchanged_condition(before)}
+        put_events = [_put_new(self._events, event_item(event), "lead_organization_id") for event in events]
+        return not transact_until_decided(self._dynamodb, [{"Put": put_order}, *put_events], UNDECIDED)
 
 
 def _key(source: str, order_id: str) -> dict[str, str]:
     return {"user_id": f"{source}#order:{order_id}", "idempotency_key": CLAIM_KEY}
 
 
-def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
+def _order_item(record: OrderRecord) -> Item:
     fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
+    key = _key(record.source, record.order_id)
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
@@ -298,13 +279,12 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     }
 
 
-def _order_record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
+def _order_record(source: str, order_id: str, stored: Item) -> OrderRecord:
     fields = decode_item(stored)
-    state = from_text(fields["order"])
     return OrderRecord(
         source=source,
         order_id=order_id,
-        state=state,
+        state=from_text(fields["order"]),
         body_hash=fields["body_hash"],
         leaf=fields["leaf"],
         root_id=fields["root_id"],

@@ -16,7 +16,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, if_unchanged, query_all, write_if
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
@@ -156,18 +156,9 @@ class MemoryStore:
     def _write(self, root: str, attributes: Mapping[str, Any], before: StoredMemory) -> None:
         version = before.version + 1 if before.version else clock.first_version()
         new: Item = encode_item({**attributes, "lead_organization_id": root, "version": version})
-        if before.version:
-            guard: dict[str, Any] = {
-                "ConditionExpression": "#version = :version",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":version": before.version}),
-            }
-        else:
-            guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise _EntryChanged from None
+        condition = if_unchanged("lead_organization_id", "version", before.version or None)
+        if not write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition):
+            raise _EntryChanged
 
 
 def entry_attributes(root: str, entry: MemoryEntry) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from adapters.outgoing.outbox_store import (
     shard_of,
 )
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_one, query_all, write_if
+from adapters.platform.tables import get_one, query_all, update_if, write_if
 from rules.days import stamp
 from rules.outgoing.notices import KEPT, Notification
 
@@ -84,19 +84,16 @@ class LaneStore:
         after = replace(lane, **changes)
         values = {":due_before": lane.due_at, ":due": stamp(until), ":delivered": after.delivered}
         values |= {":failures": after.failures, ":since": after.failing_since}
-        try:
-            answer = self._dynamodb.update_item(
-                TableName=self._table,
-                Key=self._key(lane.holder, lane.endpoint_id),
-                UpdateExpression="SET due_at = :due, arrived = :delivered, failures = :failures,"
-                " failing_since = :since",
-                ConditionExpression="due_at = :due_before",
-                ExpressionAttributeValues=encode_item(values),
-                ReturnValues="ALL_NEW",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return None
-        return lane_from(answer["Attributes"])
+        item = update_if(
+            self._dynamodb,
+            TableName=self._table,
+            Key=self._key(lane.holder, lane.endpoint_id),
+            UpdateExpression="SET due_at = :due, arrived = :delivered, failures = :failures,"
+            " failing_since = :since",
+            ConditionExpression="due_at = :due_before",
+            ExpressionAttributeValues=encode_item(values),
+        )
+        return lane_from(item) if item else None
 
     def finish(self, lane: Lane, delivered: int, now: datetime) -> None:
         """Give back a lane whose notifications are delivered: delete it, or if new ones wait, make it due."""
@@ -110,13 +107,13 @@ class LaneStore:
             self.wait(lane, now, delivered=delivered, failures=0, failing_since="")
 
     def log(self, holder: str, after: int) -> Iterator[Notification]:
-        """Yield a user's notifications after a number, in order; strongly consistent."""
+        """Yield a holder's notifications after a number, in order; strongly consistent."""
         for item in query_all(
             self._dynamodb,
             TableName=self._table,
-            KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
+            KeyConditionExpression="holder = :holder AND place BETWEEN :after AND :end",
             ExpressionAttributeValues=encode_item(
-                {":user": holder, ":after": log_key(after + 1), ":end": log_key(NUMBER_MAX)}
+                {":holder": holder, ":after": log_key(after + 1), ":end": log_key(NUMBER_MAX)}
             ),
             ConsistentRead=True,
             Limit=LOG_READ,
@@ -165,18 +162,15 @@ class WorkerLeases:
         None: another worker has the share, or the share has a pause.
         """
         values = {":now": stamp(now), ":until": stamp(now + LEASE)}
-        try:
-            answer = self._dynamodb.update_item(
-                TableName=self._table,
-                Key=self._worker_key(endpoint_id, share),
-                UpdateExpression="SET busy_until = :until",
-                ConditionExpression="attribute_not_exists(busy_until) OR busy_until <= :now",
-                ExpressionAttributeValues=encode_item(values),
-                ReturnValues="ALL_NEW",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return None
-        return int(decode_item(answer["Attributes"]).get("failures", 0))
+        item = update_if(
+            self._dynamodb,
+            TableName=self._table,
+            Key=self._worker_key(endpoint_id, share),
+            UpdateExpression="SET busy_until = :until",
+            ConditionExpression="attribute_not_exists(busy_until) OR busy_until <= :now",
+            ExpressionAttributeValues=encode_item(values),
+        )
+        return int(decode_item(item).get("failures", 0)) if item else None
 
     def end(self, endpoint_id: str, share: int, failures: int, until: datetime) -> None:
         """Give a share's lease back. The next worker may begin at `until`.

@@ -22,7 +22,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import cancellation_reasons, get_all, query_all
+from adapters.platform.tables import get_all, if_unchanged, query_all, transact
 from rules.days import stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
@@ -129,11 +129,8 @@ class OutboxStore:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
             first, last = write.notifications[0].number, write.notifications[-1].number
             actions += [self._lane_action(holder, endpoint, first, last, now) for endpoint in write.endpoints]
-        try:
-            self._dynamodb.transact_write_items(TransactItems=actions)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))  # raises for other causes than a conflict
-            raise OutboxConflict(holder) from None
+        if transact(self._dynamodb, actions):
+            raise OutboxConflict(holder)
 
     def put_test(self, endpoint: Endpoint, now: datetime) -> Notification:
         """Add a test message to the endpoint's lane; returns it.
@@ -152,15 +149,8 @@ class OutboxStore:
         return notification
 
     def _state_action(self, holder: str, write: OutboxWrite, now: datetime) -> dict[str, Any]:
-        before = write.revision
-        put: dict[str, Any] = {
-            "TableName": self._table,
-            "Item": state_item(holder, write, now),
-            "ConditionExpression": "revision = :before" if before else "attribute_not_exists(holder)",
-        }
-        if before:
-            put["ExpressionAttributeValues"] = encode_item({":before": before})
-        return {"Put": put}
+        condition = if_unchanged("holder", "revision", write.revision or None)
+        return {"Put": {"TableName": self._table, "Item": state_item(holder, write, now), **condition}}
 
     def _lane_action(
         self, holder: str, endpoint_id: str, first: int, last: int, now: datetime
@@ -189,11 +179,6 @@ class OutboxStore:
         }
 
 
-def state_shard(holder: str) -> str:
-    """Return the partition of the index ByDue that a user's state is in."""
-    return f"{STATE}#{shard_of(holder, STATE_SHARDS)}"
-
-
 def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
     """Return a holder's state as an item. A question's item expires, because a question is notified once."""
     state, due = write.state, write.due
@@ -208,7 +193,7 @@ def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
         "as_of": state.as_of,
         "content": json.dumps(content, separators=(",", ":")),
         "due_at": due and stamp(due),
-        "due_shard": state_shard(holder) if due else None,
+        "due_shard": f"{STATE}#{shard_of(holder, STATE_SHARDS)}" if due else None,
         "expires_at": until,
     }
     return encode_item(fields)

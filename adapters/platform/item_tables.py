@@ -6,6 +6,7 @@ AgedItems changes an item only if it still is what was read. ItemTable is used w
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from adapters.platform.items import Item
@@ -122,11 +123,13 @@ class AgedItems:
         (): none. Returns how many items have another value. Raises Unprocessed.
         """
         statements = []
-        for index, item in enumerate(items):
-            replacement = replacements[index : index + 1]
-            sets = "".join(f' SET "{other}" = ?' for other, _ in replacement)
-            change = f'UPDATE "{self.table}"{sets} REMOVE "{name}"'
-            statements.append(self._statement(change, [value for _, value in replacement], item, (name,)))
+        for item, replacement in zip_longest(items, replacements):
+            set_clause, values = "", list[Any]()
+            if replacement:
+                other_name, value = replacement
+                set_clause, values = f' SET "{other_name}" = ?', [value]
+            change = f'UPDATE "{self.table}"{set_clause} REMOVE "{name}"'
+            statements.append(self._statement(change, values, item, (name,)))
         return self._carry_out(statements)
 
     def _statement(

@@ -1,20 +1,21 @@
 """The table Limits: counters that all processes share (SharedCounters), how many things each owner may have
 (OwnerQuota), and how many callers may be at work for an owner (OwnerSemaphore).
 
-A user's phones are such things. By the list of them an erasure finds the phones, too.
+A user's phones are such things (adapters/questions/subscription_store.py). By the list of them an erasure
+finds the phones, too.
 """
 
 import ipaddress
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Unprocessed, get_one, write_if
+from adapters.platform.tables import Unprocessed, get_one, if_unchanged, write_if
 
 ATTEMPTS_MAX = 8
 # A function takes a slot, then stores the thing. No function runs for longer than this. So after this time
@@ -23,8 +24,6 @@ STORED_WITHIN_SECONDS = 60
 Presence = Mapping[str, bool]  # by stored thing: whether it still exists, or has ended
 NETWORK_BITS = 64  # a sender of IPv6 usually has the whole network of its address
 KEY = "counter"
-# The slot of a subscription never ends by itself.
-SUBSCRIPTION_KEPT = timedelta(days=36_500)
 
 
 class SharedCounters:
@@ -38,7 +37,7 @@ class SharedCounters:
         """Add to a counter; returns its value afterwards. It expires so many seconds from now."""
         answer = self._dynamodb().update_item(
             TableName=self._table,
-            Key=encode_item({"counter": name}),
+            Key=encode_item({KEY: name}),
             UpdateExpression="ADD used :count SET expires_at = :until",
             ExpressionAttributeValues=encode_item(
                 {":count": count, ":until": int(now.timestamp()) + kept_seconds},
@@ -75,8 +74,8 @@ class _QuotaState:
     """An owner's slots. Instants are epoch seconds."""
 
     version: int  # 0: nothing is stored
-    held: Mapping[str, int]  # by thing, when its slot ends by itself
-    taken: Mapping[str, int]  # by thing, when it took its slot, if that was in the last minute
+    ends: Mapping[str, int]  # by thing, when its slot ends by itself
+    recent_begins: Mapping[str, int]  # by thing, when it took its slot, if that was in the last minute
 
 
 class OwnerQuota:
@@ -104,27 +103,29 @@ class OwnerQuota:
         second = int(now.timestamp())
         for _ in pauses(ATTEMPTS_MAX):
             state = self._read(slot.owner)
-            if slot.thing in state.held:
+            if slot.thing in state.ends:
                 return True
-            others = {thing: end for thing, end in state.held.items() if end > second}
-            recent = {thing for thing, at in state.taken.items() if at > second - STORED_WITHIN_SECONDS}
+            others = {thing: end for thing, end in state.ends.items() if end > second}
+            earliest = second - STORED_WITHIN_SECONDS
+            recent = {thing: begin for thing, begin in state.recent_begins.items() if begin > earliest}
             if len(others) >= slots_max:
                 presence = presence_of(others)
                 others = {thing: end for thing, end in others.items() if presence.get(thing, thing in recent)}
             if len(others) >= slots_max:
                 return False
-            held = {**others, slot.thing: int(slot.until.timestamp())}
-            taken = {thing: state.taken[thing] for thing in recent & others.keys()} | {slot.thing: second}
-            if self._write(slot.owner, _QuotaState(state.version, held, taken), now):
+            ends = {**others, slot.thing: int(slot.until.timestamp())}
+            begins = {thing: begin for thing, begin in recent.items() if thing in others}
+            after = _QuotaState(state.version, ends, {**begins, slot.thing: second})
+            if self._write(slot.owner, after, now):
                 return True
         raise Unprocessed(f"{self._table}: the slots of an owner kept changing")
 
     def give_back(self, owner: str, thing: str, now: datetime) -> None:
         """Free the slot of a thing that was removed. If another writer was first, `take` clears it later."""
         state = self._read(owner)
-        if thing in state.held:
-            held = {name: end for name, end in state.held.items() if name != thing}
-            self._write(owner, _QuotaState(state.version, held, state.taken), now)
+        if thing in state.ends:
+            ends = {name: end for name, end in state.ends.items() if name != thing}
+            self._write(owner, replace(state, ends=ends), now)
 
     def _read(self, owner: str) -> _QuotaState:
         fields = decode_item(get_one(self._dynamodb, self._table, {KEY: owner}) or {})
@@ -135,19 +136,14 @@ class OwnerQuota:
     def _write(self, owner: str, changed: _QuotaState, now: datetime) -> bool:
         """Write a state in place of the one that was read; returns False if another is stored now."""
         attributes = {
-            "counter": owner,
+            KEY: owner,
             "version": changed.version + 1,
-            "held": changed.held,
-            "taken": changed.taken,
-            "expires_at": max(changed.held.values(), default=int(now.timestamp())),
+            "held": changed.ends,
+            "taken": changed.recent_begins,
+            "expires_at": max(changed.ends.values(), default=int(now.timestamp())),
         }
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
-        if changed.version:
-            condition = {
-                "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": encode_item({":read": changed.version}),
-            }
         item = encode_item(attributes)
+        condition = if_unchanged("version", "version", changed.version or None)
         return write_if(self._dynamodb.put_item, TableName=self._table, Item=item, **condition)
 
 
@@ -188,13 +184,3 @@ class OwnerSemaphore:
             ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
             ExpressionAttributeValues=encode_item({":now": now}),
         )
-
-
-def subscription_counter(owner: str) -> str:
-    """Return the counter that lists a user's subscriptions."""
-    return f"subscriptions#{owner}"
-
-
-def subscription_slot(owner: str, subscription_id: str, now: datetime) -> QuotaSlot:
-    """Return the slot of one subscription."""
-    return QuotaSlot(subscription_counter(owner), subscription_id, now + SUBSCRIPTION_KEPT)

@@ -149,7 +149,6 @@ class _Batch:
     """The results of a batch's messages. A message that is in none of the dicts is finished."""
 
     now: datetime
-    is_redrive: bool
     source: SourceQueue | None  # the queue in which messages may wait
     again: dict[str, str] = field(default_factory=dict)  # by id, why SQS must deliver a message again
     waiting: dict[str, tuple[Record, int]] = field(default_factory=dict)  # by id, the record and the seconds
@@ -182,13 +181,17 @@ class Consumer:
         - On a redrive each message that fails is returned with its reason, and stays in the failure queue.
         """
         is_redrive = bool(event.get("streakline_redrive"))
-        batch = _Batch(now, is_redrive, None if is_redrive else self.source)
+        batch = _Batch(now, None if is_redrive else self.source)
         for index, record in enumerate(event["Records"]):
             if batch.source and index and is_over():
                 batch.waiting[record["messageId"]] = record, 0
                 continue
             try:
-                self._attempt(record, handle, batch)
+                reason = _poison_reason(record["body"], handle)
+                if reason is not None and is_redrive:
+                    batch.again[record["messageId"]] = reason
+                elif reason is not None:
+                    self.failures.keep(self.name, [(record["body"], reason)], now)
             except Exception as error:  # noqa: BLE001 (_note_failure logs it)
                 self._note_failure(record, error, batch)
         if batch.source:
@@ -196,13 +199,6 @@ class Consumer:
         counts = {"messages": len(event["Records"]), "again": len(batch.again)}
         self.logger.info("batch", extra=counts)
         return partial_failures(batch.again if is_redrive else dict.fromkeys(batch.again, ""))
-
-    def _attempt(self, record: Record, handle: Callable[[Any], object], batch: _Batch) -> None:
-        reason = _handle(record["body"], handle)
-        if reason is not None and batch.is_redrive:
-            batch.again[record["messageId"]] = reason
-        elif reason is not None:
-            self.failures.keep(self.name, [(record["body"], reason)], batch.now)
 
     def _note_failure(self, record: Record, error: Exception, batch: _Batch) -> None:
         """Decide whether a message that failed waits, is delivered again, or is given up."""
@@ -255,8 +251,8 @@ def _sqs_count(record: Record) -> int:
     return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
 
 
-def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
-    """Handle a message; returns the reason if it is poison, else None. Raises what else `handle` raises."""
+def _poison_reason(body: str, handle: Callable[[Any], object]) -> str | None:
+    """Handle a message; returns why it is poison, None if it is not. Raises what else `handle` raises."""
     try:
         message = read_json(body)
     except NoJson as error:

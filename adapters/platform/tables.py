@@ -1,6 +1,7 @@
-"""DynamoDB's tables: bulk calls that repeat their unprocessed part, and reasons of cancelled transactions.
+"""Calls of DynamoDB, as all stores make them: reads, conditional writes, bulk calls and transactions.
 
-Refresh says when a process must read again the content of a table that it remembers.
+A bulk call repeats its unprocessed part. Refresh says when a process must read again the content of a table
+that it remembers.
 """
 
 import time
@@ -22,6 +23,7 @@ ATTEMPTS_MAX = 8
 AWAY_SECONDS = 5
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
+Action = dict[str, Any]  # of a transaction: {"Put": the arguments of a put}, and so on
 
 
 class Unprocessed(SafeToLog, Exception):
@@ -53,6 +55,27 @@ def write_if(write: Callable[..., Any], **request: Any) -> bool:
     return True
 
 
+def update_if(dynamodb: Any, **request: Any) -> Item | None:
+    """Make a conditional update; returns the item after it, or None if its condition did not hold."""
+    try:
+        updated: Item = dynamodb.update_item(**request, ReturnValues="ALL_NEW")["Attributes"]
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        return None
+    return updated
+
+
+def if_unchanged(key: str, attribute: str, read: str | int | None) -> dict[str, Any]:
+    """Return the condition of a put that replaces an item, as arguments of DynamoDB.
+
+    key: an attribute that each item of the table has. attribute: one that each write changes. read: its value
+    when the item was read; None: there was no item.
+    """
+    if read is None:
+        return {"ConditionExpression": f"attribute_not_exists({key})"}
+    values = encode_item({":read": read})
+    return {"ConditionExpression": f"{attribute} = :read", "ExpressionAttributeValues": values}
+
+
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
     """Return the items that have these keys, strongly consistent, in no order.
 
@@ -77,15 +100,24 @@ def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: 
 
 def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
     """Put items without a condition; no two of them may have the same key. Raises Unprocessed."""
-    for chunk in chunks(items, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in chunk]}
+    _write_all(dynamodb, table, [{"PutRequest": {"Item": item}} for item in items], "unwritten")
+
+
+def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
+    """Delete items by key. A key without an item is no error. Raises Unprocessed."""
+    _write_all(dynamodb, table, [{"DeleteRequest": {"Key": key}} for key in keys], "undeleted")
+
+
+def _write_all(dynamodb: Any, table: str, writes: Iterable[dict[str, Any]], unfinished: str) -> None:
+    for chunk in chunks(writes, WRITE_MAX):
+        request: dict[str, Any] = {table: chunk}
         for _ in pauses(ATTEMPTS_MAX):
             answer = dynamodb.batch_write_item(RequestItems=request)
             request = answer.get("UnprocessedItems") or {}
             if not request:
                 break
         else:
-            raise Unprocessed(f"{table}: items left unwritten")
+            raise Unprocessed(f"{table}: items left {unfinished}")
 
 
 def refused_statements(
@@ -134,17 +166,34 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
-    """Return a reason for each action of a cancelled transaction: a Code, and perhaps the old Item.
+def transact(dynamodb: Any, actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """Write all actions in one transaction; returns [] if that was done.
 
-    The old item is there if the action's condition was refused and the action asked for it. Raises the error
-    itself if the cause is neither a refused condition nor a throttle: repeating it would not help.
+    If nothing was written, it returns a reason for each action: a Code, and perhaps the old Item. The old
+    item is there if the action's condition was refused and the action asked for it. Raises DynamoDB's error
+    if the cause is neither a refused condition nor a throttle: repeating it would not help.
     """
-    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
-    codes = {reason.get("Code") for reason in reasons}
-    if len(reasons) != actions or not codes & {REFUSED, *THROTTLES}:
-        raise error
-    return reasons
+    try:
+        dynamodb.transact_write_items(TransactItems=actions)
+    except dynamodb.exceptions.TransactionCanceledException as error:
+        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
+        codes = {reason.get("Code") for reason in reasons}
+        if len(reasons) != len(actions) or not codes & {REFUSED, *THROTTLES}:
+            raise
+        return reasons
+    return []
+
+
+def transact_until_decided(dynamodb: Any, actions: Sequence[Action], undecided: str) -> list[dict[str, Any]]:
+    """Write all actions or none, as transact() does. While only throttles prevent it, it tries again.
+
+    Raises Unprocessed with the text `undecided` after all attempts; it is safe to repeat.
+    """
+    for _ in pauses(ATTEMPTS_MAX):
+        reasons = transact(dynamodb, actions)
+        if not reasons or any(reason.get("Code") == REFUSED for reason in reasons):
+            return reasons
+    raise Unprocessed(undecided)
 
 
 class Refresh:

@@ -90,24 +90,23 @@ class Postgres:
             try:
                 return work(self.connection())
             except psycopg.Error as error:
-                is_lost = error.sqlstate in LOST_RACES or self._drop_if_broken()
-                if not is_lost and not _may_succeed_later(error):
+                if error.sqlstate in LOST_RACES or self._drop_if_broken():
+                    if attempt < attempts - 1:
+                        continue
+                elif not _may_succeed_later(error):
                     if error.sqlstate is None:
                         raise  # The driver's own: a statement that does not fit its values.
                     raise PostgresRefused(error.sqlstate, str(error.diag.message_primary)) from error
-                if not is_lost or attempt == attempts - 1:
-                    raise PostgresUnavailable(
-                        f"{type(error).__name__}: {error}", error.sqlstate or ""
-                    ) from error
+                text = f"{type(error).__name__}: {error}"
+                raise PostgresUnavailable(text, error.sqlstate or "") from error
         raise AssertionError("no attempt was allowed")
 
     def _drop_if_broken(self) -> bool:
-        if self._connection is None:
-            return False  # It could not even be opened: the server is down, and not just this connection.
-        if not self._connection.closed:
-            return False
-        self.close()
-        return True
+        # If no connection could be opened, the server is down, and not just this connection.
+        is_broken = self._connection is not None and self._connection.closed
+        if is_broken:
+            self.close()
+        return is_broken
 
 
 def _may_succeed_later(error: Any) -> bool:

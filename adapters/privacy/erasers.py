@@ -10,19 +10,15 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import subscription_counter
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
+from adapters.platform.tables import WRITE_MAX, chunks, delete_all, get_all, query_all
 from adapters.postgresql.sql import Database, call_function
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.subscription_store import KEY, keys_of, subscription_from
+from adapters.questions.subscription_store import KEY, keys_of, subscription_counter, subscription_from
 from rules.leads.identity import Identity
 from rules.privacy.erasures import Person
-
-ATTEMPTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +78,6 @@ def response_eraser(dynamodb: Any, table: str) -> ItemEraser:
         ("question_id", "response_id"),
         lambda person: (item for item, _ in store.of_person(person.hashes)),
     )
-
-
-def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
-    """Delete items by key. A key without an item is no error. Raises Unprocessed."""
-    for chunk in chunks(keys, WRITE_MAX):
-        request: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in chunk]}
-        for _ in pauses(ATTEMPTS_MAX):
-            request = dynamodb.batch_write_item(RequestItems=request).get("UnprocessedItems") or {}
-            if not request:
-                break
-        else:
-            raise Unprocessed(f"{table}: items left undeleted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,22 +178,27 @@ class LeadErasureStarter:
         source gives neither: a household shares a number, and nobody else of it may be erased. Tombstones are
         set for the person's stored identities, and for the customer's id even if no lead has it.
         """
-        customers, emails, phones = (
-            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
-        )
-        found = Person("", organization=organization)  # begin_erasure computes the digests
-        stored = self.identities.person
-        leads = stored(replace(found, leads=tuple(leaves))).leads
-        for candidates in (customers, emails, () if customers or emails else phones):
-            if stored_leads := stored(replace(found, identities=candidates)).leads:
-                leads = tuple(dict.fromkeys([*leads, *stored_leads]))
-                break
-        stored_identities = stored(replace(found, leads=leads)).identities
+        nobody = Person("", organization=organization)  # begin_erasure computes the digests
+        ordering_leads = self.identities.person(replace(nobody, leads=tuple(leaves))).leads
+        leads = tuple(dict.fromkeys([*ordering_leads, *self._leads_named(nobody, identities)]))
+        stored_identities = self.identities.person(replace(nobody, leads=leads)).identities
+        customers = _of_channel(identities, "customer")
         all_identities = tuple(dict.fromkeys([*stored_identities, *customers]))
         if not leads and not all_identities:
             return None
-        person = replace(found, leads=leads, identities=all_identities)
+        person = replace(nobody, leads=leads, identities=all_identities)
         return begin_erasure(self.jobs, self.tombstones, next(iter(leads), ""), person, now)
+
+    def _leads_named(self, nobody: Person, identities: Collection[Identity]) -> tuple[str, ...]:
+        """Return the leads of the first kind of identity that leads to any. nobody: has the organization."""
+        customers, emails, phones = (
+            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
+        )
+        for candidates in (customers, emails, () if customers or emails else phones):
+            leads = self.identities.person(replace(nobody, identities=candidates)).leads
+            if leads:
+                return leads
+        return ()
 
 
 def _of_channel(identities: Iterable[Identity], channel: str) -> tuple[tuple[str, str], ...]:

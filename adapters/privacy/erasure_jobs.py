@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import REFUSED, chunks, query_all
+from adapters.platform.tables import REFUSED, chunks, get_one, if_unchanged, query_all, write_if
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
 from rules.days import stamp
 from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
@@ -75,10 +75,8 @@ class ErasureJobs:
     def save(self, erasure: Erasure) -> Erasure:
         """Store how far an erasure is; returns the stored erasure. Raises ErasureMoved."""
         after = replace(erasure, version=erasure.version + 1)
-        try:
-            self._dynamodb.put_item(**self._put(after))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise ErasureMoved(erasure.erasure_id) from None
+        if not write_if(self._dynamodb.put_item, **self._put(after)):
+            raise ErasureMoved(erasure.erasure_id)
         return after
 
     def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
@@ -90,10 +88,11 @@ class ErasureJobs:
         fields = {"certificate": text, "organization": organization_digest}
         item = encode_item({"part": DONE, "place": erasure.erasure_id, **fields})
         key = encode_item({"part": OPEN, "place": erasure.erasure_id})
+        condition = if_unchanged("place", "version", erasure.version)
         self._transact(
             [
                 {"Put": {"TableName": self._table, "Item": item}},
-                {"Delete": {"TableName": self._table, "Key": key, **_unchanged_condition(erasure)}},
+                {"Delete": {"TableName": self._table, "Key": key, **condition}},
             ]
         )
 
@@ -108,23 +107,14 @@ class ErasureJobs:
 
     def _put(self, erasure: Erasure) -> dict[str, Any]:
         """Return the request that stores an erasure; `version`: 0 for one that is new."""
-        condition = {"ConditionExpression": "attribute_not_exists(place)"}
-        if erasure.version:
-            condition = _unchanged_condition(replace(erasure, version=erasure.version - 1))
+        condition = if_unchanged("place", "version", erasure.version - 1 if erasure.version else None)
         fields = asdict(erasure)
         item = encode_item({"part": OPEN, "place": fields.pop("erasure_id"), **fields})
         return {"TableName": self._table, "Item": item, **condition}
 
     def _item(self, part: str, erasure_id: str) -> dict[str, Any]:
         """Return a stored item; {} if there is none."""
-        key = encode_item({"part": part, "place": erasure_id})
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return decode_item(answer.get("Item", {}))
-
-
-def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
-    values = encode_item({":read": erasure.version})
-    return {"ConditionExpression": "version = :read", "ExpressionAttributeValues": values}
+        return decode_item(get_one(self._dynamodb, self._table, {"part": part, "place": erasure_id}) or {})
 
 
 def _erasure(stored: dict[str, Any]) -> Erasure:

@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import get_one, write_if
 from adapters.privacy.stores import EXPORTS
 from rules.privacy.erasures import PersonKind
 
@@ -53,8 +54,7 @@ class ExportJobs:
 
     def get(self, digest: str, now: datetime) -> ExportJob | None:
         """Return the newest export of a person, or None; strongly consistent."""
-        key = encode_item({"counter": _name(digest)})
-        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        item = get_one(self._dynamodb, self._table, {"counter": _name(digest)})
         job = _job(decode_item(item)) if item else None
         return job if job and job.expires_at > now.timestamp() else None
 
@@ -92,18 +92,15 @@ class ExportJobs:
             ":until": finished.expires_at,
             ":job": job.job_id,
         }
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=encode_item({"counter": _name(job.digest)}),
-                UpdateExpression="SET finished_at = :at, #size = :size, expires_at = :until",
-                ConditionExpression="job_id = :job",
-                ExpressionAttributeNames={"#size": "size"},
-                ExpressionAttributeValues=encode_item(values),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=encode_item({"counter": _name(job.digest)}),
+            UpdateExpression="SET finished_at = :at, #size = :size, expires_at = :until",
+            ConditionExpression="job_id = :job",
+            ExpressionAttributeNames={"#size": "size"},
+            ExpressionAttributeValues=encode_item(values),
+        )
 
     def _put(self, job: ExportJob, previous: ExportJob | None) -> bool:
         """Store a job in place of the one that was read; returns False if another caller was first."""
@@ -112,16 +109,13 @@ class ExportJobs:
         if previous:
             condition = "job_id = :job AND woken_at = :woken AND finished_at = :finished"
             values = {":job": previous.job_id, ":woken": previous.woken_at, ":finished": previous.finished_at}
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=encode_item(_job_item(job)),
-                ConditionExpression=condition,
-                ExpressionAttributeValues=encode_item(values),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=encode_item(_job_item(job)),
+            ConditionExpression=condition,
+            ExpressionAttributeValues=encode_item(values),
+        )
 
 
 @dataclass(frozen=True, slots=True)

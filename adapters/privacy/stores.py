@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import subscription_counter
 from adapters.platform.redis import Redis
-from adapters.platform.tables import chunks, scan_all
+from adapters.platform.tables import chunks, scan_all, write_if
 from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
     IdentityEraser,
@@ -26,6 +25,7 @@ from adapters.privacy.erasers import (
     partition_eraser,
     response_eraser,
 )
+from adapters.questions.subscription_store import subscription_counter
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
@@ -271,17 +271,15 @@ class BoardEraser:
     def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
         """Write the parts without the user. A part that has expired since is not written."""
         for key, data in items:
-            try:
-                self.dynamodb.update_item(
-                    TableName=self.table,
-                    Key=key,
-                    UpdateExpression="SET #data = :data",
-                    ConditionExpression="attribute_exists(board)",
-                    ExpressionAttributeNames={"#data": "data"},
-                    ExpressionAttributeValues={":data": {"B": data}},
-                )
-            except self.dynamodb.exceptions.ConditionalCheckFailedException:
-                continue
+            write_if(
+                self.dynamodb.update_item,
+                TableName=self.table,
+                Key=key,
+                UpdateExpression="SET #data = :data",
+                ConditionExpression="attribute_exists(board)",
+                ExpressionAttributeNames={"#data": "data"},
+                ExpressionAttributeValues={":data": {"B": data}},
+            )
 
 
 def _user_ids(person: Person) -> Iterable[str]:

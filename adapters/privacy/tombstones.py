@@ -31,7 +31,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 ERASURE_LOG = "journal"  # the partition of the entries, which are written once and never change
 # The attributes that name the person of an item. No item names two persons. A holder may also be a stock: no
 # user has its name, so it has no tombstone.
-USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
+USER_KEYS = ("user_id", "account_id", "owner", "holder")
+LEAD_KEY = "lead_organization_id"
 
 
 class Tombstones:
@@ -139,7 +140,8 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
     """Return whether a stream's record is of an erased person, and came before that was lifted."""
     change = record["dynamodb"]
-    if not (subject := subject_of(change.get("NewImage", {}))):
+    subject = subject_of(change.get("NewImage", {}))
+    if not subject:
         return False
     try:
         arrived = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)

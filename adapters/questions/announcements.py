@@ -11,12 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import get_all
+from adapters.platform.tables import Action, get_all
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.subscription_store import (
     INDEX,
     KEY,
-    Action,
     SubscriptionStore,
     claim_key,
     marker_keys,

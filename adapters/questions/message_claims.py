@@ -1,21 +1,20 @@
 """Claims of messages to phones; and reminders, which wait in the index until they are due.
 
 A message is claimed before it is sent, and its claim gets the outcome afterwards. So nobody gets a message
-twice.
+twice. processors/questions/messages.py sends claimed messages.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import query_all
+from adapters.platform.tables import Action, query_all
 from adapters.questions.subscription_store import (
     INDEX,
     KEY,
-    Action,
     SubscriptionStore,
     claim_key,
     delete_action,
@@ -156,6 +155,13 @@ class DueReminder:
     next_due: datetime | None  # when the one after it is due; None: never
 
 
+class ReminderMarker(NamedTuple):
+    """A marker in the index whose reminder is due."""
+
+    subscription_id: str
+    due: datetime
+
+
 class ReminderStore:
     """Reminders of streaks that end tonight: their markers wait in the index until they are due.
 
@@ -166,11 +172,11 @@ class ReminderStore:
     def __init__(self, store: SubscriptionStore) -> None:
         self.store, self.claims = store, MessageClaims(store)
 
-    def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
-        """Yield (subscription_id, when it was due) of all reminders that are due."""
+    def due(self, now: datetime) -> Iterator[ReminderMarker]:
+        """Yield the markers of all reminders that are due."""
         for partition in reminder_partitions():
             for marker in read_index(self.store, partition, stamp(now)):
-                yield marker["of"], unstamp(marker["last_notified_at"])
+                yield ReminderMarker(marker["of"], unstamp(marker["last_notified_at"]))
 
     def claim(
         self, reminder: DueReminder, key: str, expires_at: int, now: datetime
@@ -183,9 +189,9 @@ class ReminderStore:
         """Move the marker to the next reminder without a message; False: another sender was first."""
         return self.store.transact([self._next_action(reminder)])
 
-    def drop(self, subscription_id: str, due: datetime) -> bool:
+    def drop(self, marker: ReminderMarker) -> bool:
         """Delete the marker of a subscription that is gone."""
-        return self.store.transact([self._delete_action(subscription_id, due)])
+        return self.store.transact([self._delete_action(marker)])
 
     def release(self, reminder: DueReminder, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
@@ -198,13 +204,11 @@ class ReminderStore:
     def _next_action(self, reminder: DueReminder) -> Action:
         identifier = reminder.subscription.subscription_id
         if reminder.next_due is None:
-            return self._delete_action(identifier, reminder.due)
+            return self._delete_action(ReminderMarker(identifier, reminder.due))
         marker = reminder_item(identifier, reminder.next_due)
         values = encode_item({":due": stamp(reminder.due)})
         return put_action(self.store.table, marker, "last_notified_at = :due", values)
 
-    def _delete_action(self, subscription_id: str, due: datetime) -> Action:
-        values = encode_item({":due": stamp(due)})
-        return delete_action(
-            self.store.table, reminder_key(subscription_id), "last_notified_at = :due", values
-        )
+    def _delete_action(self, marker: ReminderMarker) -> Action:
+        key, values = reminder_key(marker.subscription_id), encode_item({":due": stamp(marker.due)})
+        return delete_action(self.store.table, key, "last_notified_at = :due", values)

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.item_tables import WRITERS, ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.limits import OwnerQuota, subscription_slot
+from adapters.platform.limits import OwnerQuota
 from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.subscription_store import (
@@ -26,6 +26,7 @@ from adapters.questions.subscription_store import (
     keys_of,
     put_action,
     subscription_from,
+    subscription_slot,
     token_key,
 )
 from rules.days import stamp
@@ -142,20 +143,18 @@ class PhoneTable:
         """Put a phone, on condition that its subscription is missing and no other one has its token."""
         wanted = phone.items(now)
         claims_written = self._put_slot_and_claims(phone, now)
-        actions = [put_action(self._table, item) for item in wanted.values()]
-        for action in actions:
-            key = action["Put"]["Item"][KEY]["S"]
-            if key == phone.subscription_id:
-                action["Put"] |= {"ConditionExpression": f"attribute_not_exists({KEY})"}
-            elif "active" not in action["Put"]["Item"]:  # the token's item, the only one outside of the index
-                action["Put"] |= {
-                    "ConditionExpression": f"attribute_not_exists({KEY}) OR #of = :subscription",
-                    "ExpressionAttributeNames": {"#of": "of"},
-                    "ExpressionAttributeValues": encode_item({":subscription": phone.subscription_id}),
-                }
-        refused = self._store.write_all_or_none(actions)
+        is_missing = f"attribute_not_exists({KEY})"
+        puts = {key: put_action(self._table, item) for key, item in wanted.items()}
+        puts[phone.subscription_id]["Put"]["ConditionExpression"] = is_missing
+        if TOKEN in phone.item:
+            puts[token_key(phone.item[TOKEN]["S"])]["Put"] |= {
+                "ConditionExpression": f"{is_missing} OR #of = :subscription",
+                "ExpressionAttributeNames": {"#of": "of"},
+                "ExpressionAttributeValues": encode_item({":subscription": phone.subscription_id}),
+            }
+        refused = self._store.write_all_or_none(list(puts.values()))
         if not refused:
-            return PutSummary(len(actions) + claims_written)
+            return PutSummary(len(puts) + claims_written)
         # Either another process has put this subscription meanwhile, or another subscription has the token.
         is_stored = list(wanted).index(phone.subscription_id) in refused
         return PutSummary(claims_written, () if is_stored else (phone.subscription_id,))

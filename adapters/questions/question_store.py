@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import get_all, query_all
+from adapters.platform.tables import get_all, get_one, query_all, write_if
 from rules.days import stamp
 from rules.questions.questions import (
     STORED_WITHIN,
@@ -38,6 +38,22 @@ class QuestionPage:
     next: ListPosition | None  # where the next page begins; None: this is the last one
 
 
+class _ListIndex(NamedTuple):
+    name: str
+    attribute: str  # that it is partitioned by
+
+
+class _ListedKey(NamedTuple):
+    """A row of such an index."""
+
+    partition: str
+    created_at: str
+    question_id: str
+
+
+BY_STATUS, BY_AGENT = _ListIndex("ByStatus", "status"), _ListIndex("ByAgentId", "agent_id")
+
+
 class QuestionStore:
     """Stores, reads, lists and expires questions of all agents.
 
@@ -51,23 +67,20 @@ class QuestionStore:
 
     def create(self, question: Question, now: datetime) -> Question:
         """Put a question, unless its id is taken; returns the question that the table has afterwards."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self.table,
-                Item=encode_item(to_item(question)),
-                ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
-                ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            # The earlier question may expire between both requests. Then the new one stands for it.
-            return self.get(question.question_id) or question
-        return question
+        is_new = write_if(
+            self._dynamodb.put_item,
+            TableName=self.table,
+            Item=encode_item(to_item(question)),
+            ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
+            ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
+        )
+        # The earlier question may expire between both requests. Then the new one stands for it.
+        return question if is_new else self.get(question.question_id) or question
 
     def get(self, question_id: str) -> Question | None:
         """Return one question, strongly consistent: one request."""
-        key = encode_item({"question_id": question_id})
-        answer = self._dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
+        item = get_one(self._dynamodb, self.table, {"question_id": question_id})
+        return from_item(decode_item(item)) if item else None
 
     def expirable(self, now: datetime) -> Iterator[str]:
         """Yield the ids of questions that are stored as open, and that no answer can reach any more."""
@@ -89,51 +102,49 @@ class QuestionStore:
             ":expired": QuestionStatus.EXPIRED.value,
             ":until": stamp(now - STORED_WITHIN),
         }
-        try:
-            self._dynamodb.update_item(
-                TableName=self.table,
-                Key=encode_item({"question_id": question_id}),
-                UpdateExpression="SET #status = :expired",
-                ConditionExpression="#status = :open AND closes_at <= :until",
-                ExpressionAttributeNames={"#status": "status"},
-                ExpressionAttributeValues=encode_item(values),
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        return write_if(
+            self._dynamodb.update_item,
+            TableName=self.table,
+            Key=encode_item({"question_id": question_id}),
+            UpdateExpression="SET #status = :expired",
+            ConditionExpression="#status = :open AND closes_at <= :until",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues=encode_item(values),
+        )
 
     def of_status(
         self, status: QuestionStatus, after: ListPosition, limit: int, matches: Callable[[Question], bool]
     ) -> QuestionPage:
         """Return at most `limit` questions that match, of those that may show a status."""
-        return self._page(("ByStatus", "status"), statuses_to_read(status), after, limit, matches)
+        return self._page(BY_STATUS, statuses_to_read(status), after, limit, matches)
 
     def of_agent(
         self, agent_id: str, after: ListPosition, limit: int, matches: Callable[[Question], bool]
     ) -> QuestionPage:
         """Return at most `limit` of an agent's questions that match."""
-        return self._page(("ByAgentId", "agent_id"), [agent_id], after, limit, matches)
+        return self._page(BY_AGENT, [agent_id], after, limit, matches)
 
     def _page(
         self,
-        index: tuple[str, str],
+        index: _ListIndex,
         partitions: Sequence[str],
         after: ListPosition,
         limit: int,
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
+        """Return a page of the questions of several partitions of an index, merged by time."""
         # Each partition is likely to give its share of the page, so one request reads that share and two rows
         # more: one because the division rounds down, and one to see whether the list goes on after the page.
         step = limit // len(partitions) + 2
         key_lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
-        keys = heapq.merge(*key_lists, key=itemgetter(1), reverse=True)
+        keys = heapq.merge(*key_lists, key=attrgetter("created_at"), reverse=True)
         matching: list[Question] = []
         position, read_count, size = dict(after), 0, limit
         while read_count < READ_MAX and (chunk := list(islice(keys, size))):
-            questions = self._get([question_id for _, _, question_id in chunk])
-            for number, (partition, created_at, question_id) in enumerate(chunk, 1):
-                position[partition] = created_at, question_id
-                question = questions.get(question_id)  # None: deleted since the index was read
+            questions = self._get([key.question_id for key in chunk])
+            for number, key in enumerate(chunk, 1):
+                position[key.partition] = key.created_at, key.question_id
+                question = questions.get(key.question_id)  # None: deleted since the index was read
                 if question and matches(question):
                     matching.append(question)
                 if len(matching) == limit:
@@ -143,27 +154,26 @@ class QuestionStore:
         return QuestionPage(matching, position if next(keys, None) else None)
 
     def _keys(
-        self, index: tuple[str, str], partition: str, start: tuple[str, str] | None, step: int
-    ) -> Iterator[tuple[str, str, str]]:
-        """Yield (partition, created_at, question_id), newest first, after `start`; `step` in a request."""
-        name, attribute = index
+        self, index: _ListIndex, partition: str, start: tuple[str, str] | None, step: int
+    ) -> Iterator[_ListedKey]:
+        """Yield a partition's keys, newest first, after `start`; `step` in a request."""
         more: dict[str, Any] = {}
         if start:
-            row_before = {attribute: partition, "created_at": start[0], "question_id": start[1]}
+            row_before = {index.attribute: partition, "created_at": start[0], "question_id": start[1]}
             more = {"ExclusiveStartKey": encode_item(row_before)}
         items = query_all(
             self._dynamodb,
             TableName=self.table,
-            IndexName=name,
+            IndexName=index.name,
             KeyConditionExpression="#part = :part",
-            ExpressionAttributeNames={"#part": attribute},
+            ExpressionAttributeNames={"#part": index.attribute},
             ExpressionAttributeValues=encode_item({":part": partition}),
             ScanIndexForward=False,
             Limit=step,
             **more,
         )
         for item in items:
-            yield partition, item["created_at"]["S"], item["question_id"]["S"]
+            yield _ListedKey(partition, item["created_at"]["S"], item["question_id"]["S"])
 
     def _get(self, question_ids: Iterable[str]) -> dict[str, Question]:
         keys = ({"question_id": question_id} for question_id in dict.fromkeys(question_ids))

@@ -1,4 +1,7 @@
-"""The Responses table: one answer of a person to a question, kept for good."""
+"""The Responses table: one answer of a person to a question, kept for good.
+
+AnswerWriter stores an answer, counts it in its question, and stores the event that it earns points by.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ from typing import Any
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all, query_all
+from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, get_one, query_all, transact
 from adapters.questions.question_store import QuestionStore
 from rules.engagement import events
 from rules.engagement.events import Event
@@ -17,6 +20,10 @@ from rules.questions.responses import Response, event_digest, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
+# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
+# request tries for ten seconds.
+ATTEMPTS_MAX = 24
+PAUSE_SECONDS = 0.05
 Key = tuple[str, str]  # question_id, response_id
 
 
@@ -38,9 +45,8 @@ class ResponseStore:
         """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
         if len(hashes) > 1:
             return next(iter(self.all_of((question_id, person) for person in hashes)), None)
-        key = encode_item(_key((question_id, hashes[0])))
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
+        item = get_one(self._dynamodb, self._table, _key((question_id, hashes[0])))
+        return from_item(decode_item(item)) if item else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
         """Return the answers of these keys that exist, strongly consistent."""
@@ -87,7 +93,7 @@ class ResponseStore:
         return [(item, COUNTED in item) for item in get_all(self._dynamodb, self._table, keys)]
 
     def recent(
-        self, hashes: Iterable[str], span: tuple[str, str], after: Key | None, limit: int
+        self, hashes: Iterable[str], span: tuple[str, str], after: tuple[str, str] | None, limit: int
     ) -> list[Response]:
         """Return at most `limit` of a person's answers, newest first.
 
@@ -103,8 +109,9 @@ class ResponseStore:
         )
 
     def _recent(
-        self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
+        self, fingerprint_hash: str, span: tuple[str, str], after: tuple[str, str] | None, limit: int
     ) -> list[tuple[str, Key]]:
+        """Return created_at and key of one hash's answers, newest first; else as recent()."""
         start = after and {
             "fingerprint_hash": fingerprint_hash,
             "created_at": after[0],
@@ -160,14 +167,6 @@ def _key(key: Key) -> dict[str, str]:
     return {"question_id": question_id, "response_id": response_id}
 
 
-# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
-# request tries for ten seconds.
-ATTEMPTS_MAX = 24
-PAUSE_SECONDS = 0.05
-
-Action = dict[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerWriter:
     """Writes Responses, Questions, IdempotencyKeys and BPEvents."""
@@ -201,12 +200,10 @@ class AnswerWriter:
                 self.responses.put_action(response),
                 *self._event_actions(event, now),
             ]
-            try:
-                self.dynamodb.transact_write_items(TransactItems=actions)
-            except self.dynamodb.exceptions.TransactionCanceledException as error:
-                _, put_refusal, *event_refusals = cancellation_reasons(error, len(actions))
-            else:
+            reasons = transact(self.dynamodb, actions)
+            if not reasons:
                 return after, response
+            _, put_refusal, *event_refusals = reasons
             if put_refusal.get("Code") == REFUSED:
                 raise AlreadyAnswered(from_item(decode_item(put_refusal["Item"])))
             if event_refusals and event_refusals[0].get("Code") == REFUSED:

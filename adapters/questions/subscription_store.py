@@ -23,12 +23,13 @@ removes this mark. So the publisher's filter distinguishes them (infra/marks.py)
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons, get_all
+from adapters.platform.limits import QuotaSlot
+from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, transact_until_decided
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
@@ -47,8 +48,7 @@ from rules.questions.notifications import (
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
 ATTEMPTS_MAX = 8
-
-Action = dict[str, Any]  # of a transaction
+SLOT_KEPT = timedelta(days=36_500)  # the slot of a subscription never ends by itself
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -114,6 +114,16 @@ def token_key(fcm_token: str) -> str:
     return f"token#{hashlib.sha256(fcm_token.encode()).hexdigest()}"
 
 
+def subscription_counter(owner: str) -> str:
+    """Return the counter of the table Limits that lists a user's subscriptions."""
+    return f"subscriptions#{owner}"
+
+
+def subscription_slot(owner: str, subscription_id: str, now: datetime) -> QuotaSlot:
+    """Return the slot that one subscription takes of its owner's quota."""
+    return QuotaSlot(subscription_counter(owner), subscription_id, now + SLOT_KEPT)
+
+
 def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
     """Return all items of an active subscription by key, without its claims."""
     shard = shard_of(subscription.subscription_id)
@@ -153,6 +163,20 @@ def keys_of(subscription: Subscription) -> list[str]:
     return [identifier, *marker_keys(subscription), reminder_key(identifier), *token]
 
 
+@dataclass(frozen=True, slots=True)
+class _FormerSubscriptions:
+    """The stored subscriptions that a registration replaces."""
+
+    own: Subscription | None  # the same person's, for the same token
+    of_another: Subscription | None  # another person's, for the same token
+    token_holder: str  # the id of the subscription that has the token; "": none
+
+    @property
+    def all(self) -> list[Subscription]:
+        """Both, as far as they exist."""
+        return [subscription for subscription in (self.own, self.of_another) if subscription]
+
+
 class SubscriptionStore:
     """Registers, finds and removes subscriptions."""
 
@@ -182,7 +206,7 @@ class SubscriptionStore:
                 return merged, former.own is None or not former.own.is_active
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
-    def _former_subscriptions(self, wanted: Subscription) -> "_FormerSubscriptions":
+    def _former_subscriptions(self, wanted: Subscription) -> _FormerSubscriptions:
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
         items = {item[KEY]["S"]: decode_item(item) for item in get_all(self.dynamodb, self.table, keys)}
@@ -216,16 +240,9 @@ class SubscriptionStore:
 
     def write_all_or_none(self, actions: list[Action]) -> list[int]:
         """Write all actions, or none; returns the indexes of the refused ones. Raises Unprocessed."""
-        for _ in pauses(ATTEMPTS_MAX):
-            try:
-                self.dynamodb.transact_write_items(TransactItems=actions)
-            except self.dynamodb.exceptions.TransactionCanceledException as error:
-                reasons = cancellation_reasons(error, len(actions))
-                if refused := [i for i, reason in enumerate(reasons) if reason.get("Code") == REFUSED]:
-                    return refused
-            else:
-                return []
-        raise Unprocessed(f"{self.table}: a transaction left undecided")
+        undecided = f"{self.table}: a transaction left undecided"
+        reasons = transact_until_decided(self.dynamodb, actions, undecided)
+        return [index for index, reason in enumerate(reasons) if reason.get("Code") == REFUSED]
 
 
 def unchanged_condition(subscription: Subscription) -> tuple[str, Item]:
@@ -252,18 +269,6 @@ def update_action(table: str, key: str, changes: str, values: Item, condition: s
 def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
     request = {"ConditionExpression": condition} if condition else {}
     return request | ({"ExpressionAttributeValues": values} if values else {})
-
-
-@dataclass(frozen=True, slots=True)
-class _FormerSubscriptions:
-    own: Subscription | None  # the same person's, for the same token
-    of_another: Subscription | None  # another person's, for the same token
-    token_holder: str  # the id of the subscription that has the token; "": none
-
-    @property
-    def all(self) -> list[Subscription]:
-        """Both, as far as they exist."""
-        return [subscription for subscription in (self.own, self.of_another) if subscription]
 
 
 def _merge_subscription(wanted: Subscription, former: _FormerSubscriptions, now: datetime) -> Subscription:
@@ -295,7 +300,7 @@ def _registration(
     put_subscription |= _when("attribute_not_exists(subscription_id)", None)
     for subscription in former.all:
         # This is the put of the person's own subscription, whose condition it replaces, or another's delete.
-        request = next(iter(actions[subscription.subscription_id].values()))
+        (request,) = actions[subscription.subscription_id].values()
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         request |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",

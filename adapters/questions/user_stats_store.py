@@ -2,6 +2,8 @@
 
 A person's stats stand under one hash, which may change when keys are rotated. Then the items of the other
 hashes have `moved_to`, the hash under which the stats are to be looked for.
+
+UserStatsStore reads and writes the items. The functions after it turn stats into attributes, and back.
 """
 
 import zlib
@@ -14,7 +16,7 @@ from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import cancellation_reasons, get_all, scan_all
+from adapters.platform.tables import get_all, get_one, if_unchanged, scan_all, transact, write_if
 from rules.days import stamp
 from rules.engagement.streak import Streak
 from rules.questions.answer_stats import (
@@ -33,6 +35,17 @@ LEADERBOARD = "_leaderboard"
 # Every change of an item changes one of these attributes. A repair has the condition that all of them are as
 # they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
+# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
+# (KEYS_MAX), and one is for the mark of each answer.
+RESPONSES_MAX = 97
+# Stands among the categories for the answers in all categories that are not kept. No category has this name.
+OTHERS = "*"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
+DATE_CHARACTERS = 4  # of a date's ordinal in base 36
+# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
+# of the categories.
+_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +129,12 @@ class UserStatsStore:
 
     def stored(self, person: str) -> Item | None:
         """Return an item as it is stored, strongly consistent."""
-        key = encode_item({"fingerprint_hash": person})
-        item: Item | None
-        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        return item
+        return get_one(self._dynamodb, self._table, {"fingerprint_hash": person})
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
-        condition, names, values = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
-        request = {"TableName": self._table, "Item": new, "ConditionExpression": condition}
-        request |= {"ExpressionAttributeNames": names} if names else {}
-        request |= {"ExpressionAttributeValues": values} if values else {}
-        try:
-            self._dynamodb.put_item(**request)
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        condition = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
+        return write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition)
 
     def count(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
@@ -141,13 +144,7 @@ class UserStatsStore:
         One transaction writes all of it, so that a process that dies leaves all or nothing. False: nothing is
         written, because the stats have changed since they were read, or an answer is counted already or gone.
         """
-        actions = [*self._put_actions(before, stats, stamp(now)), *marks]
-        try:
-            self._dynamodb.transact_write_items(TransactItems=actions)
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            cancellation_reasons(error, len(actions))  # raises what no repetition helps against
-            return False
-        return True
+        return not transact(self._dynamodb, [*self._put_actions(before, stats, stamp(now)), *marks])
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return the actions that put stats in place of those that were read, and redirect other hashes."""
@@ -160,13 +157,8 @@ class UserStatsStore:
 
     def _put_action(self, attributes: Mapping[str, Any], version: int, now: str) -> dict[str, Any]:
         item = encode_item({**attributes, "version": version + 1, "updated_at": now})
-        put: dict[str, Any] = {"TableName": self._table, "Item": item}
-        if version == 0:
-            put["ConditionExpression"] = "attribute_not_exists(fingerprint_hash)"
-        else:
-            put["ConditionExpression"] = "version = :before"
-            put["ExpressionAttributeValues"] = encode_item({":before": version})
-        return {"Put": put}
+        condition = if_unchanged("fingerprint_hash", "version", version or None)
+        return {"Put": {"TableName": self._table, "Item": item, **condition}}
 
     def top(self, limit: int) -> list[tuple[str, int, int]]:
         """Return at most `limit` people as (fingerprint_hash, points, answers), best first."""
@@ -199,16 +191,6 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 def _partition(shard: int) -> str:
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
-
-
-# Stands among the categories for the answers in all categories that are not kept. No category has this name.
-OTHERS = "*"
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
-DATE_CHARACTERS = 4  # of a date's ordinal in base 36
-# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
-# of the categories.
-_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 
 def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
@@ -277,11 +259,6 @@ def _encode_dates(days: Iterable[date]) -> str:
 def _decode_dates(text: str) -> list[date]:
     starts = range(0, len(text), DATE_CHARACTERS)
     return [date.fromordinal(int(text[start : start + DATE_CHARACTERS], 36)) for start in starts]
-
-
-# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
-# (KEYS_MAX), and one is for the mark of each answer.
-RESPONSES_MAX = 97
 
 
 def encode_days(days: Mapping[date, Tally]) -> str:

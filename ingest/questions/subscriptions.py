@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock
-from adapters.platform.limits import OwnerQuota, subscription_counter, subscription_slot
+from adapters.platform.limits import OwnerQuota
 from adapters.questions.push import SnsPush
-from adapters.questions.subscription_store import SubscriptionStore
+from adapters.questions.subscription_store import SubscriptionStore, subscription_counter, subscription_slot
 from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from rules.days import UnknownZone

@@ -81,30 +81,32 @@ class FeatureProcessor:
             request = message["refresh"]
             change_for_time = partial(self._change_for_time, as_of=unstamp(request["as_of"]))
             self._settle_all(self.store.get_many(request["leads"]), change_for_time)
-            return
-        if "rebuild" in message:
+        elif "rebuild" in message:
             request = message["rebuild"]
             items = self.store.readable(request["leads"], ignores_stored="anew" in request)
             self._settle_all(items, partial(self._change_for_rebuild, now=now))
-            return
+        else:
+            self._handle_event(message, now)
+
+    def _handle_event(self, message: Mapping[str, Any], now: datetime) -> None:
+        """Apply an announced event. It is read in full before anything is written. Raises as handle()."""
         try:
             event = from_item(message)
             if is_erased(event, self.erased):
                 return
             added = contributions(event)
-            entries = derive_entries(event) if event.event_type in CAMPAIGN_TYPES else []
+            is_campaign = event.event_type in CAMPAIGN_TYPES
+            entries = derive_entries(event) if is_campaign else []
             groups = groups_of(event)[1] if event.event_type in IDENTITY_TYPES else ()
         except MalformedLeadEvent as error:
             raise PoisonMessage(str(error)) from None
         if groups:
             self._regroup(event, now)
-            return
-        hint = event.root_id
-        if event.event_type in CAMPAIGN_TYPES:
-            hint = self.memory.remember(event.lead_organization_id, hint, entries, now)
-        elif not added:
-            return
-        self._apply(event, added, hint, now)
+        elif is_campaign:
+            root = self.memory.remember(event.lead_organization_id, event.root_id, entries, now)
+            self._apply(event, added, root, now)
+        elif added:
+            self._apply(event, added, event.root_id, now)
 
     def _apply(self, event: LeadEvent, added: Contributions, hint: str, now: datetime) -> None:
         """Count an event at its leaf's root. added: its contributions. hint: the probable root."""

@@ -76,7 +76,11 @@ class Deliverer:
     writers: int = 8  # how many lanes are served at the same time
 
     def run(self, endpoint_id: str, share: int, is_over: Callable[[], bool]) -> int:
-        """Deliver until nothing is due or the time is over; returns how many lanes were served."""
+        """Deliver until nothing is due or the time is over; returns how many lanes were served.
+
+        A round in which any lane's messages arrived sets the endpoint's failures back to 0. After a round in
+        which too many were refused, the share has a pause. An endpoint that is gone is disabled.
+        """
         try:
             endpoint = self.endpoints.get(endpoint_id)
         except NoEndpoint:

@@ -67,7 +67,7 @@ class Notifier:
     announcements: Announcements
     sender: Sender
 
-    def tell(self, page: AnnouncementPage) -> PageOutcome:
+    def tell_page(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns how many messages had which outcome, and the next page.
 
         The next page is None after the last one. It is the same page again if a service was away.
@@ -82,12 +82,14 @@ class Notifier:
         message = message_of_question(question, now)
         with ThreadPoolExecutor(WRITERS) as pool:
             # `+=` drops the counts that are 0.
-            counts += Counter(pool.map(partial(self._tell, question, message), unclaimed))
+            counts += Counter(pool.map(partial(self._tell_person, question, message), unclaimed))
         if counts[MessageOutcome.AGAIN]:
             return counts, replace(page, attempt=page.attempt + 1)
         return counts, AnnouncementPage(page.question_id, page.shard, after) if after else None
 
-    def _tell(self, question: Question, message: PushMessage, subscription: Subscription) -> MessageOutcome:
+    def _tell_person(
+        self, question: Question, message: PushMessage, subscription: Subscription
+    ) -> MessageOutcome:
         """Tell one person. An error is logged, so that it does not keep the others from being told."""
         try:
             return self._claim_and_send(question, message, subscription)
@@ -132,7 +134,7 @@ def announce(
         page = AnnouncementPage(**message)
     except TypeError as error:
         raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
-    counts, following = notifier.tell(page)
+    counts, following = notifier.tell_page(page)
     logger.info("page", extra={each.value: count for each, count in counts.items()})
     if following and following.attempt > PAGE_ATTEMPTS_MAX:
         raise PoisonMessage(

@@ -18,7 +18,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.tables import chunks
-from adapters.questions.message_claims import DueReminder, ReminderStore
+from adapters.questions.message_claims import DueReminder, ReminderMarker, ReminderStore
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.questions.messages import MessageOutcome, Sender, stop_at
@@ -68,20 +68,16 @@ class Reminder:
                 counts += Counter(pool.map(self._handle, chunk))
         return counts
 
-    def _handle(self, marker: tuple[str, datetime]) -> MessageOutcome:
-        """Remind one person. An error does not stop the reminders of others; the next run tries again.
-
-        marker: (subscription_id, when the reminder was due).
-        """
-        subscription_id, due = marker
+    def _handle(self, marker: ReminderMarker) -> MessageOutcome:
+        """Remind one person. An error does not stop the reminders of others; the next run tries again."""
         try:
-            subscription = self.reminders.store.get(subscription_id)
+            subscription = self.reminders.store.get(marker.subscription_id)
             if subscription is None or not subscription.is_active:
-                self.reminders.drop(subscription_id, due)
+                self.reminders.drop(marker)
                 return MessageOutcome.SKIPPED
-            return self._remind(subscription, due)
+            return self._remind(subscription, marker.due)
         except Exception:
-            logger.exception("failed", extra={"subscription_id": subscription_id})
+            logger.exception("failed", extra={"subscription_id": marker.subscription_id})
             return MessageOutcome.FAILED
 
     def _remind(self, subscription: Subscription, due: datetime) -> MessageOutcome:

@@ -11,7 +11,6 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.leads import lead_event_store
 from adapters.leads.lead_event_store import EventPage, LeadEventStore, StoreOutcome, event_item
 from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads
 from adapters.platform.items import item_bytes
@@ -106,7 +105,7 @@ class Refusing:
 
 
 def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lead_event_store, "pauses", range)
+    monkeypatch.setattr("adapters.platform.tables.pauses", range)
     busy = Refusing("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
     assert LeadEventStore(busy, "e", "c").put_new(EVENT, "a") is StoreOutcome.STORED
     assert busy.calls == 4

@@ -110,7 +110,7 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     store.register(subscriber(2, tags=("a",)), NOW)
     asked = from_item(decode_item(town.ask()["dynamodb"]["NewImage"]))
     message = message_of_question(asked, NOW)
-    told = [notifier._tell(asked, message, each) for each in people]
+    told = [notifier._tell_person(asked, message, each) for each in people]
     assert told == [MessageOutcome.SKIPPED, MessageOutcome.SKIPPED, MessageOutcome.SENT]
 
 

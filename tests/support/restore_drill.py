@@ -16,13 +16,12 @@ from adapters.engagement.projections import Projections
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.limits import subscription_counter
 from adapters.platform.objects import FolderObjects
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.redis import Redis
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
-from adapters.questions.subscription_store import KEY
+from adapters.questions.subscription_store import KEY, subscription_counter
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler

@@ -132,7 +132,7 @@ class World:
                 asked["dynamodb"]["Keys"]["question_id"]["S"], shard
             )
             while page and not page.attempt:
-                some, page = (notifier or self.notifier()).tell(page)
+                some, page = (notifier or self.notifier()).tell_page(page)
                 told += some
         return told
 
