@@ -87,9 +87,7 @@ class PollerState:
         for path, text in texts.items():
             if self.file_texts.get(path) != text:
                 self.file_texts[path] = text
-                fresh = path.with_suffix(".new")
-                fresh.write_text(text)
-                fresh.replace(path)
+                _replace(path, text)
 
 
 @dataclass(slots=True)
@@ -124,7 +122,7 @@ class Pauses:
 
     def end_awaited(self) -> None:
         """End the pauses of a function for which somebody has begun to wait, as the file ASKED says."""
-        # There is no file before somebody waits, and half of one while it is written.
+        # There is no file before somebody waits. A damaged one disturbs nobody.
         with contextlib.suppress(OSError, ValueError):
             text, function = ASKED.read_text().split(" ")
             wait_start = float(text)
@@ -136,9 +134,14 @@ class Pauses:
 
 def ask(function: str, at: float) -> None:
     """Note for the poller that somebody waits for a function. at: since when (epoch seconds)."""
-    fresh = ASKED.with_suffix(".new")
-    fresh.write_text(f"{at} {function}")
-    fresh.replace(ASKED)
+    _replace(ASKED, f"{at} {function}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step, so that no reader sees half of it."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
 
 
 def table_seconds(idle: int) -> float:
