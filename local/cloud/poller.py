@@ -205,15 +205,16 @@ class Poller:
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield a shard's batches of records that the mapping's filters let through.
 
-        A batch is checkpointed when the caller asks for the next one. `position` is the sequence number of
-        the last record that was read.
+        A batch is checkpointed when the caller asks for the next one.
         """
         name = function_name(mapping.function)
         patterns = [json.loads(pattern) for pattern in mapping.patterns]
+        # The sequence numbers of the last record that was read, and of the last one that is known to be done.
         position = checkpoint = self.state.checkpoints.get(key, "")
         iterator: str | None = None
-        waiting: list[Record] = []
-        window_began, idle = 0.0, 0
+        waiting: list[Record] = []  # read, and of no batch yet
+        window_began = 0.0  # when the first of these was read
+        idle = 0  # how many looks in a row found nothing
         while True:
             polled_at = time.time()
             iterator = iterator or iterator_of(self.stack, mapping.source, shard, position)
