@@ -36,9 +36,7 @@ class AmnestySummary:
     looked_at: int = 0
     unknown: list[str] = field(default_factory=list)  # users without an account
     changed: list[AmnestyResult] = field(default_factory=list)
-    failed: list[str] = field(
-        default_factory=list
-    )  # accounts that could not be read or written, with the reason
+    failed: list[str] = field(default_factory=list)  # accounts not read or not written, with the reason
 
     def lines(self, *, is_dry: bool) -> Iterator[str]:
         """Yield the summary as lines for the operator. Those who gain most come first."""

@@ -1,20 +1,16 @@
-"""`make demo`: starts the laptop cloud, replays real input, and checks the results.
+"""`make demo`: starts the laptop cloud, replays real and invented input, and checks the results.
 
+`demo` calls the functions below it in their order. What is invented is in local/demo_input.py.
 A person does a lesson a day, answers a question, and spends points. One lesson waits in a phone without a
 network, which looks like the end of her streak until it arrives.
 """
 
-import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-import yaml
-
-from adapters.book import shipped_document
 from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
@@ -23,7 +19,19 @@ from local import replay, verify
 from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
-from local.event_sources import Body, from_git, synthetic_crowd
+from local.demo_input import (
+    CHOICE,
+    IDEAS,
+    ORGANIZATION,
+    PERSON,
+    READERS,
+    TEXT,
+    book,
+    person_events,
+    synthetic_crowd,
+    webhooks,
+)
+from local.event_sources import Body, from_git
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.sign_in import bearer, page_link
@@ -39,186 +47,14 @@ CROWD_SEED = 20
 SHOP_CUSTOMERS = 40
 START_FILE = LOCAL / "demo-started"  # the instant at which the demo first ran on this cloud
 WHAT_IF = LOCAL / "what-if.html"
-ORGANIZATION = "demo-shop"
-MESSAGES = (
-    "I love it, thank you, great service",
-    "This is too expensive for me",
-    "It arrived broken and late, terrible",
-    "Is there one in blue?",
-)
-CATEGORIES = ("shoes", "bags", "books")
-PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
-PERSON_DAYS = 44
-LATE_DAYS = 2
 # The book has been in force for so long: weeks and months that began before do not count for its streaks.
 BOOK_DAYS = 100
-READERS = [f"reader-{number}" for number in range(1, 6)]
-CHOICE = {
-    "type": "multiple_choice",
-    "prompt": "What keeps you coming back?",
-    "options": ["The streak", "The points", "What I learn", "My friends"],
-    "required_responses": 20,
-    "category": "research",
-}
-TEXT = {
-    "type": "text",
-    "prompt": "What should we build next?",
-    "required_responses": 20,
-    "category": "ideas",
-}
-IDEAS = (
-    "A duel with a friend",
-    "Lessons without a network",
-    "A dark theme",
-    "Shorter lessons",
-    "A tree a month",
-)
-Webhook = dict[str, Any]
 
 
-def book() -> Body:
-    """Return the demo's book of rules: the shipped one, with rewards, and more streaks and achievements."""
-    shipped = shipped_document()
-    additions = yaml.safe_load((ROOT / "local" / "demo.yaml").read_text(encoding="utf-8"))
-    first_answer = shipped["achievements"]["first_answer"]
-    return shipped | {
-        "rewards": additions["rewards"],
-        "streaks": shipped["streaks"] | additions["streaks"],
-        "achievements": {"first_answer": first_answer} | additions["achievements"],
-    }
-
-
-def person_events(now: datetime) -> tuple[list[Body], Body]:
-    """Return the person's punctual events up to now, and the one that comes late.
-
-    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout on each
-    third.
-    """
-    today = now.astimezone(ZONE).date()
-    punctual: list[Body] = []
-    late: list[Body] = []
-    for days_ago in range(PERSON_DAYS):
-        day = today - timedelta(days=days_ago)
-        six_o_clock = datetime.combine(day, datetime.min.time(), ZONE) + timedelta(hours=18)
-        for index, kind in enumerate(_kinds_of_day(days_ago)):
-            evening = six_o_clock + timedelta(minutes=7 * index)
-            # Today's evening may not have come yet.
-            at = evening if days_ago else now - timedelta(minutes=5 - index)
-            event = {
-                "user_id": PERSON,
-                "idempotency_key": f"{PERSON}-{day}-{index}",
-                "event_type": kind,
-                "occurred_at": at.astimezone(ZONE).isoformat(timespec="seconds"),
-                "timezone": ZONE.key,
-                "source": "ios",
-            }
-            (late if days_ago == LATE_DAYS else punctual).append(event)
-    (late_event,) = late  # on that date there is a lesson, and nothing else
-    return punctual, late_event
-
-
-def _kinds_of_day(days_ago: int) -> list[str]:
-    kinds = ["LESSON_COMPLETED"]
-    if days_ago % 4 == 1:
-        kinds.append("LESSON_COMPLETED")
-    if days_ago % 5 != 2:
-        kinds.append("CHECK_IN")
-    if days_ago % 3 == 0:
-        kinds.append("WORKOUT_COMPLETED")
-    if days_ago % 9 == 4:
-        kinds.append("CHALLENGE_COMPLETED")
-    return kinds
-
-
-def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
-    """Return webhooks of four sources in random order; one in ten comes twice.
-
-    A customer orders with the shop's customer number and an e-mail address, and writes from a phone. Only the
-    first order names the phone number too, so it alone shows that both are one person.
-    """
-    chance = random.Random(seed)
-    hooks = [hook for number in range(customers) for hook in _customer_webhooks(number, chance, now)]
-    hooks += [hook for hook in hooks if chance.random() < 0.1]
-    chance.shuffle(hooks)
-    return hooks
-
-
-def counts_by_source(sent: Sequence[Webhook]) -> str:
-    """Return how many webhooks came from each source, as text."""
-    counts = Counter(webhook["source"] for webhook in sent)
-    return ", ".join(f"{count} {source}" for source, count in counts.items())
-
-
-def _customer_webhooks(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
-    customer = {"id": f"{number:03d}", "email": f"customer-{number:03d}@example.com"}
-    phone = f"49151{27_182_818 + number}"
-    order_count = 1 + int(chance.expovariate(1 / 3))
-    orders = [_order(customer, phone, index, chance, now) for index in range(order_count)]
-    messages = [_message(phone, f"{number}-{index}", chance, now) for index in range(chance.randrange(3))]
-    views = [
-        _view(customer["email"], f"{number}-{index}", chance, now) for index in range(chance.randrange(3))
-    ]
-    return [*orders, *messages, *views, _campaign(customer["email"], number, chance, now)]
-
-
-def _order(customer: dict[str, str], phone: str, index: int, chance: random.Random, now: datetime) -> Webhook:
-    payload = {
-        "id": f"{customer['id']}-{index}",
-        "created_at": _ago(chance, now).isoformat(timespec="seconds"),
-        "currency": "USD",
-        "total_price": f"{chance.lognormvariate(3, 0.6):.2f}",
-        "customer": {**customer, "phone": f"+{phone}"} if index == 0 else customer,
-        "line_items": [{"product_id": chance.choice(CATEGORIES), "quantity": chance.randrange(1, 4)}],
-    }
-    return _hook("ecommerce", payload)
-
-
-def _message(phone: str, name: str, chance: random.Random, now: datetime) -> Webhook:
-    message = {
-        "id": f"wamid.{name}",
-        "from": phone,
-        "timestamp": str(int(_ago(chance, now, 40).timestamp())),
-        "type": "text",
-        "text": {"body": chance.choice(MESSAGES)},
-    }
-    value = {"messaging_product": "whatsapp", "messages": [message]}
-    return _hook("whatsapp", {"entry": [{"changes": [{"field": "messages", "value": value}]}]})
-
-
-def _view(email: str, name: str, chance: random.Random, now: datetime) -> Webhook:
-    payload = {
-        "external_event_id": f"view-{name}",
-        "event_type": "page_viewed",
-        "occurred_at": _ago(chance, now, 60).isoformat(timespec="seconds"),
-        "identities": {"email": email},
-        "data": {"category": chance.choice(CATEGORIES)},
-    }
-    return _hook("generic", payload)
-
-
-def _campaign(email: str, number: int, chance: random.Random, now: datetime) -> Webhook:
-    sent = int((now - timedelta(days=10)).timestamp())
-    events = [_mail("delivered", email, number, sent)]
-    if chance.random() < 0.4:
-        events.append(_mail("open", email, number, sent + 3600))
-    return _hook("email_campaign", events)
-
-
-def _mail(kind: str, email: str, number: int, at: int) -> dict[str, Any]:
-    """Return an event of an e-mail. at: epoch seconds."""
-    event_id = f"{kind}-{number}"
-    return {"event": kind, "email": email, "timestamp": at, "sg_event_id": event_id, "campaign_id": "autumn"}
-
-
-def _hook(source: str, payload: Any) -> Webhook:
-    return {"organization_id": ORGANIZATION, "source": source, "payload": payload}
-
-
-def _ago(chance: random.Random, now: datetime, days: int = 400) -> datetime:
-    """Return a random instant of the last days; recent ones are likelier."""
-    return now - timedelta(
-        days=min(days, int(chance.expovariate(1 / 80))), minutes=1 + chance.randrange(1000)
-    )
+@command("demo")
+def demo_command() -> None:
+    """Start the laptop cloud, replay real input through both doors, check the results, and show them."""
+    demo()
 
 
 def demo() -> None:
@@ -247,12 +83,19 @@ def demo() -> None:
     html_report.write(stack, REPORT)
     print(f"\nThe cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
     print("Ask it in a shell after `source .venv/bin/activate`: `streakline --help`. Or look:\n")
-    print(f"The page, as {PERSON} sees it, who may publish books too:\n  {_page_link(stack)}")
+    link = page_link(stack, bearer(stack, PERSON, ADMIN))
+    print(f"The page, as {PERSON} sees it, who may publish books too:\n  {link}")
     print(f"The report:\n  {REPORT.as_uri()}")
 
 
-def _page_link(stack: Stack) -> str:
-    return page_link(stack, bearer(stack, PERSON, ADMIN))
+def _first_start() -> datetime:
+    """Return when the demo first ran on this cloud.
+
+    The crowd's dates count from then, so a second run sends the same events again.
+    """
+    if not START_FILE.exists():
+        START_FILE.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
+    return datetime.fromisoformat(START_FILE.read_text())
 
 
 def _publish_book(stack: Stack, now: datetime) -> None:
@@ -266,6 +109,23 @@ def _publish_book(stack: Stack, now: datetime) -> None:
         raise RuntimeError(f"the demo's book was refused: {answer}")
     sizes = ", ".join(f"{len(document[part])} {part}" for part in ("rewards", "streaks", "achievements"))
     print(f"published a book of rules of its own: {sizes}")
+
+
+def _print_outcome(outcome: replay.ReplayResult) -> None:
+    counts = ", ".join(f"{number} {status}" for status, number in sorted(outcome.counts.items()))
+    rate = sum(outcome.counts.values()) / max(outcome.seconds, 1e-9)
+    print(f"  {counts} in {outcome.seconds:.1f} s, to the last effect ({rate:,.0f}/s)", flush=True)
+    if outcome.refused:
+        print(f"  refused, with reasons: {replay.REFUSED_FILE}")
+
+
+def _check_users(stack: Stack, events: Sequence[Body], now: datetime) -> None:
+    as_of = (now + timedelta(days=1)).date()
+    expected = verify.expect(events, as_of)
+    differences = verify.compare(Api(stack), expected, as_of)
+    if differences:
+        raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
+    print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
 
 
 def _act_as_person(stack: Stack, now: datetime) -> None:
@@ -295,19 +155,21 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
 
 
 def _ask_questions(stack: Stack) -> None:
-    asker = Api(stack, PERSON, group=AGENTS)
-    choices: list[Body] = [{"selected_option": option} for option in (0, 2, 0, 1, 2, 2)]
-    ideas: list[Body] = [{"answer": idea} for idea in IDEAS]
-    for key, body, people, answers in (
-        ("choice", CHOICE, [*READERS, PERSON], choices),
-        ("text", TEXT, READERS, ideas),
-    ):
-        question = _post(asker, "/v1/questions", body | {"idempotency_key": f"demo-{key}"})
-        path = f"/v1/questions/{question['question_id']}/responses"
-        for number, (user, answer) in enumerate(zip(people, answers, strict=True)):
-            details = {"confidence": 3 + number % 3, "response_time_ms": 4000}
-            _post(Api(stack, user, admin=False), path, answer | details)
+    choices = dict(zip((*READERS, PERSON), (0, 2, 0, 1, 2, 2), strict=True))
+    ideas = dict(zip(READERS, IDEAS, strict=True))
+    _ask(stack, "choice", CHOICE, {user: {"selected_option": option} for user, option in choices.items()})
+    _ask(stack, "text", TEXT, {user: {"answer": idea} for user, idea in ideas.items()})
     print(f"She asked {len(READERS)} readers two questions, and they have answered.")
+
+
+def _ask(stack: Stack, name: str, question: Body, answers: Mapping[str, Body]) -> None:
+    """Ask a question as the person, and answer it. answers: by user, in their order."""
+    asker = Api(stack, PERSON, group=AGENTS)
+    asked = _post(asker, "/v1/questions", question | {"idempotency_key": f"demo-{name}"})
+    path = f"/v1/questions/{asked['question_id']}/responses"
+    for number, (user, answer) in enumerate(answers.items()):
+        details = {"confidence": 3 + number % 3, "response_time_ms": 4000}
+        _post(Api(stack, user, admin=False), path, answer | details)
 
 
 def _post(api: Api, path: str, body: Body) -> Any:
@@ -321,43 +183,13 @@ def _post(api: Api, path: str, body: Body) -> Any:
     return answer
 
 
-def _ask_what_if(stack: Stack) -> None:
-    document = book()
-    document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
-    answer = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
-    figures = summary(answer, "a book with 12 points a lesson, 36 a day at most,")
-    WHAT_IF.write_text(page(figures), encoding="utf-8")
-    users = figures["users"]
-    print("\nwhat if a lesson had earned 12 points instead of 10, and lessons at most 36 a day?")
-    print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} less.")
-    print(f"In full: {WHAT_IF.relative_to(ROOT)}")
-
-
-def _first_start() -> datetime:
-    """Return when the demo first ran on this cloud.
-
-    The crowd's dates count from then, so a second run sends the same events again.
-    """
-    if not START_FILE.exists():
-        START_FILE.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
-    return datetime.fromisoformat(START_FILE.read_text())
-
-
-def _print_outcome(outcome: replay.ReplayResult) -> None:
-    counts = ", ".join(f"{number} {status}" for status, number in sorted(outcome.counts.items()))
-    rate = sum(outcome.counts.values()) / max(outcome.seconds, 1e-9)
-    print(f"  {counts} in {outcome.seconds:.1f} s, to the last effect ({rate:,.0f}/s)", flush=True)
-    if outcome.refused:
-        print(f"  refused, with reasons: {replay.REFUSED_FILE}")
-
-
-def _check_users(stack: Stack, events: Sequence[Body], now: datetime) -> None:
-    as_of = (now + timedelta(days=1)).date()
-    expected = verify.expect(events, as_of)
-    differences = verify.compare(Api(stack), expected, as_of)
-    if differences:
-        raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
-    print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
+def _print_leaderboards(stack: Stack) -> None:
+    laptop_cloud.build_ranks(stack)  # all of the replay may have come since the last snapshot
+    api = Api(stack)
+    for board, unit in (("streaks", "days"), ("points", "points")):
+        print(f"\n{board:<22}{'rank':>5}{unit:>9}")
+        for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
+            print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")
 
 
 def _send_webhooks(stack: Stack, now: datetime) -> None:
@@ -366,7 +198,9 @@ def _send_webhooks(stack: Stack, now: datetime) -> None:
     Half of them go by HTTP, half by the stream. Raises RuntimeError if any is refused or any feature differs.
     """
     events = webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
-    print(f"\na shop's webhooks, unordered, some twice: {counts_by_source(events)}", flush=True)
+    counts = Counter(event["source"] for event in events)
+    by_source = ", ".join(f"{count} {source}" for source, count in counts.items())
+    print(f"\na shop's webhooks, unordered, some twice: {by_source}", flush=True)
     began = time.monotonic()
     half = len(events) // 2
     outcome = replay.post(stack, events[:half])
@@ -404,16 +238,13 @@ def _run_night(stack: Stack) -> None:
         raise RuntimeError(f"lake, warehouse and live tables disagree: {report['run_id']}")
 
 
-def _print_leaderboards(stack: Stack) -> None:
-    laptop_cloud.build_ranks(stack)  # all of the replay may have come since the last snapshot
-    api = Api(stack)
-    for board, unit in (("streaks", "days"), ("points", "points")):
-        print(f"\n{board:<22}{'rank':>5}{unit:>9}")
-        for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
-            print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")
-
-
-@command("demo")
-def demo_command() -> None:
-    """Start the laptop cloud, replay real input through both doors, check the results, and show them."""
-    demo()
+def _ask_what_if(stack: Stack) -> None:
+    document = book()
+    document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
+    answer = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
+    figures = summary(answer, "a book with 12 points a lesson, 36 a day at most,")
+    WHAT_IF.write_text(page(figures), encoding="utf-8")
+    users = figures["users"]
+    print("\nwhat if a lesson had earned 12 points instead of 10, and lessons at most 36 a day?")
+    print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} less.")
+    print(f"In full: {WHAT_IF.relative_to(ROOT)}")

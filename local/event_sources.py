@@ -1,20 +1,18 @@
-"""Where replayed events come from: CSV files, git histories, and a synthetic crowd."""
+"""Where replayed events come from: CSV files of events or purchases, and git histories."""
 
 import csv
 import hashlib
 import hmac
-import random
 import re
 import secrets
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from local.paths import LOCAL, opened_text
 from rules.json_values import BadValue, NoJson, check_strict, read_json
@@ -32,11 +30,6 @@ PURCHASE = {
 }
 PURCHASE_DATE = re.compile(r"\d{8}", re.ASCII)
 DEFAULT_TYPE = "CONTRIBUTION"
-SOURCES = ("ios", "android", "web")
-ZONES = (
-    *("America/New_York", "America/Los_Angeles", "America/Sao_Paulo", "Europe/Berlin", "Europe/London"),
-    *("Africa/Cairo", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
-)
 
 
 class BadRow(ValueError):
@@ -180,44 +173,3 @@ def _pseudonym_key() -> bytes:
         path.touch(mode=0o600)
         path.write_bytes(secrets.token_bytes(32))
     return path.read_bytes()
-
-
-def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> list[Body]:
-    """Return a synthetic crowd's events, in the order in which they would arrive.
-
-    Activity follows Zipf's law. Users live in zones with and without daylight saving time. One event in ten
-    comes late, in a batch, when its phone is online again. One in twenty comes twice.
-    """
-    chance = random.Random(seed)
-    weights = [1 / (rank + 1) for rank in range(users)]
-    common = ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED")
-    kinds = (*common, *common, *common, "PURCHASE_COMPLETED")
-    arrivals: list[tuple[datetime, Body]] = []
-    for number, user in enumerate(chance.choices(range(users), weights, k=events)):
-        zone = ZoneInfo(ZONES[user % len(ZONES)])
-        occurred = _habitual_moment(chance, user, zone, now, days)
-        offline = timedelta(hours=chance.expovariate(1 / 20)) if chance.random() < 0.1 else timedelta()
-        body: Body = {
-            "user_id": f"crowd-{user:04d}",
-            "occurred_at": occurred.astimezone(zone).isoformat(timespec="seconds"),
-            "timezone": zone.key,
-            "idempotency_key": f"crowd-{seed}-{number}",
-            "event_type": chance.choice(kinds),
-            "source": SOURCES[user % len(SOURCES)],
-        }
-        if body["event_type"] == "PURCHASE_COMPLETED":
-            body["properties"] = {"amount": f"{chance.lognormvariate(3, 0.6):.2f}", "quantity": 1}
-        arrivals.append((occurred + offline, body))
-        if chance.random() < 0.05:
-            arrivals.append((occurred + timedelta(hours=chance.expovariate(1 / 10)), body))
-    return [
-        body for _, body in sorted(arrivals, key=lambda arrival: (arrival[0], arrival[1]["idempotency_key"]))
-    ]
-
-
-def _habitual_moment(chance: random.Random, user: int, zone: ZoneInfo, now: datetime, days: int) -> datetime:
-    """Return a random moment of a user's recent past, near the hour at which this user is usually active."""
-    hour = (user * 7 % 24 + chance.gauss(0, 2.5)) % 24
-    day = (now - timedelta(days=min(days - 1, int(chance.expovariate(1 / 12))))).astimezone(zone).date()
-    local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)
-    return min(local.astimezone(UTC), now - timedelta(seconds=chance.randrange(1, 600)))

@@ -4,28 +4,27 @@
 2. Apply it: events go to the new writer with their claims, and its API carries out commands under their keys.
 3. Cut the old ledgers where both regions agree, and delete whatever the new writer does not have.
 4. Join: from here on the new writer's changes are sent to the old region.
-5. Fill: the old region takes over what the new writer had before, by the code that follows changes.
+5. Fill: the old region takes over what the new writer had before (local/region_fill.py).
 
 The steps may be interrupted anywhere and run again. Steps 1 and 2 change nothing the second time: an event is
 applied once, a command is carried out once under its key.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from adapters.platform.fence import RegisterStore
 from adapters.platform.items import Item
-from adapters.platform.tables import BEFORE_ALL, chunks, get_all, query_all
 from adapters.privacy.tombstones import ErasureCheck
-from adapters.regions import Follower, claims_of, events_of
+from adapters.regions import Follower
 from ingest.engagement.points.commands import REDEEM
+from local.region_fill import RegionFill
 from local.region_unseen import (
     CLAIMS,
     EVENTS,
-    PROFILES,
     FoundUnseen,
     ListedItem,
     Side,
@@ -35,13 +34,11 @@ from local.region_unseen import (
     shared_fields,
 )
 from rules.engagement.ledger import entry_id
-from rules.regions.changes import KEYS, LEDGER, ItemChange, place_needed
+from rules.regions.changes import KEYS, LEDGER
 from rules.regions.register import QUIET_SECONDS, NotPossible, Register, join_region, mark_filled
 from rules.regions.standby import UnseenEntry, UnseenFate
 
-FILL_CHUNK_ITEMS = 200
 ATTEMPTS_MAX = 5
-DAYS = "DailyActivity"
 EventKeys = set[tuple[str, ...]]
 
 
@@ -119,14 +116,20 @@ class RegionReturn:
 
         event_keys: of the events that the new writer has. It applies these by itself.
         """
-        draft, reason = unseen.entry.draft, unseen.reason
-        if unseen.fate is UnseenFate.EVENT:
-            is_there = (account_id, str(draft.event_id)) in event_keys
-            reason = "" if is_there else "its event is in neither region, or its key stands for another one"
-        elif unseen.fate is UnseenFate.REDEEM:
-            reason = self._command(account_id, "redemptions", _redemption_body(unseen))
-        elif unseen.fate is UnseenFate.REVERSE:
-            reason = self._command(account_id, f"redemptions/{entry_id(str(draft.reverses))}/reversal", {})
+        draft = unseen.entry.draft
+        match unseen.fate:
+            case UnseenFate.EVENT:
+                is_there = (account_id, str(draft.event_id)) in event_keys
+                reason = (
+                    "" if is_there else "its event is in neither region, or its key stands for another one"
+                )
+            case UnseenFate.REDEEM:
+                reason = self._command(account_id, "redemptions", _redemption_body(unseen))
+            case UnseenFate.REVERSE:
+                redemption = entry_id(str(draft.reverses))
+                reason = self._command(account_id, f"redemptions/{redemption}/reversal", {})
+            case UnseenFate.FOLLOWS | UnseenFate.UNDONE | UnseenFate.LISTED:
+                reason = unseen.reason  # "" unless somebody must decide
         if reason:
             words = (account_id, unseen.entry.created_at, draft.kind, f"{draft.points:+d}", draft.reward_id)
             outcome.listed.append(ListedItem(LEDGER, " ".join(word for word in words if word), reason))
@@ -156,7 +159,8 @@ class RegionReturn:
         register = self._register()
         self.registers.change(register, join_region(register, self.old.region))
         self.sleep(QUIET_SECONDS)
-        self._fill(Follower(client, self.old.tables), self._register().epoch, now)
+        register, follower = self._register(), Follower(client, self.old.tables)
+        RegionFill(self.old, self.new, follower, register.epoch, now, self.say).run()
         register = self._register()
         self.registers.change(register, mark_filled(register, self.old.region))
         self.say(f"{self.old.region} follows {register.writer}, epoch {register.epoch}")
@@ -189,17 +193,10 @@ class RegionReturn:
         """
         new_items = {key_of(LEDGER, item): item for item in self.new.ledger_items(account_id)}
         old_items = {key_of(LEDGER, item): item for item in self.old.ledger_items(account_id)}
-        common = {key: shared_fields(new_items[key]) for key in old_items if key in new_items}
-        last_key = max(common, default=None)
-        for key, item in common.items():
-            item.pop("active", None)
-            if key == last_key:
-                item["active"] = {"BOOL": True}
-            _, last_created_at = last_key or ("", "")
-            if item.get("reversed_by", {}).get("S", "") > last_created_at:
-                del item["reversed_by"]  # that reversal is behind the cut; filling brings it back
+        common_keys = sorted(old_items.keys() & new_items.keys())
         store, changed = self.old.store(LEDGER), 0
-        for key, item in common.items():
+        for key in common_keys:
+            item = _cut_item(new_items[key], head_key=common_keys[-1])
             if shared_fields(old_items[key]) != item:
                 store.put(item)
                 changed += 1
@@ -207,80 +204,6 @@ class RegionReturn:
             store.delete(old_items[key])
             changed += 1
         return changed
-
-    def _fill(self, follower: Follower, epoch: int, now: datetime) -> None:
-        """Let the old region take over all that the new one has. Raises RuntimeError if something remains.
-
-        The order is that in which a writer writes: an event's claim first; an entry before the days, the
-        profile and the command's claim that name it.
-        """
-        event_claims = (claim for claim in self._claims() if not place_needed(CLAIMS, claim))
-        command_claims = (claim for claim in self._claims() if place_needed(CLAIMS, claim))
-        others = sorted(KEYS.keys() & self.new.tables.keys() - {CLAIMS, EVENTS, LEDGER, DAYS, PROFILES})
-        steps = [
-            (CLAIMS, event_claims),
-            *((table, self.new.items(table)) for table in (EVENTS, LEDGER, DAYS, PROFILES)),
-            (CLAIMS, command_claims),
-            *((table, self.new.items(table)) for table in others),
-        ]
-        for table, items in steps:
-            count = 0
-            for chunk in chunks(items, FILL_CHUNK_ITEMS):
-                self._take_over(follower, [_change(table, epoch, item) for item in chunk], now)
-                count += len(chunk)
-            self.say(f"{table}: {count} items")
-
-    def _claims(self) -> Iterator[Item]:
-        return (item for item in self.new.items(CLAIMS) if not is_deletion_mark(CLAIMS, item))
-
-    def _take_over(self, follower: Follower, changes: list[ItemChange], now: datetime) -> None:
-        """Let the old region take over changes. Before one that waits for others, it takes over these.
-
-        A change waits if the new writer has written what it needs after that table was filled.
-        """
-        for _ in range(ATTEMPTS_MAX):
-            outcome = follower.follow(changes, now)
-            if outcome.wrong:
-                raise RuntimeError("; ".join(f"{change.owner}: {why}" for change, why in outcome.wrong))
-            changes = outcome.waiting
-            if not changes:
-                return
-            follower.follow(list(self._prerequisites(changes, now)), now)
-        raise RuntimeError(f"{len(changes)} items of {changes[0].table} wait for others: run it again")
-
-    def _prerequisites(self, waiting: list[ItemChange], now: datetime) -> Iterator[ItemChange]:
-        """Yield what the waiting changes need, in the order of dependence, and waiting events and entries."""
-        epoch = waiting[0].epoch
-        # A profile, a day and a command's claim need entries that the old region lacks.
-        entries = [change for change in waiting if change.table == LEDGER]
-        for owner in sorted({change.owner for change in waiting if change.table not in (LEDGER, EVENTS)}):
-            newest = self.old.ledger.newest(owner)
-            newer = self.new.ledger.stored_after(owner, newest.created_at if newest else BEFORE_ALL)
-            entries += [_change(LEDGER, epoch, item) for item in newer]
-        # A profile says that its days are written.
-        for owner in sorted({change.owner for change in waiting if change.table == PROFILES}):
-            yield from (_change(DAYS, epoch, day) for day in self._days(owner))
-        # An entry needs its event, and an event its claim.
-        event_keys = {key for entry in entries for key in events_of(entry, now)}
-        events = [change for change in waiting if change.table == EVENTS]
-        events += [_change(EVENTS, epoch, item) for item in self._items_of_keys(EVENTS, event_keys)]
-        claim_keys = {key for event in events for key in claims_of(event, now)}
-        yield from (_change(CLAIMS, epoch, item) for item in self._items_of_keys(CLAIMS, claim_keys))
-        yield from (*events, *entries)
-
-    def _items_of_keys(self, table: str, keys: Iterable[tuple[str, str]]) -> list[Item]:
-        partition_key, sort_key = KEYS[table]
-        wanted = [{partition_key: partition, sort_key: sort} for partition, sort in sorted(keys)]
-        return get_all(self.new.dynamodb, self.new.tables[table], wanted)
-
-    def _days(self, user_id: str) -> Iterator[Item]:
-        return query_all(
-            self.new.dynamodb,
-            TableName=self.new.tables[DAYS],
-            KeyConditionExpression="user_id = :user",
-            ExpressionAttributeValues={":user": {"S": user_id}},
-            ConsistentRead=True,
-        )
 
 
 def _redemption_body(unseen: UnseenEntry) -> dict[str, Any]:
@@ -292,7 +215,13 @@ def _redemption_body(unseen: UnseenEntry) -> dict[str, Any]:
     return body if draft.rules_version else {**body, "points": -draft.points}
 
 
-def _change(table: str, epoch: int, stored: Item) -> ItemChange:
-    """Return an item as the first change of an epoch: every change that is sent live is newer."""
-    key = {name: stored[name] for name in KEYS[table]}
-    return ItemChange(table, epoch, 0, key, shared_fields(stored), is_new=True)
+def _cut_item(stored: Item, head_key: tuple[str, ...]) -> Item:
+    """Return an entry's item in a ledger that ends with the entry of `head_key`, which alone is `active`."""
+    item = shared_fields(stored)
+    item.pop("active", None)
+    if key_of(LEDGER, item) == head_key:
+        item["active"] = {"BOOL": True}
+    _, head_created_at = head_key
+    if item.get("reversed_by", {}).get("S", "") > head_created_at:
+        del item["reversed_by"]  # that reversal is behind the cut; filling brings it back
+    return item

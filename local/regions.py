@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
 from local.api import Api
+from local.cloud.patience import depth
 from local.command import FILE_OUT, command, option
 from local.region_return import RegionReturn, ReturnOutcome
 from local.region_unseen import FoundUnseen, Side
@@ -138,7 +139,13 @@ def update_of(stack: Stack, role: str) -> dict[str, Any]:
 @command("region status --stack-name streakline --region eu-west-1")
 def status_command(stack: Stack) -> Any:
     """Print who writes, which role this region has, and how many changes wait for it."""
-    return status(stack, _registers(stack))
+    register = _registers(stack).read()
+    return {
+        "region": stack.region,
+        "role": stack.parameters.get("Role"),
+        "register": asdict(register) if register else None,
+        "changes_waiting": waiting_in(stack),
+    }
 
 
 @command("region start --stack-name streakline --region us-east-1")
@@ -174,24 +181,9 @@ def _registers(stack: Stack) -> RegisterStore:
     return RegisterStore(stack.free_client("dynamodb"), table)
 
 
-def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
-    """Return who writes, which role this region has, and how many changes wait for it."""
-    register = registers.read()
-    return {
-        "region": stack.region,
-        "role": stack.parameters.get("Role"),
-        "register": asdict(register) if register else None,
-        "changes_waiting": waiting_in(stack),
-    }
-
-
 def waiting_in(stack: Stack) -> int:
     """Return how many messages of changes are in a region's queue, about."""
-    names = [f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed")]
-    answer = stack.client("sqs").get_queue_attributes(
-        QueueUrl=stack.output("ChangesQueueUrl", "second region"), AttributeNames=names
-    )
-    return sum(int(answer["Attributes"][name]) for name in names)
+    return depth(stack, stack.output("ChangesQueueUrl", "second region"))
 
 
 @command("region return --stack-name streakline --region us-east-1 --dry-run")

@@ -19,10 +19,8 @@ from local.stack import Stack
 GROUPS = "streakline/"
 # The groups of organizations and audiences are made when somebody first needs one.
 MADE_WHEN_NEEDED = (LEADS, AUDIENCE)
-MARK = {
-    "Name": "nickname",
-    "Value": "made by streakline",
-}  # the attribute of users that the command line made
+# The attribute of users that the command line made.
+MARK = {"Name": "nickname", "Value": "made by streakline"}
 # Environment variables: the password of a person's own user, and a token to use as it is.
 PASSWORD_VARIABLE = "STREAKLINE_PASSWORD"
 TOKEN_VARIABLE = "STREAKLINE_TOKEN"

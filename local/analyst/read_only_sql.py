@@ -91,8 +91,8 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     parse = parse_statement if dialect == DUCKDB else _parse
     tree = parse(query).copy()
     all_models = models(grace_days)
-    reads = _all_read(tree, parse, all_models)
-    parts = [_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
+    reads = _names_made_of(tree, parse, all_models)
+    parts = [_with_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
     tree = _with_part_names(tree)
     analysts_with = tree.args.get("with_")
     if analysts_with is not None:
@@ -139,13 +139,14 @@ def _without_zones(tree: exp.Expr) -> None:
         table.replace(exp.Subquery(this=statement, alias=alias))
 
 
-def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
+def _with_part(name: str, parse: Parse, models: Models) -> exp.CTE:
+    """Return a name's query as a part of the WITH clause."""
     alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
     return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
 
 
-def _all_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
-    """Return the names that a query reads, directly or not, each with those that it is made of."""
+def _names_made_of(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
+    """Return each name that a query reads, directly or not, with the names that its own query reads."""
     reads: dict[str, set[str]] = {}
     waiting = _names(tree)
     while waiting:
@@ -170,6 +171,7 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
 
 
 def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
+    """Return the query that a name of the warehouse stands for, over the files and other such names."""
     schema, _, table = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {entity}" for entity in LOADED]

@@ -24,7 +24,7 @@ from local.cloud import tokens
 from local.cloud.processes import sam, uv
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.progress import working
-from local.stack import EMULATOR_KEY, EMULATOR_SECRET, REGION, Stack, tables_in
+from local.stack import EMULATOR_KEY, EMULATOR_SECRET, REGION, Stack, fresh_client, tables_in
 
 STACK_NAME = "streakline"
 ARTIFACTS = "streakline-artifacts"
@@ -92,7 +92,7 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
 
 def describe(endpoint: str, redis_url: str) -> Stack:
     """Return the deployed stack: its URL, outputs and tables."""
-    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
+    client = fresh_client(endpoint, REGION, "cloudformation")
     description = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
     api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"

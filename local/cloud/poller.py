@@ -87,9 +87,7 @@ class PollerState:
         for path, text in texts.items():
             if self.file_texts.get(path) != text:
                 self.file_texts[path] = text
-                fresh = path.with_suffix(".new")
-                fresh.write_text(text)
-                fresh.replace(path)
+                _replace(path, text)
 
 
 @dataclass(slots=True)
@@ -124,7 +122,7 @@ class Pauses:
 
     def end_awaited(self) -> None:
         """End the pauses of a function for which somebody has begun to wait, as the file ASKED says."""
-        # There is no file before somebody waits, and half of one while it is written.
+        # There is no file before somebody waits. A damaged one disturbs nobody.
         with contextlib.suppress(OSError, ValueError):
             text, function = ASKED.read_text().split(" ")
             wait_start = float(text)
@@ -136,9 +134,14 @@ class Pauses:
 
 def ask(function: str, at: float) -> None:
     """Note for the poller that somebody waits for a function. at: since when (epoch seconds)."""
-    fresh = ASKED.with_suffix(".new")
-    fresh.write_text(f"{at} {function}")
-    fresh.replace(ASKED)
+    _replace(ASKED, f"{at} {function}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step, so that no reader sees half of it."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
 
 
 def table_seconds(idle: int) -> float:
@@ -202,15 +205,16 @@ class Poller:
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield a shard's batches of records that the mapping's filters let through.
 
-        A batch is checkpointed when the caller asks for the next one. `position` is the sequence number of
-        the last record that was read.
+        A batch is checkpointed when the caller asks for the next one.
         """
         name = function_name(mapping.function)
         patterns = [json.loads(pattern) for pattern in mapping.patterns]
+        # The sequence numbers of the last record that was read, and of the last one that is known to be done.
         position = checkpoint = self.state.checkpoints.get(key, "")
         iterator: str | None = None
-        waiting: list[Record] = []
-        window_began, idle = 0.0, 0
+        waiting: list[Record] = []  # read, and of no batch yet
+        window_began = 0.0  # when the first of these was read
+        idle = 0  # how many looks in a row found nothing
         while True:
             polled_at = time.time()
             iterator = iterator or iterator_of(self.stack, mapping.source, shard, position)

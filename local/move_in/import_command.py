@@ -3,7 +3,7 @@
 An import that was killed is run again, and goes on where it was. A row that is sent twice changes nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from local.stores import accounts_of, books_of, cache_of, tombstones_of
 from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
-Files = HistoryFiles | PositionFiles
+Importer = HistoryFiles | PositionFiles  # both check, send and compare rows of a file
 MARK = "rows-taken"
 STALLED_SECONDS = 60.0
 SENDERS = 8
@@ -98,9 +98,9 @@ def import_command(
     dynamodb = stack.client("dynamodb")
     refused = 0
     for path in files:
-        kind = _kind_of(path, stalled, stack)
+        importer = _importer_of(path, stalled, stack)
         marks = MarkStore(dynamodb, stack.tables["IdempotencyKeys"], digest_of_file(path))
-        refused += move_in(path, kind, marks, dry_run=dry_run, leave_refused=leave_refused)
+        refused += move_in(path, importer, marks, dry_run=dry_run, leave_refused=leave_refused)
     if refused:
         raise RuntimeError(
             f"{refused} lines were not taken in: mend the file of refused ones and import that"
@@ -108,7 +108,7 @@ def import_command(
 
 
 def move_in(
-    path: Path, kind: Files, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
+    path: Path, importer: Importer, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
 ) -> int:
     """Import one file; returns how many of its lines the system does not have then.
 
@@ -116,7 +116,7 @@ def move_in(
     """
     columns = columns_of(path)
     with RefusedFile(path, columns) as refused:
-        rows = validate(path, kind.check, refused)
+        rows = validate(path, importer.check, refused)
         print(f"{path}: {rows} rows, {rows - refused.count} of them can be taken in")
         print("\n".join(refused.lines()), end="\n" if refused.count else "")
         if dry_run:
@@ -125,12 +125,12 @@ def move_in(
             raise RuntimeError("nothing is taken in; --leave-refused takes in the others")
     # The file is written anew: the rows before the mark are checked again, so that it lists all refused ones.
     with RefusedFile(path, columns) as refused:
-        result = send_rows(path, kind, marks, refused)
+        result = send_rows(path, importer, marks, refused)
         if result.earlier:
             print(f"{result.earlier} rows were handled by an earlier run: this one goes on from there")
         print(f"{result.sent} rows are sent")
         out = path.with_name(f"{path.stem}.compared.csv")
-        comparison = kind.compare(path, out)
+        comparison = importer.compare(path, out)
         _add_absent(path, comparison, refused)
         print("\n".join([*comparison.lines(out), *refused.lines()]))
         return refused.count
@@ -138,27 +138,30 @@ def move_in(
 
 def validate(path: Path, check: Callable[[Row], object], refused: RefusedFile) -> int:
     """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
-    return sum(_check(row, check, refused) for row in read_rows(path))
+    return _check_rows(read_rows(path), check, refused)
 
 
-def _check(row: Row | RefusedRow, check: Callable[[Row], object], refused: RefusedFile) -> int:
-    """Write down a row that is refused; returns 1, for one row."""
-    outcome = row if isinstance(row, RefusedRow) else check(row)
-    if isinstance(outcome, RefusedRow):
-        refused.add(outcome)
-    return 1
+def _check_rows(
+    rows: Iterable[Row | RefusedRow], check: Callable[[Row], object], refused: RefusedFile
+) -> int:
+    count = 0
+    for row in rows:
+        count += 1
+        outcome = row if isinstance(row, RefusedRow) else check(row)
+        if isinstance(outcome, RefusedRow):
+            refused.add(outcome)
+    return count
 
 
-def send_rows(path: Path, kind: Files, marks: MarkStore, refused: RefusedFile) -> SendingResult:
+def send_rows(path: Path, importer: Importer, marks: MarkStore, refused: RefusedFile) -> SendingResult:
     """Send all rows from the mark on; writes down those that are refused."""
     result = SendingResult(earlier=marks.get())
     rows = read_rows(path)
-    for row in islice(rows, result.earlier):
-        result.rows += _check(row, kind.check, refused)
+    result.rows = _check_rows(islice(rows, result.earlier), importer.check, refused)
 
     def send_chunk(chunk: Sequence[Row | RefusedRow]) -> list[RefusedRow | None]:
         """Send the rows of a request; returns for each why it is refused, or None."""
-        answers = iter(kind.send([row for row in chunk if isinstance(row, Row)]))
+        answers = iter(importer.send([row for row in chunk if isinstance(row, Row)]))
         return [row if isinstance(row, RefusedRow) else next(answers) for row in chunk]
 
     with ThreadPoolExecutor(SENDERS) as pool:
@@ -182,12 +185,13 @@ def is_of_positions(columns: Sequence[str]) -> bool:
     raise RuntimeError(f"a file has events ({events}) or opening positions ({positions}): this has neither")
 
 
-def _kind_of(path: Path, stalled: float, stack: Stack) -> Files:
+def _importer_of(path: Path, stalled: float, stack: Stack) -> Importer:
+    """Return what imports a file. Raises RuntimeError for one that has neither events nor positions."""
     dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
     if is_of_positions(columns_of(path)):
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
-        importer = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
-        return PositionFiles(importer, books, erased, partial(datetime.now, UTC))
+        accounts = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
+        return PositionFiles(accounts, books, erased, partial(datetime.now, UTC))
     ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
     return HistoryFiles(Api(stack), ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
 

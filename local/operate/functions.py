@@ -32,8 +32,8 @@ class Invocation:
     error: str = ""  # Lambda's word for an error of the function itself; "": there is none
     log: str = ""  # the end of the function's log
 
-    def failure(self) -> str | None:
-        """Return why a consumer did not take its records; None if it took them all.
+    def failure(self) -> str:
+        """Return why a consumer did not take its records; "" if it took them all.
 
         The consumer's answer has the reason of a record that it can never take; its log has that of a record
         that may succeed later.
@@ -43,9 +43,9 @@ class Invocation:
         failed = self.answer.get("batchItemFailures") if isinstance(self.answer, dict) else None
         if failed is None:
             return f"the answer is not a consumer's: {_answer_text(self.answer)}"
-        reasons = dict.fromkeys(failure["reason"] for failure in failed if failure.get("reason"))
         if not failed:
-            return None
+            return ""
+        reasons = dict.fromkeys(failure["reason"] for failure in failed if failure.get("reason"))
         return ("; ".join(reasons) or last_trouble(self.log) or "the function's log says why")[:TEXT_MAX]
 
 

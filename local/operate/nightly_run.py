@@ -206,13 +206,15 @@ def run_backfill(
     if invocation.error:
         raise RuntimeError(f"the Glue job {job} did not start: {invocation.answer.get('errorMessage')}")
     job_run = invocation.answer["job_run"]
-    while (state := glue.get_job_run(JobName=job, RunId=job_run)["JobRun"])[
-        "JobRunState"
-    ] not in FINAL_JOB_STATES:
+    while True:
+        description = glue.get_job_run(JobName=job, RunId=job_run)["JobRun"]
+        state = description["JobRunState"]
+        if state in FINAL_JOB_STATES:
+            break
         pause(BACKFILL_POLL_SECONDS)
-    if state["JobRunState"] != SUCCEEDED:
-        reason = state.get("ErrorMessage", "no reason is given; see its log")
-        raise RuntimeError(f"run {job_run} of the Glue job {job}: {state['JobRunState']}: {reason}")
+    if state != SUCCEEDED:
+        reason = description.get("ErrorMessage", "no reason is given; see its log")
+        raise RuntimeError(f"run {job_run} of the Glue job {job}: {state}: {reason}")
     return f"run {job_run} of the Glue job {job} succeeded"
 
 

@@ -9,7 +9,7 @@ import click
 from adapters.outgoing.endpoint_store import EndpointStore
 from local.command import INSTANT, command, option
 from local.operate.functions import invoke
-from local.operate.redrive import redrive
+from local.operate.redrive import list_failures, redrive
 from local.stack import Stack
 from rules.days import stamp
 
@@ -29,8 +29,7 @@ def list_endpoints(stack: Stack) -> Any:
         }
         for endpoint in store.all()
     ]
-    failures = redrive(stack, only_list=True, only=CONSUMER)["left"]
-    return {"endpoints": endpoints, "left": failures}
+    return {"endpoints": endpoints, "left": list_failures(stack, CONSUMER)}
 
 
 @command("webhook replay", "webhook replay --endpoint 5f1c --user ann --since 2026-11-01T00:00:00Z")
@@ -52,7 +51,7 @@ def replay(
     ids = {"user_id": user, "lead_id": lead, "question_id": question}
     subjects = {name: identifier for name, identifier in ids.items() if identifier}
     if not (subjects or endpoint or since):
-        return redrive(stack, only=CONSUMER)
+        return redrive(stack, CONSUMER)
     if not endpoint or len(subjects) != 1:
         raise click.UsageError(
             "--endpoint goes with --user, --lead or --question;"

@@ -48,23 +48,19 @@ def look_at_stack(stack: Stack) -> Deployment:
             results[name] = read()
         except AWS_ERRORS as error:
             unseen[name] = explain_error(error)
-    mappings = results.get("mappings", [])
+    runs = not state.endswith("FAILED")
+    stack_part = Part("the stack", runs, f"is {state}", "look at its events in the console")
     return Deployment(
-        f"the stack {stack.name} in {stack.region}",
-        now,
-        (
-            Part(
-                "the stack", not state.endswith("FAILED"), f"is {state}", "look at its events in the console"
-            ),
-            *results.get("functions", ()),
-        ),
-        tuple(_consumers(stack, mappings, now, unseen)),
-        results.get("queues", {}),
-        results.get("failures", {}),
-        results.get("alarms"),
-        {"stack": stack.name, "region": stack.region, "state": state, "api_url": stack.api_url},
-        unseen,
-        LATE,
+        where=f"the stack {stack.name} in {stack.region}",
+        at=now,
+        parts=(stack_part, *results.get("functions", ())),
+        consumers=tuple(_consumers(stack, results.get("mappings", []), now, unseen)),  # adds to `unseen`
+        queues=results.get("queues", {}),
+        failures=results.get("failures", {}),
+        alarms=results.get("alarms"),
+        about={"stack": stack.name, "region": stack.region, "state": state, "api_url": stack.api_url},
+        unseen=unseen,
+        late=LATE,
     )
 
 

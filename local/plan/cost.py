@@ -3,6 +3,8 @@
 A *path*, such as posting five events, was measured in units that AWS counts (units.json), by function:
 {"EventsApiFunction": {"write.BPEvents": 5, ...}}. The name of a path that was measured at several sizes ends
 with the size: `events.again.5`. Amounts are of a month, by the names of prices, such as `dynamodb.write`.
+
+`cost_of` is the whole calculation: the counts of a day, a month's amounts, their dollars, and the limits.
 """
 
 import json
@@ -21,15 +23,17 @@ from rules.engagement.proof import BUCKETS
 from rules.turns import NIGHTS
 
 UNITS = ROOT / "local" / "plan" / "units.json"
-Counts = Mapping[str, float]
-Functions = Mapping[str, Counts]
-Amounts = dict[str, float]
+Counts = Mapping[str, float]  # by name, such as `write.BPEvents`; or a size's settings
+Functions = Mapping[str, Counts]  # the counts of each function
+Amounts = dict[str, float]  # counts that were added up; of a month, by the names of prices
 Part = tuple[float, Functions]  # how often a path is taken in a day, and the path
 DAYS_A_MONTH = 365 / 12
 SECONDS_A_DAY = 86_400
 GB = 10**9  # bytes
-# Of an active user in a day; of all accounts for each active one; of the active ones; of a question.
-READS, BOARD_READS, REDEMPTIONS, ACCOUNTS, NEW, ANSWERS = 3, 0.5, 0.02, 4, 0.01, 10
+READS, BOARD_READS, REDEMPTIONS = 3, 0.5, 0.02  # of an active user in a day
+ACCOUNTS = 4  # for each active user
+NEW = 0.01  # the share of active users who do something for the first time
+ANSWERS = 10  # to a question
 PEAK = 3  # the busiest second of a day against its mean
 PUBLISHED_ROWS_MAX = 100  # of one batch, as far as it was measured
 SCAN_UNIT_BYTES = 2 * 4096  # an eventually consistent read unit
@@ -121,14 +125,15 @@ def sums(parts: Iterable[Counts], times: float = 1.0) -> Amounts:
     return dict(added)
 
 
-def by_target(functions: Functions, kind: str) -> Amounts:
+def of_kind(counts: Counts, kind: str) -> Amounts:
     """Return the counts of a kind, such as `write`, by what follows in their names, such as `table/index`."""
-    return sums(
-        {name.removeprefix(f"{kind}."): count}
-        for counts in functions.values()
-        for name, count in counts.items()
-        if name.startswith(f"{kind}.")
-    )
+    prefix = f"{kind}."
+    return {name.removeprefix(prefix): count for name, count in counts.items() if name.startswith(prefix)}
+
+
+def by_target(functions: Functions, kind: str) -> Amounts:
+    """Return the counts of a kind over all functions, by what follows in their names."""
+    return sums(of_kind(counts, kind) for counts in functions.values())
 
 
 def total(functions: Functions, kind: str) -> float:
@@ -145,7 +150,7 @@ def sum_of_paths(parts: Iterable[Part]) -> dict[str, Amounts]:
     return {function: sums(counts) for function, counts in counts_of.items()}
 
 
-def at(stem: str, size: float) -> Functions:
+def path_at_size(stem: str, size: float) -> Functions:
     """Return a path's counts at a size: on the line through the two measured sizes that are next to it."""
     paths = units()["paths"]
     sizes = sorted(int(name.rpartition(".")[2]) for name in paths if name.rpartition(".")[0] == stem)
@@ -158,9 +163,9 @@ def at(stem: str, size: float) -> Functions:
 def _paths(traffic: Traffic, settings: Counts) -> Iterator[Part]:
     paths, users, events = units()["paths"], traffic.daily_actives, traffic.events_a_post
     posts = traffic.events_per_user / events
-    yield NEW * users * min(1.0, posts), at("events.first", events)
-    yield (1 - NEW) * users * min(1.0, posts), at("events.next", events)
-    yield users * max(0.0, posts - 1), at("events.again", events)
+    yield NEW * users * min(1.0, posts), path_at_size("events.first", events)
+    yield (1 - NEW) * users * min(1.0, posts), path_at_size("events.next", events)
+    yield users * max(0.0, posts - 1), path_at_size("events.again", events)
     yield READS * users, paths["read.profile"]
     yield REDEMPTIONS * users, paths["redeem.reward"]
     for board in ("streaks.top", "streaks.rank", "points.top", "points.rank"):
@@ -170,7 +175,7 @@ def _paths(traffic: Traffic, settings: Counts) -> Iterator[Part]:
         function: {
             name: count for name, count in counts.items() if name.startswith(("read", "write", "calls"))
         }
-        for function, counts in at("board.snapshot", traffic.accounts).items()
+        for function, counts in path_at_size("board.snapshot", traffic.accounts).items()
     }
     pause_seconds = max(1.0, pause_between(int(traffic.accounts)).total_seconds())
     yield min(settings["snapshots_a_day"], SECONDS_A_DAY / pause_seconds), snapshot
@@ -194,7 +199,7 @@ def day_of(traffic: Traffic, settings: Counts) -> Functions:
         )
         rows_per_post = traffic.events_a_post if table in ("BPEvents", "RewardsLedger") else 1.0
         fill = min(PUBLISHED_ROWS_MAX, max(rows_per_post, rows_per_window))
-        parts.append((rows / fill, at(f"publish.{table}", fill)))
+        parts.append((rows / fill, path_at_size(f"publish.{table}", fill)))
     return sum_of_paths(parts)
 
 
@@ -205,9 +210,9 @@ def lake_rows(day: Functions) -> Amounts:
 
 def seconds_of(counts: Counts) -> float:
     """Return the seconds of a function's executions: its CPU, at its share of a core, and its waits."""
-    calls = by_target({"": counts}, "calls")
+    calls = of_kind(counts, "calls")
     cpu_ms = sum(calls.values()) * fact("lambda.cpu_ms_a_call")
-    cpu_ms += total({"": counts}, "read") * fact("lambda.cpu_ms_a_read")
+    cpu_ms += sum(of_kind(counts, "read").values()) * fact("lambda.cpu_ms_a_read")
     waits_ms = sum(count * fact(f"latency_ms.{name}") for name, count in calls.items())
     return (cpu_ms * fact("lambda.vcpu_mb") / fact("lambda.memory_mb") + waits_ms) / 1000
 

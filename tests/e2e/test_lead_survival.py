@@ -21,7 +21,7 @@ from local.api import Api
 from local.cloud import embedded_postgres, laptop_cloud, processes
 from local.cloud.patience import drain_leads
 from local.event_sources import Purchase
-from local.operate.redrive import redrive
+from local.operate.redrive import list_failures
 from local.paths import LOCAL
 from local.stack import Stack
 from tests.e2e.test_survival import workers
@@ -113,7 +113,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
     drain_leads(stack)
     (kept,) = [
         each
-        for each in redrive(stack, only_list=True)["left"]
+        for each in list_failures(stack)
         if each["consumer"] == "leads" and organization in str(each["record"])
     ]
     assert "created_at" in kept["reason"]

@@ -19,7 +19,8 @@ from local import verify
 from local.api import Api
 from local.cloud import patience
 from local.cloud.tokens import token
-from local.event_sources import Purchase, synthetic_crowd
+from local.demo_input import synthetic_crowd
+from local.event_sources import Purchase
 from local.operate import stack_status
 from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive

@@ -19,7 +19,7 @@ from adapters.platform.items import encode_item
 from local.api import Api
 from local.cloud import laptop_cloud, processes
 from local.cloud.patience import drain
-from local.operate.redrive import redrive
+from local.operate.redrive import list_failures, redrive
 from local.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
@@ -126,7 +126,7 @@ def test_a_malformed_kinesis_record_waits_with_its_reason(stack: Stack, user: st
     put_on_stream(stack, [event(user, "good")])
     settled(user)
     assert Api(stack).get(f"/v1/users/{user}")["balance"] == 10
-    reasons = [each["reason"] for each in redrive(stack, only_list=True)["left"]]
+    reasons = [each["reason"] for each in list_failures(stack)]
     assert {"the record is aggregated, and damaged", "the record holds no event"} <= {*reasons}
     assert any(
         "event_type is missing" in reason or "idempotency_key is missing" in reason for reason in reasons

@@ -13,6 +13,7 @@ import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
 from adapters.regions import FollowedItems
+from local.region_fill import RegionFill
 from local.region_return import RegionReturn
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
@@ -158,7 +159,7 @@ def reversals_leave_no_mark(patch: Patch) -> None:
 
 
 def a_region_follows_without_being_filled(patch: Patch) -> None:
-    patch.setattr(RegionReturn, "_fill", lambda *_: None)
+    patch.setattr(RegionFill, "run", lambda *_: None)
 
 
 def the_old_ledger_is_not_cut(patch: Patch) -> None:

@@ -88,13 +88,13 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             BillingMode="PAY_PER_REQUEST",
         )
         dynamodb.put_item(TableName="BP_EVENTS_TABLE", Item=STORED)
-        outputs = {f"{function}FunctionName": function for function, _ in CONSUMERS.values()}
+        outputs = {f"{each.function}FunctionName": each.function for each in CONSUMERS.values()}
         outputs["ApiUrl"] = "https://api"
         outputs["PayloadBucketName"] = "payloads"
         s3: Any = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="payloads")
-        for _, queue in CONSUMERS.values():
-            outputs[f"{queue}FailuresUrl"] = sqs.create_queue(QueueName=queue)["QueueUrl"]
+        for each in CONSUMERS.values():
+            outputs[each.queue_output] = sqs.create_queue(QueueName=each.queue)["QueueUrl"]
         functions, streams, real = Functions(), Streams(), stack_module.fresh_client
         ours = {"lambda": functions, "dynamodbstreams": streams}
         monkeypatch.setattr(

@@ -127,7 +127,9 @@ def _runbook(scratch: Scratch) -> None:
 
 def _redriven(scratch: Scratch) -> None:
     scratch.after(
-        "local/operate/redrive.py", "CONSUMERS = {\n", '    "active-dates": ("ActiveDates", "ActiveDates"),\n'
+        "local/operate/redrive.py",
+        "CONSUMERS = {\n",
+        '    "active-dates": Consumer("ActiveDates", "ActiveDates", Source.TABLE),\n',
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from aws_kinesis_agg import MAGIC
 from aws_kinesis_agg.aggregator import RecordAggregator
 
-from local.operate.redrive import _records, waiting_message
+from local.operate.redrive import records_of_message, waiting_message
 
 EVENT = {"idempotency_key": "k", "event_type": "CHECK_IN", "user_id": "u"}
 
@@ -34,7 +34,7 @@ def redriven(kept: dict[str, Any]) -> dict[str, Any]:
     """Return the record that a redrive sends of what a failure queue keeps."""
     waiting = waiting_message("events-stream", "h", json.dumps({"reason": "r", "record": kept}))
     stack: Any = None  # nobody asks it: the message holds the record
-    (found,) = _records(stack, waiting)
+    (found,) = records_of_message(stack, waiting)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.book_document import book_of_document
 from ingest.leads.readers import DecodeContext
-from local.demo import LATE_DAYS, PERSON_DAYS, ZONE, book, person_events, webhooks
+from local.demo_input import LATE_DAYS, PERSON_DAYS, ZONE, book, person_events, webhooks
 from local.verify import local_date
 from tests.support.webhooks import decode
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.units.standing import fires_a_day
 from local.plan import cost
-from local.plan.cost import Traffic, at, cost_of, day_of, limits, units
+from local.plan.cost import Traffic, cost_of, day_of, limits, path_at_size, units
 from local.plan.plan_command import SIZES, by_service, lines, plain_data
 from local.plan.price_list import PRICES, BadPriceList, Price, PriceList, read_prices
 from rules.turns import NIGHTS
@@ -82,7 +82,7 @@ def test_nights_that_bring_something_are_paid_in_the_warehouse_and_idle_ones_onc
 def test_between_two_sizes_and_beyond_them_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = {f"a.{n}": {"F": {"x": float(10 * n)}} for n in (1, 2, 6)}
     monkeypatch.setattr(cost, "units", lambda: {"paths": paths})
-    assert [at("a", size)["F"]["x"] for size in (1, 1.5, 4, 6, 9)] == [10, 15, 40, 60, 90]
+    assert [path_at_size("a", size)["F"]["x"] for size in (1, 1.5, 4, 6, 9)] == [10, 15, 40, 60, 90]
 
 
 def test_the_first_limit_is_the_fullest_and_is_reached_where_it_says() -> None:

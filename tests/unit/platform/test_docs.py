@@ -192,7 +192,7 @@ def test_the_runbook_tells_of_every_failure_queue() -> None:
     told = dict(re.findall(r"^\| `(\w+Failures)` \| ([\w-]+) \|", text("docs/runbook.md"), re.MULTILINE))
     queues = {name for name in deployed("AWS::SQS::Queue") if name.endswith("Failures")}
     assert set(told) == queues, f"docs/runbook.md, Failure queues: {sorted(set(told) ^ queues)}"
-    redriven = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
+    redriven = {consumer.queue_name: name for name, consumer in CONSUMERS.items()}
     assert redriven | OF_PARTNERS == told, (
         f"CONSUMERS in local/operate/redrive.py: {sorted(set(told.items()) ^ set(redriven.items()))}"
     )
