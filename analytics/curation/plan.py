@@ -3,6 +3,9 @@
 The plan has the hours of new raw objects, small past days to compact, and tasks that failed in an earlier
 run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
 to the watermark are curated. The watermark moves once a run has done all of its plan.
+
+Read `plan` first: it makes a Plan of the raw objects (RawSizes) and of the curated files of their days.
+`write_plan` stores it for the steps of the run (analytics/steps), and `commit` moves the watermark.
 """
 
 import json
@@ -113,11 +116,12 @@ def plan(
     files = curated_files_of(
         objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
     )
-    raw.leave_out(
-        lambda place: has_all_lines(
-            objects, files.get(day_of(place)) or files.get(place), raw.overlapping[place]
-        )
-    )
+
+    def is_curated(place: Task) -> bool:
+        file = files.get(day_of(place)) or files.get(place)
+        return has_all_lines(objects, file, raw.overlapping[place])
+
+    raw.leave_out(is_curated)
     planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
     repeated = run_notes.among_tasks(planned.tasks, failed)
     checks = _checks(files_due(objects, today), set(planned.tasks))
