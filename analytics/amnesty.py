@@ -1,7 +1,11 @@
-"""Finds the users whom an amnesty may concern (rule 17), in the lake, so that no other account is read."""
+"""Finds the users whom an amnesty may concern (rule 17), in the lake, so that no other account is read.
+
+`streakline amnesty` (local/amnesty.py) asks these accounts.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
@@ -40,11 +44,14 @@ def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
     decides whether anything changes, because its zone decides which dates the outage has touched.
     """
     first, last = outage_dates(amnesty)
-    entity, sql = ("streaks", WITH_SKIPPED_DATE) if amnesty.revoked_at else ("daily_activity", ACTIVE_BEFORE)
-    values = {"first": first, "last": last}
-    if not amnesty.revoked_at:
-        values |= {"reach": first - RUN_GAP_MAX, "dates": (last - first).days + 1}  # type: ignore[dict-item]
-    with table_of(db := connect(), entity, objects, entity):
+    values: dict[str, Any] = {"first": first, "last": last}
+    if amnesty.revoked_at:
+        entity, sql = "streaks", WITH_SKIPPED_DATE
+    else:
+        entity, sql = "daily_activity", ACTIVE_BEFORE
+        values |= {"reach": first - RUN_GAP_MAX, "dates": (last - first).days + 1}
+    db = connect()
+    with table_of(db, entity, objects, entity):
         reader = db.sql(sql, params=values).to_arrow_reader(BATCH_ROWS)
         for batch in reader:
             yield from (user for user in batch.column(0).to_pylist() if not is_residue(user))

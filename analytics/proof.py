@@ -90,20 +90,17 @@ class Heads:
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
             objects.put(_key(roots[bucket]), packed_leaves(leaves))
         heads = Heads(roots, accounts, at, run_id, self.since or at)
-        objects.put(HEADS, json.dumps(heads._fields()).encode())
+        values = {
+            "at": heads.at,
+            "run_id": heads.run_id,
+            "since": heads.since,
+            "root": heads.root.hex(),
+            "accounts": heads.accounts,
+            "roots": [root.hex() for root in heads.roots],
+        }
+        objects.put(HEADS, json.dumps(values).encode())
         objects.delete([_key(root) for root in set(self.roots) - {*roots, EMPTY}])
         return heads
-
-    def _fields(self) -> dict[str, Any]:
-        roots = [root.hex() for root in self.roots]
-        return {
-            "at": self.at,
-            "run_id": self.run_id,
-            "since": self.since,
-            "root": self.root.hex(),
-            "accounts": self.accounts,
-            "roots": roots,
-        }
 
 
 def _key(root: bytes) -> str:

@@ -103,12 +103,8 @@ def _curate_task(
         raise RawGone(_reason(missing_names))
     is_anew = not lacks_raw and (rebuild or is_replaced)
     if not (is_anew or without_raw) and (to_read or not arrived):
-        broken_keys = [file.key for file in files if is_broken(objects, file.key)]
-        is_anew = bool(broken_keys)
-        if broken_keys and (
-            lacks_raw or arrived is not None
-        ):  # the raw objects needed are gone, or not listed
-            raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken_keys)}")
+        # All raw objects are there only if none is gone, and if those of all dates of arrival were listed.
+        is_anew = _has_broken_seal(objects, files, can_be_remade=not lacks_raw and arrived is None)
     if is_anew:
         book, to_read = Bookkeeping(0, Counts()), raw
     counts, etags = book.counts, {file.key: file.etag for file in files}
@@ -126,6 +122,14 @@ def _curate_task(
     for file in superfluous:
         objects.delete_if(file.key, file.etag)
     return counts
+
+
+def _has_broken_seal(objects: Objects, files: Sequence[StoredObject], *, can_be_remade: bool) -> bool:
+    """Whether the rows of any file were changed by hand. Raises BrokenSeal if so and it cannot be remade."""
+    broken_keys = [file.key for file in files if is_broken(objects, file.key)]
+    if broken_keys and not can_be_remade:
+        raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken_keys)}")
+    return bool(broken_keys)
 
 
 def _reason(missing_names: Collection[str]) -> str:

@@ -3,6 +3,9 @@
 The plan has the hours of new raw objects, small past days to compact, and tasks that failed in an earlier
 run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
 to the watermark are curated. The watermark moves once a run has done all of its plan.
+
+Read `plan` first: it makes a Plan of the raw objects (RawSizes) and of the curated files of their days.
+`write_plan` stores it for the steps of the run (analytics/steps), and `commit` moves the watermark.
 """
 
 import json
@@ -82,6 +85,47 @@ class Plan:
             size += task_size
         if batch:
             yield batch
+
+
+class NoEntity(SafeToLog, ValueError):
+    """A name that no entity of the lake has. The text has this name, and those of all entities."""
+
+
+def plan(
+    objects: Objects,
+    today: date,
+    *,
+    since_dt: str | None = None,
+    until_dt: str | None = None,
+    entities: Collection[str] = (),
+) -> Plan:
+    """Return the plan of a run: for raw objects that came since the watermark, or for given dates.
+
+    since_dt, until_dt: YYYY-MM-DD, both included. If these or entities are given, all of their partitions are
+    curated and loaded, even if they have not changed, and the watermark stays. If not, small past days are
+    compacted, too. today: UTC. Raises NoEntity.
+    """
+    if unknown := set(entities) - set(ENTITIES):
+        raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
+    last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
+    if since_dt or until_dt or entities:
+        planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
+        return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
+    mark, past_days = read_state(objects)
+    raw = RawSizes.since_mark(objects, mark)
+    files = curated_files_of(
+        objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
+    )
+
+    def is_curated(place: Task) -> bool:
+        file = files.get(day_of(place)) or files.get(place)
+        return has_all_lines(objects, file, raw.overlapping[place])
+
+    raw.leave_out(is_curated)
+    planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
+    repeated = run_notes.among_tasks(planned.tasks, failed)
+    checks = _checks(files_due(objects, today), set(planned.tasks))
+    return replace(planned, watermark=max(mark, raw.newest), failed=repeated, checks=checks)
 
 
 def read_watermark(objects: Objects) -> datetime:
@@ -231,46 +275,6 @@ def sort_key(task: Task) -> tuple[str, str, str]:
 def day_of(task: Task) -> Task:
     """Return the whole day of an hour."""
     return replace(task, hour=None)
-
-
-class NoEntity(SafeToLog, ValueError):
-    """A name that no entity of the lake has. The text has this name, and those of all entities."""
-
-
-def plan(
-    objects: Objects,
-    today: date,
-    *,
-    since_dt: str | None = None,
-    until_dt: str | None = None,
-    entities: Collection[str] = (),
-) -> Plan:
-    """Return the plan of a run: for raw objects that came since the watermark, or for given dates.
-
-    since_dt, until_dt: YYYY-MM-DD, both included. If these or entities are given, all of their partitions are
-    curated and loaded, even if they have not changed, and the watermark stays. If not, small past days are
-    compacted, too. today: UTC. Raises NoEntity.
-    """
-    if unknown := set(entities) - set(ENTITIES):
-        raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
-    last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
-    if since_dt or until_dt or entities:
-        planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
-        return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
-    mark, past_days = read_state(objects)
-    raw = RawSizes.since_mark(objects, mark)
-    files = curated_files_of(
-        objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
-    )
-    raw.leave_out(
-        lambda place: has_all_lines(
-            objects, files.get(day_of(place)) or files.get(place), raw.overlapping[place]
-        )
-    )
-    planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
-    repeated = run_notes.among_tasks(planned.tasks, failed)
-    checks = _checks(files_due(objects, today), set(planned.tasks))
-    return replace(planned, watermark=max(mark, raw.newest), failed=repeated, checks=checks)
 
 
 def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:

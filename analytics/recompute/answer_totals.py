@@ -1,30 +1,19 @@
 """Computes totals of each person's curated responses: their number, and a digest of them.
 
-Totals of several partitions can be added up. So the totals of older partitions are stored, as recompute.py
-does for users, and a night reads the later partitions.
+Totals of several partitions can be added up. So the totals of older partitions are stored (settled_table.py),
+and a night reads the later partitions. `answer_totals` is called by the comparison of stats
+(analytics/reconcile/reconcile_answers.py).
 """
 
 import hashlib
-import json
-from dataclasses import dataclass
 from datetime import date, timedelta
-from io import BytesIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from adapters.platform.objects import NoObject, Objects, StoredObject
-from analytics.lake import curated_files
-from analytics.lake.curated_files import (
-    arrow_table,
-    connect,
-    etags_digest,
-    files_between,
-    parquet_bytes,
-    query,
-)
-from analytics.lake.layout import SETTLED_ANSWERS
-from analytics.lake.layout import curated_files as files_of
+from adapters.platform.objects import Objects, StoredObject
+from analytics.lake.curated_files import arrow_table, connect, files_between, query, reader
+from analytics.lake.layout import SETTLED_ANSWERS, curated_files
+from analytics.recompute.settled_table import SettledFile, SettledTable
 from rules.book.book import USUAL_OFFLINE
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
@@ -62,60 +51,29 @@ FROM parts GROUP BY person ORDER BY person
 """  # noqa: S608 (no input)
 
 
-@dataclass(frozen=True, slots=True)
-class SettledAnswers:
-    """The totals of all partitions up to a date."""
-
-    table: pa.Table  # with the columns TOTALS
-    until: date | None = None  # None: no partition is settled
-
-
 def answer_totals(objects: Objects, today: date) -> pa.Table:
     """Return a row for each person with an answer, with the columns TOTALS, and settle older partitions.
 
     question_id is one of the questions that the person has answered.
     """
-    files = files_of(objects, "responses")
-    settled, until = _load(objects, files), today - SETTLED_AFTER
+    files, until = curated_files(objects, "responses"), today - SETTLED_AFTER
+    statement_digest = hashlib.sha256(f"{SUMMED_TOTALS}\0{TOTALS}".encode()).hexdigest()
+    state_file = SettledFile(objects, SETTLED_ANSWERS, TOTALS, {"made_by": statement_digest})
+    settled = state_file.load({"responses": files})
     if settled.until is None or settled.until < until:
-        settled = SettledAnswers(_add_later(objects, settled, files, until), until)
-        _save(objects, settled.table, files, until)
+        settled = SettledTable(_add_later(objects, settled, files, until), until)
+        state_file.save(settled.rows, {"responses": files}, until)
     return _add_later(objects, settled, files, None)
 
 
 def _add_later(
-    objects: Objects, settled: SettledAnswers, files: list[StoredObject], until: date | None
+    objects: Objects, settled: SettledTable, files: list[StoredObject], until: date | None
 ) -> pa.Table:
-    later = files_between(files, settled.until, until)
-    rows = curated_files.reader(objects, "responses", COLUMNS, files=later)
+    """Return the settled totals with those of later partitions, up to a date. None: with all of them."""
+    later_files = files_between(files, settled.until, until)
     db = connect()
-    with arrow_table(db, "settled", settled.table), arrow_table(db, "responses", rows):
+    with (
+        arrow_table(db, "settled", settled.rows),
+        arrow_table(db, "responses", reader(objects, "responses", COLUMNS, files=later_files)),
+    ):
         return query(db, SUMMED_TOTALS).cast(TOTALS)
-
-
-def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
-    """Return the stored totals. They are empty if none are stored, or if they were made from other files."""
-    try:
-        table = pq.read_table(BytesIO(objects.get(SETTLED_ANSWERS)))
-    except NoObject:
-        return SettledAnswers(TOTALS.empty_table())
-    metadata = json.loads(table.schema.metadata[b"settled"])
-    until = date.fromisoformat(metadata["until"])
-    if metadata != _metadata(files, until):
-        return SettledAnswers(TOTALS.empty_table())
-    return SettledAnswers(table.replace_schema_metadata(None), until)
-
-
-def _save(objects: Objects, table: pa.Table, files: list[StoredObject], until: date) -> None:
-    metadata = json.dumps(_metadata(files, until)).encode()
-    objects.put(SETTLED_ANSWERS, parquet_bytes(table.replace_schema_metadata({b"settled": metadata})))
-
-
-def _metadata(files: list[StoredObject], until: date) -> dict[str, str]:
-    """Return the origin of the settled totals: the files up to a date, and the statement."""
-    made_by = hashlib.sha256(f"{SUMMED_TOTALS}\0{TOTALS}".encode()).hexdigest()
-    return {
-        "until": until.isoformat(),
-        "files": etags_digest({"responses": files}, until),
-        "made_by": made_by,
-    }

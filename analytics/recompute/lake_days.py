@@ -6,9 +6,6 @@ instant have changed. Both put their entries in DuckDB's table `ledger`, from wh
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +13,8 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import arrow_table, connect
-from analytics.recompute.recompute import READ_AS, values_of
+from analytics.lake.user_rows import rows_of_users
+from analytics.recompute.recompute import READ_AS
 from analytics.recompute.user_fold import ENTRY, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.account import days_with_entries
@@ -90,6 +88,5 @@ WHERE {IS_EARNING} AND activity_date IS NOT NULL ORDER BY account_id, ledger.cre
 
 def _days(db: duckdb.DuckDBPyConnection) -> Iterator[Day]:
     """Yield the days of the entries in the table `ledger`."""
-    entries: Iterator[Any] = map(entry_of, values_of(db, ENTRIES))
-    for _, account_entries in groupby(entries, key=attrgetter("account_id")):
-        yield from days_with_entries({}, account_entries).values()
+    for _, entries in rows_of_users(db, ENTRIES, entry_of):
+        yield from days_with_entries({}, entries).values()

@@ -1,50 +1,43 @@
 """The nightly recompute: the lake's copy of each account, folded by the rules.
 
-A night does not read the whole lake. Each user's fold of the older partitions is stored (SettledUsers), in a
-file for each share of the users: state/users/SHARES/NUMBER.parquet. The night adds the rows of later
-partitions to these folds. If that is not possible for a user (user_fold.py), the user is folded from all
-partitions. Stored folds count only while the files of their partitions are unchanged. If one has changed, the
-night reads all partitions. A user's rows meet in this order:
+A night does not read the whole lake. Each user's fold of the older partitions is stored, in a file for each
+share of the users (SettledFile: state/users/SHARES/NUMBER.parquet). A user's rows meet in this order:
 
     stored fold  +  rows of partitions that get settled tonight  ->  the fold to store
     that fold    +  rows of recent partitions                    ->  tonight's row
+
+If that is not possible for a user (user_fold.py says when), a second pass folds this user from all
+partitions. `recompute` is the night; LakeFold makes the passes.
 """
 
 import hashlib
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from io import BytesIO
+from heapq import merge
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from adapters.platform.objects import NoObject, Objects, StoredObject
+from adapters.platform.objects import Objects
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.curated_files import (
-    STAMP,
-    arrow_table,
-    connect,
-    etags_digest,
-    files_between,
-    parquet_bytes,
-    query,
-    tables,
-)
+from analytics.lake.curated_files import STAMP, arrow_table, connect, files_between, query, tables
 from analytics.lake.layout import curated_files
+from analytics.lake.user_rows import Values, rows_of_users
 from analytics.recompute.lake_users import ROWS, LakeUsers
+from analytics.recompute.settled_table import Files, SettledFile
 from analytics.recompute.user_fold import ENTRY, SETTINGS, AllEntriesNeeded, Row, UserFold, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.ledger import Entry
 from rules.lake.entities import ENTITIES
 
 USER_COLUMNS = {"ledger": "account_id", "streaks": "user_id"}  # the column with the user, by entity
+# The columns that are read, by entity.
+READ_COLUMNS = {"ledger": ENTRY, "streaks": ("user_id", *SETTINGS)}
 # Older partitions are compacted to days, and get new rows only if somebody redrives some.
 SETTLED_AFTER = timedelta(days=5)
 # Streaks are settled so many days less far. Otherwise an event of a device that was offline for a fortnight
@@ -52,7 +45,7 @@ SETTLED_AFTER = timedelta(days=5)
 OPEN_DATES = timedelta(days=16)
 USERS_AT_ONCE = 5_000  # their rows are Python objects, until they become a table
 STATES = ROWS.append(pa.field("state", pa.string()))  # a user's row, and UserFold.state
-# A user's row of all partitions, and the row of the settled ones, which is stored for the next night
+# row: of all partitions. settled: of the settled partitions, stored for the next night.
 FOLDED_ROWS = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
 # The expressions of those columns of ENTRY that entry_of takes in another form than the file has.
 READ_AS = {
@@ -65,10 +58,10 @@ ENTRIES = f"""SELECT {", ".join(READ_AS.get(name, name) for name in ENTRY)}, is_
 ORDER BY account_id, is_recent, ledger.created_at, seq"""  # noqa: S608 (our own)
 PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_recent FROM streaks
 ORDER BY user_id, is_recent, version"""  # noqa: S608 (our own)
-STATES_OF_READ_USERS = """SELECT states.* FROM states
+PROFILE_COLUMNS = (*READ_COLUMNS["streaks"], "is_recent")
+STATES_OF_READ_USERS = """SELECT stored.* FROM stored
 SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
 ORDER BY user_id"""
-Files = Mapping[str, list[StoredObject]]  # curated files by entity
 
 
 def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL) -> LakeUsers:
@@ -77,105 +70,88 @@ def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserS
     anew: read all partitions, also those that are settled.
     """
     files = {entity: curated_files(objects, entity) for entity in USER_COLUMNS}
-    settled = SettledUsers() if anew else SettledUsers.load(objects, files, share)
+    state_file = settled_users(objects, share)
+    settled = state_file.empty() if anew else state_file.load(files)
     until = max(today - SETTLED_AFTER, settled.until or date.min)
     later_files = {
         entity: files_between(of_entity, settled.until, None) for entity, of_entity in files.items()
     }
-    lake_fold = LakeFold(objects, share, until)
-    lake_fold.add(later_files, settled.table)
-    if lake_fold.needing_all:
-        lake_fold.add(files, STATES.empty_table(), lake_fold.needing_all)
+    lake_fold = LakeFold(objects, share, until, settled.rows)
+    users = lake_fold.continue_settled(later_files)
+    if users:
+        lake_fold.fold_from_beginning(files, users)
     if until != settled.until:
-        digest = etags_digest(files, until)
-        SettledUsers(until, lake_fold.states(settled.table), digest).save(objects, share)
-    return LakeUsers(lake_fold.rows(settled.table))
+        state_file.save(lake_fold.states(), files, until)
+    return LakeUsers(lake_fold.rows())
 
 
-@dataclass(frozen=True, slots=True)
-class SettledUsers:
-    """The folds of a share's users from older partitions."""
-
-    until: date | None = None  # the date of the last settled partition; None: none is settled
-    table: pa.Table = field(default_factory=STATES.empty_table)  # with the columns STATES
-    digest: str = ""  # of all settled files (etags_digest)
-
-    @classmethod
-    def load(cls, objects: Objects, files: Files, share: UserShare = ALL) -> "SettledUsers":
-        """Read the stored folds. They are empty if none are stored, or if they were made from other files."""
-        try:
-            table = pq.read_table(BytesIO(objects.get(share.state_key)))
-        except NoObject:
-            return cls()
-        metadata = json.loads(table.schema.metadata[b"settled"])
-        until = date.fromisoformat(metadata["until"])
-        if (metadata["files"], metadata["form"]) != (etags_digest(files, until), _columns_digest()):
-            return cls()
-        return cls(until, table, metadata["files"])
-
-    def save(self, objects: Objects, share: UserShare = ALL) -> None:
-        """Store the folds. Raises ValueError if no partition is settled."""
-        if self.until is None:
-            raise ValueError("nothing is settled")
-        metadata = {"until": self.until.isoformat(), "files": self.digest, "form": _columns_digest()}
-        table = self.table.replace_schema_metadata({b"settled": json.dumps(metadata).encode()})
-        objects.put(share.state_key, parquet_bytes(table))
-
-
-def _columns_digest() -> str:
-    """Return a digest of the columns. A file with another digest is of another version of this code."""
-    return hashlib.sha256(str(STATES).encode()).hexdigest()
+def settled_users(objects: Objects, share: UserShare = ALL) -> SettledFile:
+    """Return the file with the folds of a share's users from older partitions (STATES)."""
+    columns_digest = hashlib.sha256(str(STATES).encode()).hexdigest()
+    return SettledFile(objects, share.state_key, STATES, {"form": columns_digest})
 
 
 @dataclass(slots=True)
 class LakeFold:
-    """Folds rows of the lake, user by user."""
+    """Folds a share's rows of the lake, user by user."""
 
     objects: Objects
     share: UserShare
     until: date  # the partitions up to this date get settled
-    needing_all: set[str] = field(default_factory=set)  # users who have to be folded from all rows
-    _folded: list[pa.Table] = field(default_factory=list)  # with the columns FOLDED_ROWS
+    stored: pa.Table  # the folds that an earlier night has stored of the share's users (STATES)
+    _folded: list[pa.Table] = field(default_factory=list)  # the results of the passes (FOLDED_ROWS)
 
-    def add(self, files: Files, settled: pa.Table, users: Collection[str] = ()) -> None:
-        """Fold the rows of some files into settled folds.
+    def continue_settled(self, files: Files) -> set[str]:
+        """Make the first pass: add the rows of these files to the stored folds.
 
-        settled: the folds, with the columns STATES. users: fold only these; (): all of the share.
+        Returns the users for whom this is not possible.
+        """
+        return self._fold_users(files, self.stored)
+
+    def fold_from_beginning(self, files: Files, users: Collection[str]) -> None:
+        """Make the second pass: fold these users without their stored folds. files: all of the lake."""
+        self._fold_users(files, STATES.empty_table(), users)
+
+    def rows(self) -> pa.Table:
+        """Return the rows of all users of the share, by user_id (ROWS)."""
+        return self._with_unchanged_users("row").select(ROWS.names).cast(ROWS)
+
+    def states(self) -> pa.Table:
+        """Return the new folds to store of all users of the share, by user_id (STATES)."""
+        return self._with_unchanged_users("settled").cast(STATES)
+
+    def _fold_users(self, files: Files, stored: pa.Table, users: Collection[str] = ()) -> set[str]:
+        """Fold the users of some files; returns those who need all their entries.
+
+        users: fold only these; (): all of the share.
         """
         db = connect()
-        for entity, user_column in USER_COLUMNS.items():
-            with arrow_table(db, "read", self._read(entity, user_column, files[entity], users)):
+        for entity in USER_COLUMNS:
+            with arrow_table(db, "read", self._read(entity, files, users)):
                 db.execute(f"CREATE TABLE {entity} AS FROM read")
-        with arrow_table(db, "states", settled):
+        with arrow_table(db, "stored", stored):
             folds = {row["user_id"]: UserFold.of(row) for row in query(db, STATES_OF_READ_USERS).to_pylist()}
         folded_rows: list[dict[str, Any]] = []
+        needing_all: set[str] = set()
         for rows in _rows_by_user(db):
             try:
                 folded_rows.append(self._fold(folds.get(rows.user_id) or UserFold(rows.user_id), rows))
             except AllEntriesNeeded:
-                self.needing_all.add(rows.user_id)
+                needing_all.add(rows.user_id)
             if len(folded_rows) >= USERS_AT_ONCE:
                 self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
                 folded_rows = []
         self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
+        return needing_all
 
-    def rows(self, settled: pa.Table) -> pa.Table:
-        """Return the rows of all users of the share, by user_id. settled: as for `add`."""
-        return self._with_unchanged_users(settled, "row").select(ROWS.names).cast(ROWS)
-
-    def states(self, settled: pa.Table) -> pa.Table:
-        """Return the new settled folds of all users of the share, by user_id. settled: as for `add`."""
-        return self._with_unchanged_users(settled, "settled").cast(STATES)
-
-    def _read(
-        self, entity: str, user_column: str, files: Iterable[StoredObject], users: Collection[str]
-    ) -> pa.RecordBatchReader:
-        """Return rows of an entity's files, with the column is_recent."""
-        names = ENTRY if entity == "ledger" else ("user_id", *SETTINGS)
+    def _read(self, entity: str, files: Files, users: Collection[str]) -> pa.RecordBatchReader:
+        """Return the rows of an entity's files, with the column is_recent."""
+        names = READ_COLUMNS[entity]
         schema = pa.schema([arrow_schema(ENTITIES[entity]).field(name) for name in names])
         schema = schema.append(pa.field("is_recent", pa.bool_()))
-        day_tables = tables(self.objects, entity, files, names)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(day_tables, user_column, users))
+        day_tables = tables(self.objects, entity, files[entity], names)
+        batches = self._batches(day_tables, USER_COLUMNS[entity], users)
+        return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _batches(
         self, day_tables: Iterable[tuple[date, pa.Table]], user_column: str, users: Collection[str]
@@ -188,57 +164,72 @@ class LakeFold:
 
     def _fold(self, fold: UserFold, rows: "UserRows") -> dict[str, Any]:
         """Return a user's rows of all and of settled partitions (FOLDED_ROWS). Raises AllEntriesNeeded."""
-        fold.add_entries(entry for entry, is_recent in rows.entries if not is_recent)
-        fold.add_profiles(row for row in rows.profiles if not row["is_recent"])
+        rows.add_to(fold, are_recent=False)
         state = fold.settled_up_to(self.until - OPEN_DATES).state
         settled = {**fold.row(), "state": state} if fold.head or fold.settings else None
-        fold.add_entries(entry for entry, is_recent in rows.entries if is_recent)
-        fold.add_profiles(row for row in rows.profiles if row["is_recent"])
+        rows.add_to(fold, are_recent=True)
         return {"row": fold.row(), "settled": settled}
 
-    def _with_unchanged_users(self, settled: pa.Table, column: str) -> pa.Table:
-        """Return a column of FOLDED_ROWS, and the settled rows of the users without new rows."""
+    def _with_unchanged_users(self, column: str) -> pa.Table:
+        """Return a column of FOLDED_ROWS, and the stored folds of the users whom no pass has folded."""
         db = connect()
-        with arrow_table(db, "states", settled), arrow_table(db, "folded", pa.concat_tables(self._folded)):
+        with (
+            arrow_table(db, "stored", self.stored),
+            arrow_table(db, "folded", pa.concat_tables(self._folded)),
+        ):
             return query(
                 db,
                 f"""SELECT * FROM (
-                  SELECT states.* FROM states
+                  SELECT stored.* FROM stored
                   ANTI JOIN (SELECT "row".user_id AS user_id FROM folded) USING (user_id)
                   UNION ALL BY NAME SELECT unnest("{column}") FROM folded WHERE "{column}" IS NOT NULL
                 ) ORDER BY user_id""",  # noqa: S608 (our own)
             )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """An entry, as a row of the lake has it."""
+
+    entry: Entry
+    is_recent: bool  # whether the row's partition stays unsettled tonight
+
+
+@dataclass(frozen=True, slots=True)
 class UserRows:
-    """One user's rows of the lake. Rows of partitions that get settled come first."""
+    """One user's rows of the lake that a pass adds to the user's fold."""
 
     user_id: str
-    entries: list[tuple[Entry, bool]] = field(default_factory=list)  # (entry, whether it is recent)
-    profiles: list[Row] = field(default_factory=list)  # in the order of versions
+    entries: list[LedgerRow] = field(default_factory=list)  # oldest first
+    profiles: list[Row] = field(default_factory=list)  # PROFILE_COLUMNS, in the order of versions
+
+    def add_to(self, fold: UserFold, *, are_recent: bool) -> None:
+        """Add the recent rows to a fold, or the others. Raises AllEntriesNeeded."""
+        fold.add_entries(row.entry for row in self.entries if row.is_recent == are_recent)
+        fold.add_profiles(row for row in self.profiles if row["is_recent"] == are_recent)
 
 
 def _rows_by_user(db: duckdb.DuckDBPyConnection) -> Iterator[UserRows]:
     """Yield each user's rows of the tables `ledger` and `streaks`. Both are read in the order of users."""
-    entries = ((entry_of(values[:-1]), values[-1]) for values in values_of(db.cursor(), ENTRIES))
-    names = ("user_id", *SETTINGS, "is_recent")
-    profiles = (dict(zip(names, values, strict=True)) for values in values_of(db.cursor(), PROFILES))
-    entries_by_user = groupby(entries, key=lambda entry: entry[0].account_id)
-    profiles_by_user = groupby(profiles, key=itemgetter("user_id"))
-    next_entries, next_profiles = next(entries_by_user, None), next(profiles_by_user, None)
-    while next_entries or next_profiles:
-        rows = UserRows(min(group[0] for group in (next_entries, next_profiles) if group))
-        if next_entries and next_entries[0] == rows.user_id:
-            rows.entries = list(next_entries[1])
-            next_entries = next(entries_by_user, None)
-        if next_profiles and next_profiles[0] == rows.user_id:
-            rows.profiles = list(next_profiles[1])
-            next_profiles = next(profiles_by_user, None)
+    entries = (
+        UserRows(user, entries=rows) for user, rows in rows_of_users(db.cursor(), ENTRIES, _ledger_row)
+    )
+    profiles = (
+        UserRows(user, profiles=rows) for user, rows in rows_of_users(db.cursor(), PROFILES, _profile)
+    )
+    user_of = attrgetter("user_id")
+    for user_id, parts in groupby(merge(entries, profiles, key=user_of), key=user_of):
+        rows = UserRows(user_id)
+        for part in parts:
+            rows.entries.extend(part.entries)
+            rows.profiles.extend(part.profiles)
         yield rows
 
 
-def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
-    """Yield a query's rows."""
-    for batch in db.sql(sql).to_arrow_reader(10_000):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def _ledger_row(values: Values) -> LedgerRow:
+    *entry_values, is_recent = values
+    return LedgerRow(entry_of(entry_values), is_recent)
+
+
+def _profile(values: Values) -> Row:
+    return dict(zip(PROFILE_COLUMNS, values, strict=True))

@@ -25,12 +25,14 @@ SETTINGS = (
     *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
     *("archived_until", "opening"),
 )
-# The columns of a row from which `entry_of` makes an entry, in this order.
-ENTRY = (
-    *("account_id", "created_at", "seq", "balance", "kind", "points", "event_id", "event_type"),
-    *("activity_date", "reward_id", "reverses", "freeze", "freeze_date", "rules_version", "cap"),
-    *("is_passive", "expires_on", "held_at", "reason", "brand", "measures"),
+# The fields of a draft that its row in the lake has.
+DRAFT_COLUMNS = (
+    *("kind", "points", "event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze"),
+    *("freeze_date", "rules_version", "cap", "is_passive", "expires_on", "held_at", "reason", "brand"),
+    "measures",
 )
+# The columns of a row from which `entry_of` makes an entry, in this order.
+ENTRY = ("account_id", "created_at", "seq", "balance", *DRAFT_COLUMNS)
 KINDS = {kind.value: kind for kind in EntryKind}
 FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{note.value: note for note in FreezeNote}}
 cap_of = lru_cache(1024)(Cap.of)  # millions of entries have few different caps
@@ -46,16 +48,16 @@ def entry_of(values: Sequence[Any]) -> Entry:
     If a row cannot be an entry that this system has written, only its points are taken. So it differs from
     the ledger's entry, and the comparison finds it.
     """
-    account_id, created_at, seq, balance, kind, points, event_id, event_type, day = values[:9]
-    reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *last_fields = values[9:]
+    account_id, created_at, seq, balance, *draft_values = values
+    draft_fields = dict(zip(DRAFT_COLUMNS, draft_values, strict=True))
     try:
-        note = FREEZES[freeze]
-        draft = Draft(
-            *(KINDS[kind], points, event_id, event_type, day, reward_id, reverses, note, freeze_date),
-            *(version, cap_of(cap), bool(is_passive), *last_fields),
-        )
+        draft_fields["kind"] = KINDS[draft_fields["kind"]]
+        draft_fields["freeze"] = FREEZES[draft_fields["freeze"]]
+        draft_fields["cap"] = cap_of(draft_fields["cap"])
+        draft_fields["is_passive"] = bool(draft_fields["is_passive"])
+        draft = Draft(**draft_fields)
     except (KeyError, ValueError):
-        draft = Draft(EntryKind.ADJUST, points)
+        draft = Draft(EntryKind.ADJUST, draft_fields["points"])
     return Entry(account_id, created_at, seq, balance, draft)
 
 

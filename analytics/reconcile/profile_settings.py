@@ -121,12 +121,9 @@ def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
         return True
     if stored.version <= lake.version:
         return False
-    return not _is_same(stored, lake)
-
-
-def _is_same(stored: Profile, lake: LakeUser) -> bool:
-    """Whether only the version differs. No writer of ours makes a new version without a change."""
-    return settings_agree(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
+    # No writer of ours makes a new version without a change.
+    head = stored.head.created_at if stored.head else None
+    return not settings_agree(stored, lake) or head != lake.head
 
 
 def settings_agree(stored: Profile, lake: LakeUser) -> bool:

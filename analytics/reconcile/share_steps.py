@@ -168,17 +168,14 @@ def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShar
     """
     by_share: dict[UserShare, Findings] = {}
     given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
-    for share in _shares(plan):
+    for number in range(plan.shares):
+        share = UserShare(number, plan.shares)
         result = Findings.of_share(objects, plan.run_id, share)
-        if result is None and share.number not in given_up:
-            note_failed_share(objects, plan.run_id, share.number, NO_RESULT)
-            given_up.add(share.number)
+        if result is None and number not in given_up:
+            note_failed_share(objects, plan.run_id, number, NO_RESULT)
+            given_up.add(number)
         by_share[share] = result or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
     return by_share, given_up
-
-
-def _shares(plan: NightPlan) -> Iterator[UserShare]:
-    return (UserShare(number, plan.shares) for number in range(plan.shares))
 
 
 def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:

@@ -166,6 +166,15 @@ class PersonVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer as the table has it."""
+
+    item: Item
+    response: Response  # read from the item
+    is_counted: bool  # whether the item is marked as counted in the stats
+
+
+@dataclass(frozen=True, slots=True)
 class PersonAnswers:
     """A person's answers, as the table has them."""
 
@@ -262,17 +271,18 @@ class StatsReconciler:
         Raises one of UNREADABLE for an answer that cannot be read.
         """
         answers = [
-            (stored, from_item(decode_item(stored)), is_counted)
+            StoredAnswer(stored, from_item(decode_item(stored)), is_counted)
             for stored, is_counted in self.responses.of_person([fingerprint_hash, *sorted(claimed)])
         ]
-        hashes = proven_hashes(fingerprint_hash, claimed, [response for _, response, _ in answers])
-        proven = [answer for answer in answers if answer[1].fingerprint_hash in hashes]
-        counted = [response for _, response, is_counted in proven if is_counted]
-        uncounted = [response for _, response, is_counted in proven if not is_counted]
+        hashes = proven_hashes(fingerprint_hash, claimed, [answer.response for answer in answers])
+        proven = [answer for answer in answers if answer.response.fingerprint_hash in hashes]
+        counted = [answer.response for answer in proven if answer.is_counted]
+        uncounted = [answer.response for answer in proven if not answer.is_counted]
         genuine = [response for response in (*counted, *uncounted) if not is_smoke(response.agent_id)]
         doubt, disagreement = doubt_of(genuine, lake.answers_under(hashes), now)
-        if not doubt and (wrong := contradiction([(stored, response) for stored, response, _ in proven])):
-            doubt, disagreement = Doubt.CONTRADICTED, wrong
+        fault = "" if doubt else _fault_of_answers(proven)
+        if fault:
+            doubt, disagreement = Doubt.CONTRADICTED, fault
         is_uncounted = any(response.created_at < stamp(now - LAKE_LAG) for response in uncounted)
         return PersonAnswers(hashes, counted, doubt, disagreement, is_uncounted)
 
@@ -312,14 +322,12 @@ def proven_hashes(fingerprint_hash: str, claimed: Iterable[str], responses: Sequ
     return [fingerprint_hash, *sorted(connected.intersection(claimed) - {fingerprint_hash})]
 
 
-def contradiction(answers: Sequence[tuple[Item, Response]]) -> str:
-    """Return a fault of the answers of one person, in words; "" if there is none.
-
-    answers: for each the stored item, and the response read from it.
-    """
-    for stored, response in answers:
-        if wrong := _changed_attributes(stored, response):
-            return f"{' and '.join(wrong)} is not as it was written, in the answer to {response.question_id}"
+def _fault_of_answers(answers: Iterable[StoredAnswer]) -> str:
+    """Return the first fault of the answers of one person, in words; "" if there is none."""
+    for answer in answers:
+        if changed := _changed_attributes(answer.item, answer.response):
+            question = answer.response.question_id
+            return f"{' and '.join(changed)} is not as it was written, in the answer to {question}"
     return ""
 
 

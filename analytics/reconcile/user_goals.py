@@ -7,7 +7,7 @@ The marts of goals select from the rows, so `rules/` alone knows what a goal is.
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -114,8 +114,5 @@ class GoalRows:
             row = rows[first_user]
             prefix = raw_prefix(USER_GOALS.name, f"{now:%Y-%m-%d}", row["dt"], row["hour"])
             name = f"{self.run_id}-{hashlib.sha256(first_user.encode()).hexdigest()[:16]}.gz"
-            self.objects.put(prefix + name, gzip.compress(_lines(rows.values()), mtime=0))
-
-
-def _lines(rows: Iterable[Row]) -> bytes:
-    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+            lines = (json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows.values())
+            self.objects.put(prefix + name, gzip.compress(b"".join(lines), mtime=0))

@@ -4,12 +4,14 @@ Four entities are read side by side, each in the order of users. So only one use
 sorts on disk if the rows do not fit into memory.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import merge
 from itertools import groupby
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
@@ -22,45 +24,65 @@ from rules.questions.notifications import CLAIM_KEPT
 ROWS_AT_ONCE = 2_000
 READERS = 4
 Row = dict[str, Any]
+
+# The statements take $until, the instant of the restore: of each item, the newest row from before it counts.
 NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
-QUERIES = {
-    "ledger": f"""SELECT *, account_id AS person FROM ledger
-        WHERE created_at < $until AND NOT starts_with(account_id, '{PREFIX}') ORDER BY account_id, seq""",
-    "events": f"""SELECT *, user_id AS person FROM events
-        WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{PREFIX}')
-        QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
-        ORDER BY user_id, event_id""",
-    "streaks": f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person FROM (
-            SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{PREFIX}')
-            QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
-        ) AS newest JOIN (
-            SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
-            FROM streaks WHERE updated_at < $until GROUP BY user_id
-        ) AS every USING (user_id) ORDER BY newest.user_id""",
-    "table_items": f"""SELECT *, user_id AS person FROM table_items
-        WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
-        {NEWEST_ITEM} ORDER BY user_id, store, place""",
+
+# A user's rows, by entity. Each statement has its rows in the order of `person`, the user. Rows of erased
+# persons (residue, whose ids begin with PREFIX) bring nobody back.
+LEDGER_ROWS = f"""SELECT *, account_id AS person, 'ledger' AS entity FROM ledger
+    WHERE created_at < $until AND NOT starts_with(account_id, '{PREFIX}') ORDER BY account_id, seq"""
+# $since: events from before it have left their table.
+EVENT_ROWS = f"""SELECT *, user_id AS person, 'events' AS entity FROM events
+    WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{PREFIX}')
+    QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
+    ORDER BY user_id, event_id"""
+# all_pauses: of all versions, because the newest one lacks the pauses that the profile has archived.
+PROFILE_ROWS = f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person, 'streaks' AS entity
+    FROM (
+        SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{PREFIX}')
+        QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
+    ) AS newest JOIN (
+        SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
+        FROM streaks WHERE updated_at < $until GROUP BY user_id
+    ) AS every USING (user_id) ORDER BY newest.user_id"""
+# Phones have owners, but are restored by themselves (SUBSCRIPTIONS).
+ITEM_ROWS = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items
+    WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
+    {NEWEST_ITEM} ORDER BY user_id, store, place"""
+USER_STATEMENTS = {
+    "ledger": LEDGER_ROWS,
+    "events": EVENT_ROWS,
+    "streaks": PROFILE_ROWS,
+    "table_items": ITEM_ROWS,
 }
+
+# Tombstones of a later time count, too: a restore brings no erased person back.
 OWNERLESS_ITEMS = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY store, place"""
-# Messages that a phone got after the instant count, too: they were sent. The lake has them under the phone's
-# pseudonym (rules/lake/question_entities.py).
+
+# The newest row of each message to a phone, also of those after the instant: they were sent. last: the last
+# instant at which the message might have been sent. Its claim counts while that is after $claims_end.
+MESSAGES = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS last
+    FROM notifications LEFT JOIN (
+        SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
+    ) AS asked USING (question_id)
+    QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1"""
+# The lake has messages under the phone's pseudonym (rules/lake/question_entities.py), which PSEUDONYM makes
+# from the key of the phone's item, a JSON list.
+PSEUDONYM = "left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]\"'))), 32)"
 SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
         SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
     ) AS newest LEFT JOIN (
         SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
             list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome, 'settled_at': settled_at,
                 'last': last}}) FILTER (last > $claims_end) AS messages
-        FROM (
-            SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS last
-            FROM notifications LEFT JOIN (
-                SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
-            ) AS asked USING (question_id)
-            QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1
-        ) GROUP BY phone
-    ) AS received ON received.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
+        FROM ({MESSAGES}) GROUP BY phone
+    ) AS received ON received.phone = {PSEUDONYM}
     WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
+
+# An event that came twice is one event: its external id is unique in its source.
 LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
     QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
 # Answers are counted by rows: those of persons who were erased are among them, under other names.
@@ -71,11 +93,12 @@ QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
         SELECT question_id, count(*) AS given FROM responses
         WHERE created_at < $until GROUP BY question_id
     ) AS answers USING (question_id) ORDER BY question_id"""
-ENTITIES_READ = (*QUERIES, "lead_events", "questions", "responses", "notifications")
 LATER = {
     "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
     "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
 }
+
+ENTITIES_READ = (*USER_STATEMENTS, "lead_events", "questions", "responses", "notifications")
 # The data that a restore does not bring back, by store. Point-in-time recovery has that of tables
 # (--from-table).
 NOT_IN_THE_LAKE = {
@@ -122,12 +145,17 @@ class LakeRows:
     streaks: list[Row] = field(default_factory=list)
     items: dict[str, list[Row]] = field(default_factory=dict)  # of other tables, by name in the template
 
-
-class _EntityRows(NamedTuple):
-    """The rows of one user in one entity."""
-
-    user_id: str
-    rows: list[Row]
+    @classmethod
+    def of(cls, user_id: str, rows: Iterable[Row]) -> "LakeRows":
+        """Return a user's rows from those of all USER_STATEMENTS: `entity` says where each belongs."""
+        user = cls(user_id)
+        rows_by_entity = {"ledger": user.ledger, "events": user.events, "streaks": user.streaks}
+        for row in rows:
+            if row["entity"] == "table_items":
+                user.items.setdefault(row["store"], []).append(row)
+            else:
+                rows_by_entity[row["entity"]].append(row)
+        return user
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +175,9 @@ class LakeBefore:
     def users(self) -> Generator[LakeRows]:
         """Yield the rows of each user whom the lake knows, in the order of users."""
         with ExitStack() as stack:
-            streams = {name: self._rows_by_user(stack, name, sql) for name, sql in QUERIES.items()}
-            heads = {name: next(stream, None) for name, stream in streams.items()}
-            while user_ids := [head.user_id for head in heads.values() if head]:
-                user = LakeRows(min(user_ids))
-                for name, head in heads.items():
-                    if head and head.user_id == user.user_id:
-                        _set_rows(user, name, head.rows)
-                        heads[name] = next(streams[name], None)
-                yield user
+            streams = [self._rows(stack, name, sql) for name, sql in USER_STATEMENTS.items()]
+            for user_id, rows in groupby(merge(*streams, key=itemgetter("person")), key=itemgetter("person")):
+                yield LakeRows.of(user_id, rows)
 
     def lead_events(self) -> Generator[Row]:
         """Yield all events of leads."""
@@ -185,10 +207,6 @@ class LakeBefore:
                 counts[name] = row["found"]
             return counts
 
-    def _rows_by_user(self, stack: ExitStack, name: str, sql: str) -> Iterator[_EntityRows]:
-        for user_id, rows in groupby(self._rows(stack, name, sql), key=lambda row: str(row["person"])):
-            yield _EntityRows(user_id, list(rows))
-
     def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
         # Each statement has a connection of its own, because a connection has one result at a time.
         db = stack.enter_context(connect())
@@ -204,15 +222,3 @@ class LakeBefore:
         stack.callback(reader.close)  # an open result would keep the view from being dropped
         for batch in reader:
             yield from batch.to_pylist()
-
-
-def _set_rows(lake_rows: LakeRows, name: str, rows: list[Row]) -> None:
-    if name == "ledger":
-        lake_rows.ledger = rows
-    elif name == "events":
-        lake_rows.events = rows
-    elif name == "streaks":
-        lake_rows.streaks = rows
-    else:
-        for row in rows:
-            lake_rows.items.setdefault(row["store"], []).append(row)

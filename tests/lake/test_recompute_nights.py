@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files
-from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, SettledUsers, recompute
+from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, recompute, settled_users
 from analytics.recompute.user_shares import UserShare
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
@@ -189,9 +189,9 @@ def test_a_night_reads_the_later_partitions_alone(world: World, monkeypatch: pyt
 def test_a_state_of_another_form_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     today = BASE + timedelta(days=NIGHTS)
     recompute(world.objects, today)
-    assert SettledUsers.load(world.objects, lake_files(world)).until == today - SETTLED_AFTER
+    assert settled_users(world.objects).load(lake_files(world)).until == today - SETTLED_AFTER
     monkeypatch.setattr("analytics.recompute.recompute.STATES", pa.schema([]))
-    assert SettledUsers.load(world.objects, lake_files(world)).until is None
+    assert settled_users(world.objects).load(lake_files(world)).until is None
 
 
 def test_a_run_on_an_earlier_date_leaves_what_is_settled(world: World) -> None:
@@ -200,8 +200,3 @@ def test_a_run_on_an_earlier_date_leaves_what_is_settled(world: World) -> None:
     before = world.objects.get(UserShare().state_key)
     assert told(world.objects, today - timedelta(days=3)) == told(world.objects, today)
     assert world.objects.get(UserShare().state_key) == before
-
-
-def test_what_is_not_settled_cannot_be_stored(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nothing is settled"):
-        SettledUsers().save(FolderObjects(tmp_path))
