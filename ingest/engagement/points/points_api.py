@@ -32,8 +32,6 @@ from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
-from rules.book.rewards import Redemption
-from rules.engagement.ledger import entry_id
 from rules.engagement.lots import HOLD_DEFAULT, HoldRequest
 from rules.engagement.points import AS_OF_MAX
 
@@ -144,7 +142,7 @@ def get_redemptions(user_id: str) -> dict[str, Any]:
     user_services.require_reach(user_id)
     limit, before = integer(app.query, "limit", PAGE_DEFAULT, PAGE_MAX), cursor_of(app.query)
     newest = services().redemptions.store.newest(user_id, before or "9", limit)
-    return page("redemptions", list(map(_redemption_view, newest)), limit, "created_at")
+    return page("redemptions", list(map(redemption_view, newest)), limit, "created_at")
 
 
 @app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
@@ -153,7 +151,7 @@ def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     caller = user_services.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    return _redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
+    return redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
@@ -224,12 +222,8 @@ def _entry_view(outcome: CommandResult) -> dict[str, Any]:
     return _with_duplicate(entry_view(outcome.entry), outcome.duplicate)
 
 
-def _redemption_view(redemption: Redemption) -> dict[str, Any]:
-    return redemption_view(redemption, entry_id(redemption.created_at))
-
-
 def _fulfilment_view(result: FulfilmentResult) -> dict[str, Any]:
-    return _with_duplicate(_redemption_view(result.redemption), result.duplicate)
+    return _with_duplicate(redemption_view(result.redemption), result.duplicate)
 
 
 def _hold_view(result: HoldResult) -> dict[str, Any]:
