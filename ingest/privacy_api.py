@@ -26,7 +26,7 @@ from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.web.api import ERASED_REASON, Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
+from ingest.web.json_schema import ANY, COUNT, TEXT, USER_ID, closed_object, list_of, one_of, whole
 from ingest.web.rate_limit import DAY, RateLimit
 from ingest.web.routes import text_matching
 from rules.days import stamp
@@ -42,7 +42,7 @@ from rules.privacy.tombstones import (
 URL_SECONDS = 3600
 NO_EXPORT = "nobody has asked for such an export in the last day"
 ERASURE_ID = r"^[0-9a-f]{32}$"
-LIFT_RESULT = closed_object({"lifted": {"type": "integer", "minimum": 0}})
+LIFT_RESULT = closed_object({"lifted": COUNT})
 ERASURE_HELP = (
     "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
     " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
@@ -138,21 +138,21 @@ class Erasures:
 ERASURE = closed_object(
     {
         "erasure_id": text_matching(ERASURE_ID),
-        "status": {"type": "string", "enum": ["open", "finished"]},
-        "started_at?": {"type": "string"},
-        "found?": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "awaits?": {"type": "array", "items": {"type": "string"}},
-        "deadline?": {"type": "string"},
+        "status": one_of(["open", "finished"]),
+        "started_at?": TEXT,
+        "found?": {"type": "object", "additionalProperties": whole()},
+        "awaits?": list_of(TEXT),
+        "deadline?": TEXT,
         "certificate?": ANY,
     },
 )
 EXPORT = closed_object(
     {
         "export_id": text_matching(ERASURE_ID),
-        "status": {"type": "string", "enum": ["running", "finished"]},
+        "status": one_of(["running", "finished"]),
         "asked_at": TEXT,
         **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
-        "bytes?": {"type": "integer", "minimum": 1},
+        "bytes?": whole("", 1),
     },
 )
 
