@@ -5,7 +5,7 @@ refuses the event. `SideFields` reads everything else: it leaves out and notes w
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -275,13 +275,13 @@ class SideFields:
         return objects
 
 
-def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
+def products(lines: Any, name: str, side: SideFields) -> list[dict[str, Any]]:
     """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
 
     Lines of the same product are added up. Lines without an id, or with quantity 0, are left out. A quantity
     that cannot be read counts as one: the product was bought. Nothing is raised: side notes what is odd.
     """
-    side, quantities = side or SideFields(), dict[str, int]()
+    quantities = dict[str, int]()
     for path, line in side.objects(lines, name, LINES_MAX):
         product = _product(line, path, side)
         quantity = side.read(_quantity, line.get("quantity"), f"{path}.quantity")
@@ -322,6 +322,7 @@ def identities(
 
     Raises DecodeError that names the field `at` if there are none.
     """
+    side = side or SideFields()
     usable = usable_identities(pairs, context, at, are_verified=are_verified, side=side)
     if not usable:
         raise DecodeError(at, "has no usable identity")
@@ -334,7 +335,7 @@ def usable_identities(
     at: str,
     *,
     are_verified: bool,
-    side: SideFields | None = None,
+    side: SideFields,
 ) -> tuple[Identity, ...]:
     """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
 
@@ -342,46 +343,19 @@ def usable_identities(
     Other systems often send values that identify nobody, such as an empty text or `n/a`. These are left out,
     and side notes them under `at`.
     """
-    side, usable = side or SideFields(), dict[Identity, None]()
+    usable = dict[Identity, None]()
     for channel, raw in pairs:
         if raw is None or raw == "":
             continue
         try:
-            usable.setdefault(_identity(channel, raw, context, is_verified=are_verified))
+            usable.setdefault(read_identity(channel, raw, context, is_verified=are_verified))
         except ValueError as error:
             side.omit(f"{at}.{channel}", str(error)[:REASON_CHARACTERS_MAX])
     return tuple(usable)[:IDENTITIES_MAX]
 
 
-def strict_identities(
-    ids_by_channel: Mapping[str, Any],
-    context: DecodeContext,
-    at: str,
-    claimed: Collection[str],
-    side: SideFields,
-) -> tuple[Identity, ...]:
-    """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
-
-    claimed: the channels whose ids are not proven. All others are verified. side: notes the bad ids if there
-    is a good one.
-    """
-    good, bad = dict[Identity, None](), list[tuple[str, str]]()
-    for channel, ids in ids_by_channel.items():
-        for raw in ids if isinstance(ids, list) else [ids]:
-            try:
-                good.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
-            except ValueError as error:
-                bad.append((f"{at}.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
-    if bad and not good:
-        raise DecodeError(*bad[0])
-    if not 1 <= len(good) <= IDENTITIES_MAX:
-        raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
-    for name, reason in bad:
-        side.omit(name, reason)
-    return tuple(good)
-
-
-def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+def read_identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+    """Return the identity of one channel in its one spelling; raises ValueError with the reason."""
     text = number_as_text(raw)
     if not isinstance(text, str):
         raise ValueError("must be text or a whole number")  # noqa: TRY004 (a sender's fault)
@@ -390,18 +364,13 @@ def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bo
 
 
 def derived_from_text(
-    text: Any,
-    sentiment: Any = None,
-    objections: Any = None,
-    preferences: Any = None,
-    side: SideFields | None = None,
+    text: Any, sentiment: Any, side: SideFields, objections: Any = None, preferences: Any = None
 ) -> dict[str, Any]:
     """Return the payload fields that follow from a person's words, without the words. It never raises.
 
     sentiment (-1 to 1), objections, preferences: as the integration says. Objections are found in the text if
     it says none; a sentiment is never made up.
     """
-    side = side or SideFields()
     topics = objections_in(text if isinstance(text, str) else "")
     derived = {
         "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),

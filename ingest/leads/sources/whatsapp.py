@@ -170,7 +170,7 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         object_id=message_id,
         object_id_ref="message",
         payload={
-            **derived_from_text(_words(message), message.get("sentiment"), side=side),
+            **derived_from_text(_words(message), message.get("sentiment"), side),
             **_consent_payload(_stated_consent(message)),
         },
         omissions=side.omissions,
