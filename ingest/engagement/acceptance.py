@@ -1,7 +1,9 @@
 """Accepts events that were sent over HTTP or Kinesis, and stores each once (docs/rules.md, rule 4).
 
-A stored event goes on by the stream of the table BPEvents: processors/engagement.py applies it to ledger,
-days and profile, and processors/publisher.py sends it to the lake.
+Acceptor.accept checks each body (event_body.py), claims the idempotency keys of those that are right, stores
+the events whose claims it won, and says what became of each. A stored event goes on by the stream of the
+table BPEvents: processors/engagement.py applies it to ledger, days and profile, and processors/publisher.py
+sends it to the lake.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
 ERASED = "erased"
+ClaimKey = tuple[str, str]  # user id, idempotency key
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class _ValidEvent:
     digest: str
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> ClaimKey:
         return self.event.user_id, self.event.idempotency_key
 
 
@@ -121,11 +124,12 @@ class Acceptor:
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        # A _RefusedEvent that is left has been accepted before. So it wins no claim, and becomes a duplicate.
+        # A _RefusedEvent that is still among them has been accepted before. So it wins no claim, and becomes
+        # a duplicate.
         checks = self._refuse_new([self._check(body, request) for body in bodies], now)
         # Of events with one key the first is stored.
-        first = {event.key: event for event in reversed(checks) if isinstance(event, _ValidEvent)}
-        claims: Mapping[tuple[str, str], IdempotencyClaim]
+        first = {check.key: check for check in reversed(checks) if isinstance(check, _ValidEvent)}
+        claims: Mapping[ClaimKey, IdempotencyClaim]
         try:
             claims, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
             self._store(first, claims, won)
@@ -197,19 +201,20 @@ class Acceptor:
 
     def _store(
         self,
-        sent: Mapping[tuple[str, str], _ValidEvent],
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        won: set[tuple[str, str]],
+        first: Mapping[ClaimKey, _ValidEvent],
+        claims: Mapping[ClaimKey, IdempotencyClaim],
+        won: set[ClaimKey],
     ) -> None:
         """Store the events that this request has claimed.
 
         Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
-        claims: of all events, by key. won: the keys that this request has claimed.
+        first: the first event of each key. claims: of all events, by key. won: the keys that this request has
+        claimed.
         """
-        self._events.put([sent[key].event for key in sorted(won)])
+        self._events.put([first[key].event for key in sorted(won)])
         duplicates = [
             claimed_event(valid.event, claims[key])
-            for key, valid in sent.items()
+            for key, valid in first.items()
             if key not in won and key in claims and claims[key].body_hash == valid.digest
         ]
         for event in self._events.missing(duplicates):
@@ -218,10 +223,11 @@ class Acceptor:
     def _result(
         self,
         sent: _ValidEvent,
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        first: Mapping[tuple[str, str], _ValidEvent],
-        won: set[tuple[str, str]],
+        claims: Mapping[ClaimKey, IdempotencyClaim],
+        first: Mapping[ClaimKey, _ValidEvent],
+        won: set[ClaimKey],
     ) -> AcceptResult:
+        """Return what became of a valid event. One without a claim could not be claimed: a store was away."""
         key, claim = sent.event.idempotency_key, claims.get(sent.key)
         if claim is None:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
