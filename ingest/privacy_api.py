@@ -172,14 +172,14 @@ logger, handler = app.logger, app.handler
 class _Parts:
     config: PrivacyApiSettings
     database: Database | None
-    erasing: Erasures
+    erasures: Erasures
     exports: ExportJobs
     waker: ExportInvoker
     s3: Callable[[], Any]
     per_day: RateLimit
 
     def digest(self, subject: str) -> str:
-        return self.erasing.tombstones.digest(subject)
+        return self.erasures.tombstones.digest(subject)
 
     def lead(self, lead_id: str, caller: Caller) -> Person:
         """Return a lead; raises 404 if nobody knows it, or the caller does not reach it."""
@@ -213,7 +213,7 @@ def _parts() -> _Parts:
 
 refuse_erased(
     app,
-    lambda user: _parts().erasing.stands(user_subject(user)),
+    lambda user: _parts().erasures.stands(user_subject(user)),
     *("delete_user", "post_user_lift", "get_erasure"),
 )
 
@@ -226,7 +226,7 @@ def delete_user(user_id: str) -> dict[str, Any]:
     """
     _caller("user_id", user_id).check(user_id)
     person = Person(_parts().digest(user_subject(user_id)), user_id)
-    erasure = _parts().erasing.begin(user_id, person, clock.now())
+    erasure = _parts().erasures.begin(user_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
     return erasure
 
@@ -256,7 +256,7 @@ def post_user_lift(user_id: str) -> dict[str, Any]:
     What happened before is refused for good.
     """
     _caller("user_id", user_id).check_admin()
-    return {"lifted": _parts().erasing.lift(user_subject(user_id), clock.now())}
+    return {"lifted": _parts().erasures.lift(user_subject(user_id), clock.now())}
 
 
 @app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=ERASURE_HELP)
@@ -267,10 +267,10 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
     """
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    erasure = _parts().erasing.of_lead(lead_id, caller)
+    erasure = _parts().erasures.of_lead(lead_id, caller)
     if erasure is None:
         person = _parts().lead(lead_id, caller)
-        erasure = _parts().erasing.begin(lead_id, person, clock.now())
+        erasure = _parts().erasures.begin(lead_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
     return erasure
 
@@ -303,7 +303,7 @@ def post_lead_lift() -> dict[str, Any]:
     body = app.body()
     named = named_identity(body, _parts().config.phone_regions)
     subject = identity_subject(body["organization_id"], named.channel, named.external_id)
-    return {"lifted": _parts().erasing.lift(subject, clock.now())}
+    return {"lifted": _parts().erasures.lift(subject, clock.now())}
 
 
 @app.route("GET /v1/erasures/{erasure_id}", answer=ERASURE)
@@ -313,14 +313,14 @@ def get_erasure(erasure_id: str) -> dict[str, Any]:
     The id is a secret of whoever asked for the erasure; what it leads to names nobody.
     """
     _caller("erasure_id", erasure_id)
-    return _parts().erasing.view(erasure_id)
+    return _parts().erasures.view(erasure_id)
 
 
 def _exporter_of(lead_id: str) -> Caller:
     """Return who asks for the export of a lead; raises 403, and 410 if the lead was erased."""
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    if _parts().erasing.stands(lead_subject(lead_id)):
+    if _parts().erasures.stands(lead_subject(lead_id)):
         raise ApiError(410, "erased", f"the lead {ERASED_REASON}")
     return caller
 

@@ -64,14 +64,11 @@ class AcceptResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the OpenAPI document describes it, without what is None."""
-        fields = {
+        optional = {"event_id": self.event_id, "error": self.error}
+        return {
             "idempotency_key": self.idempotency_key,
             "status": self.status.value,
-            "event_id": self.event_id,
-            "error": self.error,
-        }
-        return {
-            name: value for name, value in fields.items() if value is not None or name == "idempotency_key"
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
 
@@ -85,6 +82,11 @@ class _ValidEvent:
     @property
     def key(self) -> ClaimKey:
         return self.event.user_id, self.event.idempotency_key
+
+    def claim(self) -> IdempotencyClaim:
+        """Return the claim of the event's key."""
+        event_id, created_at = self.event.event_id, self.event.created_at
+        return IdempotencyClaim(*self.key, self.digest, event_id, created_at, derived_fields(self.event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Acceptor:
         first = {check.key: check for check in reversed(checks) if isinstance(check, _ValidEvent)}
         claims: Mapping[ClaimKey, IdempotencyClaim]
         try:
-            claims, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
+            claims, won = self._claims.claim([valid.claim() for valid in first.values()], now)
             self._store(first, claims, won)
         except Unprocessed:
             claims, won = {}, set()
@@ -159,17 +161,13 @@ class Acceptor:
             return _field_rejection(key, [*problems, *time_problems(body, request.clock, problems)])
         try:
             event = event_of(body, request)
-            self._check_erased(event)
+            if self._erased.forbids(user_subject(event.user_id), event.event_id):
+                raise InputRefused(ERASED, "user_id", "was erased")
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
             return _RefusedEvent(refused.event, body_hash(body), _rejection(key, refused))
         except InputRefused as refused:
             return _rejection(key, refused)
-
-    def _check_erased(self, event: Event) -> None:
-        """Raise InputRefused for an event of somebody who was erased, or of before that."""
-        if self._erased.forbids(user_subject(event.user_id), event.event_id):
-            raise InputRefused(ERASED, "user_id", "was erased")
 
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
@@ -187,17 +185,6 @@ class Acceptor:
             else check
             for check in checks
         ]
-
-    def _claim_of(self, sent: _ValidEvent) -> IdempotencyClaim:
-        event = sent.event
-        return IdempotencyClaim(
-            event.user_id,
-            event.idempotency_key,
-            sent.digest,
-            event.event_id,
-            event.created_at,
-            derived_fields(event),
-        )
 
     def _store(
         self,

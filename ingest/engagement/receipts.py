@@ -97,7 +97,8 @@ class OfflineProver:
             return NO_PROOF
         try:
             receipt = read_receipt(receipt_text, self._every_key(), caller.user_id, origin.device)
-            self._check_erased(caller.user_id, receipt)
+            if self._erased.forbids(user_subject(caller.user_id), stamp(receipt.issued_at)):
+                raise receipt_refusal("was given before the user was erased")
             stretch, used = self._stretches.find_or_begin(
                 caller.user_id,
                 lambda earlier: self._choose_stretch(receipt, earlier, origin, bodies),
@@ -132,11 +133,6 @@ class OfflineProver:
             return known, False
         contacts = self._stretches.contacts(user_id, receipt.issued_at, origin.now)
         return new_stretch(receipt, earlier, contacts, origin.now), True
-
-    def _check_erased(self, user_id: str, receipt: Receipt) -> None:
-        """Raise InputRefused for a receipt that was given before its user was erased."""
-        if self._erased.forbids(user_subject(user_id), stamp(receipt.issued_at)):
-            raise receipt_refusal("was given before the user was erased")
 
 
 def _has_late(bodies: Iterable[Any], origin: BatchOrigin) -> bool:

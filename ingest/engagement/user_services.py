@@ -1,4 +1,7 @@
-"""What users_api.py and points_api.py share: stores and services, and who may ask for what."""
+"""What users_api.py and points_api.py share: their Api, its stores and services, and who may ask for what.
+
+Each route begins with one of the `require_...` functions below, and is answered by a part of `services()`.
+"""
 
 from dataclasses import dataclass
 from datetime import date
@@ -136,7 +139,7 @@ app = Api(
         "number": text_matching("^[0-9]{1,6}$"),
     },
 )
-refuse_erased(app, lambda user: services().erased.stands(user_subject(user)))
+refuse_erased(app, lambda user: services().is_erased(user))
 
 
 def anybody(user_id: str) -> Caller:

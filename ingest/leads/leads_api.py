@@ -72,11 +72,10 @@ class LeadsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
+    config: LeadsApiSettings
     queue: LeadQueue
     views: LeadViews
-    currency: str
-    phone_regions: str
-    erased: Tombstones
+    tombstones: Tombstones
 
 
 @cache
@@ -91,7 +90,7 @@ def _parts() -> _Parts:
         config.campaign_grace_days,
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))
+    return _Parts(config, queue, views, tombstones_of(config))
 
 
 @app.route("POST /v1/leads/events", body=WEBHOOK, status=202, answer=RECEIPT)
@@ -106,9 +105,10 @@ def post_lead_event() -> dict[str, Any]:
     caller.check_leads()
     body, now = json_body(app.event, LEAD_EVENTS, batch="payload"), clock.now()
     caller.check_organization(body["organization_id"])
+    config = _parts().config
     try:
         stamped = body | {"received_at": stamp(now)}
-        envelope = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
+        envelope = read_envelope(stamped, config.currency, now, config.phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(body["payload"], envelope, now)
@@ -224,7 +224,7 @@ def _check_reader(lead_id: str) -> None:
     app.check_path("lead_id", lead_id)
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
-    tombstone = _parts().erased.of(lead_subject(lead_id))
+    tombstone = _parts().tombstones.of(lead_subject(lead_id))
     if tombstone and tombstone.stands:
         raise ApiError(410, "erased", "the lead was erased")
 

@@ -1,7 +1,8 @@
 """What decoders of lead sources take and return, and the readers of fields that they share.
 
 Functions such as `moment` read what an event must have: they raise a DecodeError that names the field, which
-refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read.
+refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read. `name` is
+always the field's path in the payload, as errors name it.
 """
 
 import re
@@ -134,14 +135,23 @@ def checked(schema: Schema, payload: Any) -> dict[str, Any]:
 
 def text_id(value: Any, name: str) -> str:
     """Read an id, a text or a whole number (7 or 7.0), of at most 256 bytes; returns text."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     value = number_as_text(value)
     if not isinstance(value, str) or not value.isprintable() or value != value.strip():
         raise DecodeError(name, "must be text without blanks around it, or a whole number")
     if len(value.encode()) > ID_BYTES_MAX:
         raise DecodeError(name, f"is over {ID_BYTES_MAX} bytes")
     return value
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a sender has left a field out, or empty."""
+    return value is None or value == ""
+
+
+def _require(value: Any, name: str) -> None:
+    if is_absent(value):
+        raise DecodeError(name, "is missing")
 
 
 def number_as_text(value: Any) -> Any:
@@ -156,8 +166,7 @@ def moment(value: Any, name: str) -> str:
 
     Some senders write a blank for the T, and an offset without its colon: `2026-03-02 04:30:00 +0000`.
     """
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     if not isinstance(value, str):
         raise DecodeError(name, "must be an RFC 3339 timestamp with Z or an offset")
     try:
@@ -168,8 +177,7 @@ def moment(value: Any, name: str) -> str:
 
 def epoch(value: Any, name: str) -> str:
     """Read seconds since 1970, as a number or as digits in a text; returns a stamp, of whole seconds."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     seconds = Decimal(-1)
     with suppress(DecodeError):
         seconds = decimal(value, name)
@@ -180,8 +188,7 @@ def epoch(value: Any, name: str) -> str:
 
 def decimal(value: Any, name: str) -> Decimal:
     """Read a number exactly, from a text or a JSON number: 0.1 is Decimal("0.1"), not the nearest float."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     if isinstance(value, str) and DECIMAL.fullmatch(value):
         return Decimal(value)
     if type(value) in (int, float) and abs(value) < NUMBER_MAX:
@@ -202,8 +209,7 @@ def minor_units(value: Any, currency: str, name: str) -> int:
 
 def currency_of(value: Any, name: str = "currency") -> str:
     """Read a currency by its code of ISO 4217, such as EUR, or eur."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     value = value.strip().upper() if isinstance(value, str) else value
     if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
         raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
@@ -245,7 +251,7 @@ class SideFields:
 
     def read(self, reader: Callable[[Any, str], T], value: Any, name: str) -> T | None:
         """Return what a reader of this module makes of a value; None if it is absent or cannot be read."""
-        if value is None or value == "":
+        if is_absent(value):
             return None
         try:
             return reader(value, name)
@@ -255,7 +261,7 @@ class SideFields:
 
     def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
         """Return the items of a list with their paths, such as `refunds.0`; the first `most` of them."""
-        if value is None or value == "":
+        if is_absent(value):
             return []
         if not isinstance(value, list):
             self.omit(name, "must be a list")
@@ -345,7 +351,7 @@ def usable_identities(
     """
     usable = dict[Identity, None]()
     for channel, raw in pairs:
-        if raw is None or raw == "":
+        if is_absent(raw):
             continue
         try:
             usable.setdefault(read_identity(channel, raw, context, is_verified=are_verified))
