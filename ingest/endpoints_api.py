@@ -21,7 +21,6 @@ from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of, text, whole
-from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType
@@ -38,7 +37,7 @@ _FIELDS: Schema = {
     "additionalProperties": {"type": "array", "minItems": 1, "maxItems": 20, "items": _VALUE},
 }
 _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
-    "organization_id": text_matching(ORGANIZATION),
+    "organization_id": text(pattern=ORGANIZATION),
     "url": text("https, at a public address", maxLength=1000),
     "types?": {
         "type": "array",
@@ -53,7 +52,7 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
     "agents?": {
         "type": "array",
         "maxItems": 20,
-        "items": text_matching(USER_ID),
+        "items": text(pattern=USER_ID),
         "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
     },
     "description?": text(maxLength=200),
@@ -62,7 +61,7 @@ NEW_ENDPOINT = closed_object(_NEW_ENDPOINT_FIELDS)
 _ENDPOINT_FIELDS: dict[str, Schema] = dict(
     sorted(
         {
-            "endpoint_id": text_matching(ENDPOINT_ID),
+            "endpoint_id": text(pattern=ENDPOINT_ID),
             **{name.removesuffix("?"): each for name, each in _NEW_ENDPOINT_FIELDS.items()},
             "created_at": INSTANT,
             "disabled": text("why nothing is sent; empty while it is"),
@@ -127,7 +126,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-app = Api("EndpointsApi", {"endpoint_id": text_matching(ENDPOINT_ID)})
+app = Api("EndpointsApi", {"endpoint_id": text(pattern=ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 
 

@@ -26,9 +26,8 @@ from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.web.api import ERASED_REASON, Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import ANY, COUNT, TEXT, USER_ID, closed_object, list_of, one_of, whole
+from ingest.web.json_schema import ANY, COUNT, TEXT, USER_ID, closed_object, list_of, one_of, text, whole
 from ingest.web.rate_limit import DAY, RateLimit
-from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
@@ -137,7 +136,7 @@ class Erasures:
 
 ERASURE = closed_object(
     {
-        "erasure_id": text_matching(ERASURE_ID),
+        "erasure_id": text(pattern=ERASURE_ID),
         "status": one_of(["open", "finished"]),
         "started_at?": TEXT,
         "found?": {"type": "object", "additionalProperties": whole()},
@@ -148,7 +147,7 @@ ERASURE = closed_object(
 )
 EXPORT = closed_object(
     {
-        "export_id": text_matching(ERASURE_ID),
+        "export_id": text(pattern=ERASURE_ID),
         "status": one_of(["running", "finished"]),
         "asked_at": TEXT,
         **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
@@ -159,9 +158,9 @@ EXPORT = closed_object(
 app = Api(
     "PrivacyApi",
     {
-        "user_id": text_matching(USER_ID),
-        "lead_id": text_matching(LEAD_ID),
-        "erasure_id": text_matching(ERASURE_ID),
+        "user_id": text(pattern=USER_ID),
+        "lead_id": text(pattern=LEAD_ID),
+        "erasure_id": text(pattern=ERASURE_ID),
     },
     PostgresUnavailable,
 )

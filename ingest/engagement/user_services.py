@@ -38,10 +38,9 @@ from ingest.engagement.preferences import Preferences
 from ingest.engagement.profiles import Profiles
 from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import USER_ID
+from ingest.web.json_schema import USER_ID, text
 from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import RateLimit
-from ingest.web.routes import text_matching
 from rules.book.goal_rules import GOAL_NAME
 from rules.privacy.tombstones import user_subject
 
@@ -131,12 +130,12 @@ def services() -> UserServices:
 app = Api(
     "UsersApi",
     {
-        "user_id": text_matching(USER_ID),
-        "entry_id": text_matching("^[0-9]{8}T[0-9]{12}Z$"),
-        "hold_id": text_matching(HOLD_ID),
-        "name": text_matching(GOAL_NAME),
+        "user_id": text(pattern=USER_ID),
+        "entry_id": text(pattern="^[0-9]{8}T[0-9]{12}Z$"),
+        "hold_id": text(pattern=HOLD_ID),
+        "name": text(pattern=GOAL_NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
-        "number": text_matching("^[0-9]{1,6}$"),
+        "number": text(pattern="^[0-9]{1,6}$"),
     },
 )
 refuse_erased(app, lambda user: services().is_erased(user))

@@ -31,8 +31,8 @@ from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.leads.readers import DecodedEvent, PayloadPart
 from ingest.web.api import SECURITY_HEADERS, Allowance, Api, exact_json, json_body, shorten_details
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.json_schema import TEXT
-from ingest.web.routes import PAGE, in_query, text_matching
+from ingest.web.json_schema import TEXT, text
+from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
@@ -48,7 +48,7 @@ FIND_PARAMETERS = {
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
-app = Api("LeadsApi", {"lead_id": text_matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
+app = Api("LeadsApi", {"lead_id": text(pattern=LEAD_ID), "change": {"type": "integer", "minimum": 1}})
 logger, handler = app.logger, app.handler
 
 

@@ -20,8 +20,9 @@ from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
 from ingest.questions.questions import Questions, answer_view
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
+from ingest.web.json_schema import text
 from ingest.web.paging import integer
-from ingest.web.routes import in_query, limit_to, text_matching
+from ingest.web.routes import in_query, limit_to
 from rules.questions.questions import Question, is_done, shown_status
 from rules.questions.responses import Response
 
@@ -121,7 +122,7 @@ class Polls:
         return question
 
 
-app = Api("PollsApi", {"question_id": text_matching(UUID)})
+app = Api("PollsApi", {"question_id": text(pattern=UUID)})
 handler = app.handler
 
 
