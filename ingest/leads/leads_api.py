@@ -72,9 +72,10 @@ class LeadsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    config: LeadsApiSettings
     queue: LeadQueue
     views: LeadViews
+    currency: str
+    phone_regions: str
     tombstones: Tombstones
 
 
@@ -90,7 +91,7 @@ def _parts() -> _Parts:
         config.campaign_grace_days,
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    return _Parts(config, queue, views, tombstones_of(config))
+    return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))
 
 
 @app.route("POST /v1/leads/events", body=WEBHOOK, status=202, answer=RECEIPT)
@@ -105,10 +106,9 @@ def post_lead_event() -> dict[str, Any]:
     caller.check_leads()
     body, now = json_body(app.event, LEAD_EVENTS, batch="payload"), clock.now()
     caller.check_organization(body["organization_id"])
-    config = _parts().config
     try:
         stamped = body | {"received_at": stamp(now)}
-        envelope = read_envelope(stamped, config.currency, now, config.phone_regions)
+        envelope = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(body["payload"], envelope, now)
