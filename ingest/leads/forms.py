@@ -22,7 +22,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.message import Message
 from email.parser import BytesParser
 from typing import Any, NamedTuple
@@ -107,14 +107,18 @@ def read_form(content_type: str, body: bytes) -> dict[str, str]:
     """Read a form's fields, name -> text; files are left out. Raises NoForm."""
     header = Message()
     header["content-type"] = content_type
-    charset = header.get_param("charset")
-    readers: dict[str, Callable[[str, bytes, str], Any]] = {
-        URLENCODED: _parse_urlencoded,
-        MULTIPART: _parse_multipart,
-        JSON: _parse_json,
-    }
+    media_type, charset = header.get_content_type(), str(header.get_param("charset") or "")
     try:
-        form = readers[header.get_content_type()](content_type, body, str(charset or ""))
+        if media_type == URLENCODED:
+            form = _parse_urlencoded(body, charset)
+        elif media_type == MULTIPART:
+            form = _parse_multipart(content_type, body, charset)
+        elif media_type == JSON:
+            form = read_json(text_of(body, charset))
+        else:
+            raise LookupError(media_type)
+    except NoJson as error:
+        raise NoForm(f"it is no JSON: {error}"[:300]) from None
     except (RecursionError, LookupError):
         raise NoForm("it cannot be parted into fields") from None
     return flat_fields(form)
@@ -160,7 +164,7 @@ def _valid_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
+def _parse_urlencoded(body: bytes, charset: str) -> Any:
     if b"\0" in body:  # only UTF-16 has this byte in a form
         body, charset = text_of(body, charset).encode(), "utf-8"
     # Latin-1 has a character for each byte. So escaped and plain characters become the same bytes below.
@@ -192,13 +196,6 @@ def _form_parts(message: Message) -> Iterator[_FormField]:
         name, value = PART_NAME.search(disposition), part.get_payload(decode=True)
         if name and isinstance(value, bytes):
             yield _FormField(name[1] or name[2] or b"", value, str(part.get_param("charset") or ""))
-
-
-def _parse_json(_: str, body: bytes, charset: str) -> Any:
-    try:
-        return read_json(text_of(body, charset))
-    except NoJson as error:
-        raise NoForm(f"it is no JSON: {error}"[:300]) from None
 
 
 def _tree(fields: Iterable[_FormField], charset: str) -> dict[str, Any]:

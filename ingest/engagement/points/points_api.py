@@ -29,17 +29,14 @@ from ingest.engagement.points.redemptions import (
 from ingest.engagement.user_services import app, services
 from ingest.web.api import json_response
 from ingest.web.caller import ApiError, invalid_field
+from ingest.web.json_schema import text
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
 from rules.engagement.lots import HOLD_DEFAULT, HoldRequest
 from rules.engagement.points import AS_OF_MAX
 
-PAST = {
-    "type": "string",
-    "format": "date-time",
-    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
-}
+PAST = text(f"of the last {AS_OF_MAX.days} days; beyond: 422", format="date-time")
 LIST_PARAMETERS = [limit_to(PAGE_MAX), CURSOR]
 SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
 # Prices, and what is left of each reward, are no secret of anybody's.

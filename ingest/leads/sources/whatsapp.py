@@ -276,7 +276,8 @@ def _person_ids(
 def _contacts_by_id(listed: Any) -> dict[PersonId, Contact]:
     """Return the contacts by each of their ids. If two have the same id, the first one counts."""
     by_id: dict[PersonId, Contact] = {}
-    for contact in listed if isinstance(listed, list) else ():
+    contacts = listed if isinstance(listed, list) else []
+    for contact in contacts:
         for person_id in _person_ids(contact) if isinstance(contact, Mapping) else ():
             by_id.setdefault(person_id, contact)
     return by_id
