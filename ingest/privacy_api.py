@@ -31,6 +31,7 @@ from ingest.web.rate_limit import DAY, RateLimit
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
+    Tombstone,
     identity_subject,
     lead_subject,
     lift_entries,
@@ -87,9 +88,10 @@ class Erasures:
 
     def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
         """Return the erasure whose tombstone stands over a lead, if the caller reached the lead."""
-        found = self.tombstones.look().get(self.tombstones.digest(lead_subject(lead_id)))
-        is_known = found and found.stands and self._reaches(caller, found.erasure_id)
-        return self.view(found.erasure_id) if found and is_known else None
+        tombstone = self._tombstone(lead_subject(lead_id))
+        if tombstone and tombstone.stands and self._reaches(caller, tombstone.erasure_id):
+            return self.view(tombstone.erasure_id)
+        return None
 
     def _reaches(self, caller: Caller, erasure_id: str) -> bool:
         if erasure := self.jobs.get(erasure_id):
@@ -130,8 +132,11 @@ class Erasures:
 
     def stands(self, subject: str) -> bool:
         """Whether a tombstone stands over a subject, at this moment."""
-        found = self.tombstones.look().get(self.tombstones.digest(subject))
-        return found is not None and found.stands
+        tombstone = self._tombstone(subject)
+        return tombstone is not None and tombstone.stands
+
+    def _tombstone(self, subject: str) -> Tombstone | None:
+        return self.tombstones.look().get(self.tombstones.digest(subject))
 
 
 ERASURE = closed_object(
@@ -181,14 +186,13 @@ class _Parts:
         return self.erasures.tombstones.digest(subject)
 
     def lead(self, lead_id: str, caller: Caller) -> Person:
-        """Return a lead; raises 404 if nobody knows it, or the caller does not reach it."""
+        """Return whose lead it is; raises 404 if nobody knows it, or the caller does not reach it."""
         assert self.database is not None  # noqa: S101 (leads have a database)
-        found = IdentityEraser(self.database).person(
-            Person(self.digest(lead_subject(lead_id)), leads=(lead_id,))
-        )
-        if not found.organization or not caller.reaches(found.organization):
+        lead = Person(self.digest(lead_subject(lead_id)), leads=(lead_id,))
+        person = IdentityEraser(self.database).person(lead)
+        if not person.organization or not caller.reaches(person.organization):
             raise ApiError(404, "not_found", NO_LEAD)
-        return found
+        return person
 
 
 @cache
@@ -245,7 +249,7 @@ def get_user_export(user_id: str) -> dict[str, Any]:
     job = _parts().exports.get(_parts().digest(user_subject(user_id)), clock.now())
     if job is None:
         raise ApiError(404, "not_found", NO_EXPORT)
-    return _view(job)
+    return _export_view(job)
 
 
 @app.route("POST /v1/users/{user_id}/lift", answer=LIFT_RESULT)
@@ -289,7 +293,7 @@ def get_lead_export(lead_id: str) -> dict[str, Any]:
     job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
     if job is None or not caller.reaches(job.organization):
         raise ApiError(404, "not_found", NO_EXPORT)
-    return _view(job)
+    return _export_view(job)
 
 
 @app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFT_RESULT)
@@ -335,22 +339,22 @@ def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization
     digest = parts.digest(user_subject(subject) if kind is PersonKind.USER else lead_subject(subject))
     job = parts.exports.ask(digest, organization, now, lambda job: parts.waker.wake(kind, subject, job))
     logger.info("export", extra={"export_id": job.job_id})
-    return _view(job)
+    return _export_view(job)
 
 
-def _view(job: ExportJob) -> dict[str, Any]:
+def _export_view(job: ExportJob) -> dict[str, Any]:
+    """Return how far an export is. A finished one has a new URL each time."""
     view: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
     if not job.finished_at:
         return view | {"status": "running"}
-    where = {"Bucket": _parts().config.payload_bucket, "Key": job.key}
-    lasts = min(URL_SECONDS, job.expires_at - int(clock.now().timestamp()))
-    url = _parts().s3().generate_presigned_url("get_object", Params=where, ExpiresIn=lasts)
+    place, now = {"Bucket": _parts().config.payload_bucket, "Key": job.key}, int(clock.now().timestamp())
+    seconds = min(URL_SECONDS, job.expires_at - now)
     return view | {
         "status": "finished",
         "finished_at": _instant(job.finished_at),
         "bytes": job.size,
-        "url": url,
-        "url_expires_at": _instant(int(clock.now().timestamp()) + lasts),
+        "url": _parts().s3().generate_presigned_url("get_object", Params=place, ExpiresIn=seconds),
+        "url_expires_at": _instant(now + seconds),
         "expires_at": _instant(job.expires_at),
     }
 

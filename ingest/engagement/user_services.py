@@ -141,7 +141,7 @@ app = Api(
 refuse_erased(app, lambda user: services().is_erased(user))
 
 
-def anybody(user_id: str) -> Caller:
+def any_caller(user_id: str) -> Caller:
     """Return the caller, whoever it is. Raises 400 for a malformed user id."""
     app.check_path("user_id", user_id)
     return app.caller()
@@ -149,39 +149,36 @@ def anybody(user_id: str) -> Caller:
 
 def require_reach(user_id: str) -> Caller:
     """Return the caller. Raises 400 for a malformed user id, 403 if the caller may not reach this user."""
-    person = anybody(user_id)
-    person.check(user_id)
-    return person
+    caller = any_caller(user_id)
+    caller.check(user_id)
+    return caller
 
 
 def require_command(user_id: str) -> Caller:
-    """Return the caller, who changes a user's account. Raises as require_reach, and 429.
-
-    429: the caller has sent too many commands in this minute.
-    """
+    """Return the caller, who changes a user's account. Raises as require_reach and count_command."""
     return count_command(require_reach(user_id))
 
 
-def count_command(who: Caller) -> Caller:
-    """Count a command of the caller, and return them; raises 429."""
-    if not who.is_admin:
-        services().command_limit.check(who.user_id, 1, clock.now())
-    return who
+def count_command(caller: Caller) -> Caller:
+    """Count a command of the caller, and return them; raises 429 for too many in this minute."""
+    if not caller.is_admin:
+        services().command_limit.check(caller.user_id, 1, clock.now())
+    return caller
 
 
 def require_fulfilment(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards. Raises 400 and 429 as require_command."""
-    who = anybody(user_id)
-    who.check_fulfilment()
-    count_command(who)
+    caller = any_caller(user_id)
+    caller.check_fulfilment()
+    count_command(caller)
 
 
 def require_shipper(user_id: str) -> Caller:
     """Return the caller, who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
-    who = anybody(user_id)
-    if not who.brands:
-        who.check_fulfilment()
-    return who
+    caller = any_caller(user_id)
+    if not caller.brands:
+        caller.check_fulfilment()
+    return caller
 
 
 def date_of_query(name: str) -> date | None:

@@ -216,16 +216,13 @@ def _organization_of(change: str, named: str | None, caller: Caller) -> str | No
 
 
 def _check_reader(lead_id: str) -> None:
-    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead,
-    410 for one that was erased.
-    """
+    """Raise 400 for a malformed id, 403 or 404 unless the caller may read this lead, 410 if it was erased."""
     caller = app.caller()
     caller.check_leads()
     app.check_path("lead_id", lead_id)
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
-    tombstone = _parts().tombstones.of(lead_subject(lead_id))
-    if tombstone and tombstone.stands:
+    if _parts().tombstones.stands(lead_subject(lead_id)):
         raise ApiError(410, "erased", "the lead was erased")
 
 

@@ -209,9 +209,8 @@ class QuestionCreator:
             return 200, question_view(existing, now) | {"duplicate": True}
         if stored.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
-        if stored is question:
-            return 201, question_view(stored, now)
-        return 200, question_view(stored, now) | {"duplicate": True}
+        view = question_view(stored, now)
+        return (201, view) if stored is question else (200, view | {"duplicate": True})
 
     def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
         """Return the id of the question under a key: the first that has no answers of a deleted question."""

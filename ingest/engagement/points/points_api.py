@@ -94,7 +94,7 @@ def post_redemption(user_id: str) -> dict[str, Any]:
 
     At the book's price. Who is in streakline/fulfilment may name points instead.
     """
-    caller = user_services.anybody(user_id)
+    caller = user_services.any_caller(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
     user_services.count_command(caller)
@@ -145,7 +145,7 @@ def get_redemptions(user_id: str) -> dict[str, Any]:
 @app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
 def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     """A redeemed reward, and what has become of it."""
-    caller = user_services.anybody(user_id)
+    caller = user_services.any_caller(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
     return redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
