@@ -34,7 +34,7 @@ from ingest.web.json_schema import (
     whole,
 )
 from ingest.web.paging import LAST_DATE, days_in, instant_in, instant_of
-from ingest.web.routes import in_query, text_matching
+from ingest.web.routes import in_query
 from rules.book.book import Version
 from rules.book.document import BookRefused, Fault
 from rules.book.succession import check_succession
@@ -77,7 +77,7 @@ QUESTION = closed_object(
 )
 WHAT_IF = closed_object(
     {
-        "what_if_id": text_matching(JOB_ID),
+        "what_if_id": text(pattern=JOB_ID),
         "status": one_of(("running", "finished", "failed")),
         "asked_at": INSTANT,
         "finished_at?": INSTANT,
@@ -135,7 +135,7 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
     return effective_at
 
 
-app = Api("RulesApi", {"what_if_id": text_matching(JOB_ID)})
+app = Api("RulesApi", {"what_if_id": text(pattern=JOB_ID)})
 logger, handler = app.logger, app.handler
 
 

@@ -20,8 +20,7 @@ from adapters.platform.fence import fence_writer
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
-from ingest.web.routes import text_matching
+from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of, text, whole
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType
@@ -38,8 +37,8 @@ _FIELDS: Schema = {
     "additionalProperties": {"type": "array", "minItems": 1, "maxItems": 20, "items": _VALUE},
 }
 _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
-    "organization_id": text_matching(ORGANIZATION),
-    "url": {"type": "string", "maxLength": 1000, "description": "https, at a public address"},
+    "organization_id": text(pattern=ORGANIZATION),
+    "url": text("https, at a public address", maxLength=1000),
     "types?": {
         "type": "array",
         "maxItems": len(KINDS),
@@ -53,37 +52,32 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
     "agents?": {
         "type": "array",
         "maxItems": 20,
-        "items": text_matching(USER_ID),
+        "items": text(pattern=USER_ID),
         "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
     },
-    "description?": {"type": "string", "maxLength": 200},
+    "description?": text(maxLength=200),
 }
 NEW_ENDPOINT = closed_object(_NEW_ENDPOINT_FIELDS)
 _ENDPOINT_FIELDS: dict[str, Schema] = dict(
     sorted(
         {
-            "endpoint_id": text_matching(ENDPOINT_ID),
+            "endpoint_id": text(pattern=ENDPOINT_ID),
             **{name.removesuffix("?"): each for name, each in _NEW_ENDPOINT_FIELDS.items()},
             "created_at": INSTANT,
-            "disabled": {"type": "string", "description": "why nothing is sent; empty while it is"},
+            "disabled": text("why nothing is sent; empty while it is"),
         }.items()
     )
 )
 ENDPOINT = closed_object(_ENDPOINT_FIELDS)
-SECRET: Schema = {"type": "string", "description": "it is shown this once"}
+SECRET = text("it is shown this once")
 CREATED_ENDPOINT = closed_object({**_ENDPOINT_FIELDS, "secret": SECRET})
-ROTATION = closed_object(
-    {"overlap_hours?": {"type": "integer", "minimum": 0, "maximum": 168, "description": "24, if left out"}}
-)
-ROTATED_SECRET = closed_object(
-    {"secret": SECRET, "former_until": {"type": "string", "description": "until then both sign"}}
-)
+ROTATION = closed_object({"overlap_hours?": whole("24, if left out", 0, 168)})
+ROTATED_SECRET = closed_object({"secret": SECRET, "former_until": text("until then both sign")})
 ENDPOINT_LIST = closed_object({"endpoints": list_of(ENDPOINT)})
 TEST_RESULT = closed_object({"message_id": TEXT})
 EMPTY = closed_object({})
 
-SECRET_BYTES = 32
-ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
+ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26  # as ENDPOINT_ID
 OVERLAP_HOURS = 24
 
 
@@ -102,7 +96,7 @@ class EndpointsApiSettings(Allowance):
 @dataclass(frozen=True, slots=True)
 class _Parts:
     endpoints: EndpointStore
-    secrets: HookStore
+    secrets: HookStore  # an endpoint's secrets rotate as a hook's do, so they are stored as a hook
     outbox: OutboxStore
     waker: DeliveryInvoker
     may_be_private: bool  # on a laptop
@@ -114,7 +108,7 @@ class _Parts:
 
 
 def _new_secret() -> str:
-    return secret_of(secrets.token_bytes(SECRET_BYTES))
+    return secret_of(secrets.token_bytes(32))
 
 
 def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
@@ -132,7 +126,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-app = Api("EndpointsApi", {"endpoint_id": text_matching(ENDPOINT_ID)})
+app = Api("EndpointsApi", {"endpoint_id": text(pattern=ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 
 
@@ -170,7 +164,7 @@ def post_endpoint() -> dict[str, Any]:
         raise invalid_field("url", str(refused)) from None
     if len(parts.endpoints.all()) >= ENDPOINTS_MAX:
         raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
-    made = Endpoint(
+    endpoint = Endpoint(
         "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH)),
         body["organization_id"],
         body["url"],
@@ -181,10 +175,10 @@ def post_endpoint() -> dict[str, Any]:
         agents=frozenset(body.get("agents", ())),
     )
     secret = _new_secret()
-    parts.secrets.create(Hook(made.organization_id, made.endpoint_id, (HookSecret(secret),)))
-    parts.endpoints.put(made)
-    logger.info("registered", extra={"endpoint_id": made.endpoint_id})
-    return {**endpoint_view(made), "secret": secret}
+    parts.secrets.create(Hook(endpoint.organization_id, endpoint.endpoint_id, (HookSecret(secret),)))
+    parts.endpoints.put(endpoint)
+    logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
+    return {**endpoint_view(endpoint), "secret": secret}
 
 
 @app.route("GET /v1/webhook-endpoints", answer=ENDPOINT_LIST)
@@ -198,9 +192,9 @@ def get_endpoints() -> dict[str, Any]:
 def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
     """End an endpoint (admins)."""
     app.admin()
-    found = _parts().endpoints.get(endpoint_id)
+    organization_id = _parts().endpoints.get(endpoint_id).organization_id
     _parts().endpoints.remove(endpoint_id)  # what waits for it is forgotten within a month
-    _parts().secrets.remove(found.organization_id, endpoint_id)
+    _parts().secrets.remove(organization_id, endpoint_id)
     return {}
 
 
@@ -209,8 +203,8 @@ def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     """Rotate an endpoint's secret: for a while both sign (admins)."""
     app.admin()
     overlap, now = timedelta(hours=app.body().get("overlap_hours", OVERLAP_HOURS)), clock.now()
-    found, secret = _parts().endpoints.get(endpoint_id), _new_secret()
-    hook = _parts().secrets.get(found.organization_id, endpoint_id)
+    organization_id, secret = _parts().endpoints.get(endpoint_id).organization_id, _new_secret()
+    hook = _parts().secrets.get(organization_id, endpoint_id)
     _parts().secrets.replace(rotate_hook(hook, secret, now, overlap))
     return {"secret": secret, "former_until": stamp(now + overlap)}
 

@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 from adapters import settings
 from adapters.logs import Logger
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
-from ingest.web.routes import REFERENCE, Route, in_path, text_matching
+from ingest.web.json_schema import text
+from ingest.web.routes import REFERENCE, Route, in_path
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -45,7 +46,7 @@ HEADERS = {
 logger = Logger(service="page")
 PageAnswer = dict[str, Any]
 HTML, ANY_MEDIA = ({"type": "string", "contentMediaType": each} for each in ("text/html", "*/*"))
-FILE = in_path("file", text_matching(r"^[a-z]+\.[a-z]+$"))
+FILE = in_path("file", text(pattern=r"^[a-z]+\.[a-z]+$"))
 # Its handler knows files, not routes.
 ROUTES = [
     Route("GetPage", "Page", "GET /", "The web page", answer=HTML, is_open=True),
@@ -128,13 +129,12 @@ def build_site(folder: Path, config: PageSettings) -> Site:
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
     texts[CONFIG] = json.dumps(public_settings)
     version = _digest(json.dumps(texts).encode())
-    for name, text in texts.items():
-        for target in texts:
-            for folder_part in ("./", "app/"):
-                link = f"{folder_part}{target}"
-                text = text.replace(f'"{link}"', f'"{link}?v={version}"')  # noqa: PLW2901 (built up)
-        texts[name] = text
-    files = {name: _file(name, text.encode()) for name, text in texts.items()}
+    links = [f"{folder_part}{name}" for name in texts for folder_part in ("./", "app/")]
+    files: dict[str, PageFile] = {}
+    for name, content in texts.items():
+        for link in links:
+            content = content.replace(f'"{link}"', f'"{link}?v={version}"')  # noqa: PLW2901 (built up)
+        files[name] = _file(name, content.encode())
     return Site(files, version, content_policy(config))
 
 

@@ -26,12 +26,12 @@ from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.web.api import ERASED_REASON, Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
+from ingest.web.json_schema import ANY, COUNT, TEXT, USER_ID, closed_object, list_of, one_of, text, whole
 from ingest.web.rate_limit import DAY, RateLimit
-from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
+    Tombstone,
     identity_subject,
     lead_subject,
     lift_entries,
@@ -42,7 +42,7 @@ from rules.privacy.tombstones import (
 URL_SECONDS = 3600
 NO_EXPORT = "nobody has asked for such an export in the last day"
 ERASURE_ID = r"^[0-9a-f]{32}$"
-LIFT_RESULT = closed_object({"lifted": {"type": "integer", "minimum": 0}})
+LIFT_RESULT = closed_object({"lifted": COUNT})
 ERASURE_HELP = (
     "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
     " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
@@ -88,9 +88,10 @@ class Erasures:
 
     def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
         """Return the erasure whose tombstone stands over a lead, if the caller reached the lead."""
-        found = self.tombstones.look().get(self.tombstones.digest(lead_subject(lead_id)))
-        is_known = found and found.stands and self._reaches(caller, found.erasure_id)
-        return self.view(found.erasure_id) if found and is_known else None
+        tombstone = self._tombstone(lead_subject(lead_id))
+        if tombstone and tombstone.stands and self._reaches(caller, tombstone.erasure_id):
+            return self.view(tombstone.erasure_id)
+        return None
 
     def _reaches(self, caller: Caller, erasure_id: str) -> bool:
         if erasure := self.jobs.get(erasure_id):
@@ -131,37 +132,40 @@ class Erasures:
 
     def stands(self, subject: str) -> bool:
         """Whether a tombstone stands over a subject, at this moment."""
-        found = self.tombstones.look().get(self.tombstones.digest(subject))
-        return found is not None and found.stands
+        tombstone = self._tombstone(subject)
+        return tombstone is not None and tombstone.stands
+
+    def _tombstone(self, subject: str) -> Tombstone | None:
+        return self.tombstones.look().get(self.tombstones.digest(subject))
 
 
 ERASURE = closed_object(
     {
-        "erasure_id": text_matching(ERASURE_ID),
-        "status": {"type": "string", "enum": ["open", "finished"]},
-        "started_at?": {"type": "string"},
-        "found?": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "awaits?": {"type": "array", "items": {"type": "string"}},
-        "deadline?": {"type": "string"},
+        "erasure_id": text(pattern=ERASURE_ID),
+        "status": one_of(["open", "finished"]),
+        "started_at?": TEXT,
+        "found?": {"type": "object", "additionalProperties": whole()},
+        "awaits?": list_of(TEXT),
+        "deadline?": TEXT,
         "certificate?": ANY,
     },
 )
 EXPORT = closed_object(
     {
-        "export_id": text_matching(ERASURE_ID),
-        "status": {"type": "string", "enum": ["running", "finished"]},
+        "export_id": text(pattern=ERASURE_ID),
+        "status": one_of(["running", "finished"]),
         "asked_at": TEXT,
         **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
-        "bytes?": {"type": "integer", "minimum": 1},
+        "bytes?": whole("", 1),
     },
 )
 
 app = Api(
     "PrivacyApi",
     {
-        "user_id": text_matching(USER_ID),
-        "lead_id": text_matching(LEAD_ID),
-        "erasure_id": text_matching(ERASURE_ID),
+        "user_id": text(pattern=USER_ID),
+        "lead_id": text(pattern=LEAD_ID),
+        "erasure_id": text(pattern=ERASURE_ID),
     },
     PostgresUnavailable,
 )
@@ -172,24 +176,23 @@ logger, handler = app.logger, app.handler
 class _Parts:
     config: PrivacyApiSettings
     database: Database | None
-    erasing: Erasures
+    erasures: Erasures
     exports: ExportJobs
     waker: ExportInvoker
     s3: Callable[[], Any]
     per_day: RateLimit
 
     def digest(self, subject: str) -> str:
-        return self.erasing.tombstones.digest(subject)
+        return self.erasures.tombstones.digest(subject)
 
     def lead(self, lead_id: str, caller: Caller) -> Person:
-        """Return a lead; raises 404 if nobody knows it, or the caller does not reach it."""
+        """Return whose lead it is; raises 404 if nobody knows it, or the caller does not reach it."""
         assert self.database is not None  # noqa: S101 (leads have a database)
-        found = IdentityEraser(self.database).person(
-            Person(self.digest(lead_subject(lead_id)), leads=(lead_id,))
-        )
-        if not found.organization or not caller.reaches(found.organization):
+        lead = Person(self.digest(lead_subject(lead_id)), leads=(lead_id,))
+        person = IdentityEraser(self.database).person(lead)
+        if not person.organization or not caller.reaches(person.organization):
             raise ApiError(404, "not_found", NO_LEAD)
-        return found
+        return person
 
 
 @cache
@@ -213,7 +216,7 @@ def _parts() -> _Parts:
 
 refuse_erased(
     app,
-    lambda user: _parts().erasing.stands(user_subject(user)),
+    lambda user: _parts().erasures.stands(user_subject(user)),
     *("delete_user", "post_user_lift", "get_erasure"),
 )
 
@@ -226,7 +229,7 @@ def delete_user(user_id: str) -> dict[str, Any]:
     """
     _caller("user_id", user_id).check(user_id)
     person = Person(_parts().digest(user_subject(user_id)), user_id)
-    erasure = _parts().erasing.begin(user_id, person, clock.now())
+    erasure = _parts().erasures.begin(user_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
     return erasure
 
@@ -246,7 +249,7 @@ def get_user_export(user_id: str) -> dict[str, Any]:
     job = _parts().exports.get(_parts().digest(user_subject(user_id)), clock.now())
     if job is None:
         raise ApiError(404, "not_found", NO_EXPORT)
-    return _view(job)
+    return _export_view(job)
 
 
 @app.route("POST /v1/users/{user_id}/lift", answer=LIFT_RESULT)
@@ -256,7 +259,7 @@ def post_user_lift(user_id: str) -> dict[str, Any]:
     What happened before is refused for good.
     """
     _caller("user_id", user_id).check_admin()
-    return {"lifted": _parts().erasing.lift(user_subject(user_id), clock.now())}
+    return {"lifted": _parts().erasures.lift(user_subject(user_id), clock.now())}
 
 
 @app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=ERASURE_HELP)
@@ -267,10 +270,10 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
     """
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    erasure = _parts().erasing.of_lead(lead_id, caller)
+    erasure = _parts().erasures.of_lead(lead_id, caller)
     if erasure is None:
         person = _parts().lead(lead_id, caller)
-        erasure = _parts().erasing.begin(lead_id, person, clock.now())
+        erasure = _parts().erasures.begin(lead_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
     return erasure
 
@@ -290,7 +293,7 @@ def get_lead_export(lead_id: str) -> dict[str, Any]:
     job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
     if job is None or not caller.reaches(job.organization):
         raise ApiError(404, "not_found", NO_EXPORT)
-    return _view(job)
+    return _export_view(job)
 
 
 @app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFT_RESULT)
@@ -303,7 +306,7 @@ def post_lead_lift() -> dict[str, Any]:
     body = app.body()
     named = named_identity(body, _parts().config.phone_regions)
     subject = identity_subject(body["organization_id"], named.channel, named.external_id)
-    return {"lifted": _parts().erasing.lift(subject, clock.now())}
+    return {"lifted": _parts().erasures.lift(subject, clock.now())}
 
 
 @app.route("GET /v1/erasures/{erasure_id}", answer=ERASURE)
@@ -313,14 +316,14 @@ def get_erasure(erasure_id: str) -> dict[str, Any]:
     The id is a secret of whoever asked for the erasure; what it leads to names nobody.
     """
     _caller("erasure_id", erasure_id)
-    return _parts().erasing.view(erasure_id)
+    return _parts().erasures.view(erasure_id)
 
 
 def _exporter_of(lead_id: str) -> Caller:
     """Return who asks for the export of a lead; raises 403, and 410 if the lead was erased."""
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    if _parts().erasing.stands(lead_subject(lead_id)):
+    if _parts().erasures.stands(lead_subject(lead_id)):
         raise ApiError(410, "erased", f"the lead {ERASED_REASON}")
     return caller
 
@@ -336,22 +339,22 @@ def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization
     digest = parts.digest(user_subject(subject) if kind is PersonKind.USER else lead_subject(subject))
     job = parts.exports.ask(digest, organization, now, lambda job: parts.waker.wake(kind, subject, job))
     logger.info("export", extra={"export_id": job.job_id})
-    return _view(job)
+    return _export_view(job)
 
 
-def _view(job: ExportJob) -> dict[str, Any]:
+def _export_view(job: ExportJob) -> dict[str, Any]:
+    """Return how far an export is. A finished one has a new URL each time."""
     view: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
     if not job.finished_at:
         return view | {"status": "running"}
-    where = {"Bucket": _parts().config.payload_bucket, "Key": job.key}
-    lasts = min(URL_SECONDS, job.expires_at - int(clock.now().timestamp()))
-    url = _parts().s3().generate_presigned_url("get_object", Params=where, ExpiresIn=lasts)
+    place, now = {"Bucket": _parts().config.payload_bucket, "Key": job.key}, int(clock.now().timestamp())
+    seconds = min(URL_SECONDS, job.expires_at - now)
     return view | {
         "status": "finished",
         "finished_at": _instant(job.finished_at),
         "bytes": job.size,
-        "url": url,
-        "url_expires_at": _instant(int(clock.now().timestamp()) + lasts),
+        "url": _parts().s3().generate_presigned_url("get_object", Params=place, ExpiresIn=seconds),
+        "url_expires_at": _instant(now + seconds),
         "expires_at": _instant(job.expires_at),
     }
 

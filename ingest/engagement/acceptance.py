@@ -1,7 +1,9 @@
 """Accepts events that were sent over HTTP or Kinesis, and stores each once (docs/rules.md, rule 4).
 
-A stored event goes on by the stream of the table BPEvents: processors/engagement.py applies it to ledger,
-days and profile, and processors/publisher.py sends it to the lake.
+Acceptor.accept checks each body (event_body.py), claims the idempotency keys of those that are right, stores
+the events whose claims it won, and says what became of each. A stored event goes on by the stream of the
+table BPEvents: processors/engagement.py applies it to ledger, days and profile, and processors/publisher.py
+sends it to the lake.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
 ERASED = "erased"
+ClaimKey = tuple[str, str]  # user id, idempotency key
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,11 @@ class AcceptResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the OpenAPI document describes it, without what is None."""
-        fields = {
+        optional = {"event_id": self.event_id, "error": self.error}
+        return {
             "idempotency_key": self.idempotency_key,
             "status": self.status.value,
-            "event_id": self.event_id,
-            "error": self.error,
-        }
-        return {
-            name: value for name, value in fields.items() if value is not None or name == "idempotency_key"
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
 
@@ -80,8 +80,13 @@ class _ValidEvent:
     digest: str
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> ClaimKey:
         return self.event.user_id, self.event.idempotency_key
+
+    def claim(self) -> IdempotencyClaim:
+        """Return the claim of the event's key."""
+        event_id, created_at = self.event.event_id, self.event.created_at
+        return IdempotencyClaim(*self.key, self.digest, event_id, created_at, derived_fields(self.event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +126,14 @@ class Acceptor:
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        # A _RefusedEvent that is left has been accepted before. So it wins no claim, and becomes a duplicate.
+        # A _RefusedEvent that is still among them has been accepted before. So it wins no claim, and becomes
+        # a duplicate.
         checks = self._refuse_new([self._check(body, request) for body in bodies], now)
         # Of events with one key the first is stored.
-        first = {event.key: event for event in reversed(checks) if isinstance(event, _ValidEvent)}
-        claims: Mapping[tuple[str, str], IdempotencyClaim]
+        first = {check.key: check for check in reversed(checks) if isinstance(check, _ValidEvent)}
+        claims: Mapping[ClaimKey, IdempotencyClaim]
         try:
-            claims, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
+            claims, won = self._claims.claim([valid.claim() for valid in first.values()], now)
             self._store(first, claims, won)
         except Unprocessed:
             claims, won = {}, set()
@@ -155,17 +161,13 @@ class Acceptor:
             return _field_rejection(key, [*problems, *time_problems(body, request.clock, problems)])
         try:
             event = event_of(body, request)
-            self._check_erased(event)
+            if self._erased.forbids(user_subject(event.user_id), event.event_id):
+                raise InputRefused(ERASED, "user_id", "was erased")
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
             return _RefusedEvent(refused.event, body_hash(body), _rejection(key, refused))
         except InputRefused as refused:
             return _rejection(key, refused)
-
-    def _check_erased(self, event: Event) -> None:
-        """Raise InputRefused for an event of somebody who was erased, or of before that."""
-        if self._erased.forbids(user_subject(event.user_id), event.event_id):
-            raise InputRefused(ERASED, "user_id", "was erased")
 
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
@@ -184,32 +186,22 @@ class Acceptor:
             for check in checks
         ]
 
-    def _claim_of(self, sent: _ValidEvent) -> IdempotencyClaim:
-        event = sent.event
-        return IdempotencyClaim(
-            event.user_id,
-            event.idempotency_key,
-            sent.digest,
-            event.event_id,
-            event.created_at,
-            derived_fields(event),
-        )
-
     def _store(
         self,
-        sent: Mapping[tuple[str, str], _ValidEvent],
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        won: set[tuple[str, str]],
+        first: Mapping[ClaimKey, _ValidEvent],
+        claims: Mapping[ClaimKey, IdempotencyClaim],
+        won: set[ClaimKey],
     ) -> None:
         """Store the events that this request has claimed.
 
         Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
-        claims: of all events, by key. won: the keys that this request has claimed.
+        first: the first event of each key. claims: of all events, by key. won: the keys that this request has
+        claimed.
         """
-        self._events.put([sent[key].event for key in sorted(won)])
+        self._events.put([first[key].event for key in sorted(won)])
         duplicates = [
             claimed_event(valid.event, claims[key])
-            for key, valid in sent.items()
+            for key, valid in first.items()
             if key not in won and key in claims and claims[key].body_hash == valid.digest
         ]
         for event in self._events.missing(duplicates):
@@ -218,10 +210,11 @@ class Acceptor:
     def _result(
         self,
         sent: _ValidEvent,
-        claims: Mapping[tuple[str, str], IdempotencyClaim],
-        first: Mapping[tuple[str, str], _ValidEvent],
-        won: set[tuple[str, str]],
+        claims: Mapping[ClaimKey, IdempotencyClaim],
+        first: Mapping[ClaimKey, _ValidEvent],
+        won: set[ClaimKey],
     ) -> AcceptResult:
+        """Return what became of a valid event. One without a claim could not be claimed: a store was away."""
         key, claim = sent.event.idempotency_key, claims.get(sent.key)
         if claim is None:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))

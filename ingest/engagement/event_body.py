@@ -19,6 +19,7 @@ from ingest.web.json_schema import (
     closed_object,
     list_of,
     one_of,
+    text,
     text_or_null,
     whole,
 )
@@ -43,31 +44,24 @@ EVENTS_MAX = 100
 EVENT = closed_object(
     {
         "idempotency_key": KEY,
-        "event_type": {
-            "type": "string",
-            "pattern": TYPE_NAME,
-            "description": "a type of the book of rules (GET /v1/rules); some only servers may declare:"
+        "event_type": text(
+            "a type of the book of rules (GET /v1/rules); some only servers may declare:"
             " streakline/producers or streakline/admin",
-        },
-        "occurred_at": {
-            "type": "string",
-            "maxLength": 40,
-            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more;"
+            pattern=TYPE_NAME,
+        ),
+        "occurred_at": text(
+            "RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more;"
             " admins, producers: any time from 1970 on), at most 5 minutes ahead",
-        },
-        "timezone?": {
-            "type": ["string", "null"],
-            "maxLength": 256,
-            "description": "IANA name or offset (-07:00), also as devices spell them (GMT+03:00,"
+            maxLength=40,
+        ),
+        "timezone?": text_or_null(
+            "IANA name or offset (-07:00), also as devices spell them (GMT+03:00,"
             " posix/Europe/Berlin); decides the activity date. In place of one that is unknown, the offset"
             " of occurred_at does; without that the event is refused",
-        },
-        "source?": {"type": "string", "pattern": SHORT},
-        "user_id?": {
-            "type": "string",
-            "pattern": USER_ID,
-            "description": "admins and producers; else the caller's own",
-        },
+            maxLength=256,
+        ),
+        "source?": text(pattern=SHORT),
+        "user_id?": text("admins and producers; else the caller's own", pattern=USER_ID),
         "properties?": {"type": "object", "description": "anything, up to 64 KB as JSON"},
     },
     example={
@@ -86,20 +80,18 @@ EVENTS = closed_object(
             "items": {"$ref": "#/components/schemas/Event"},
             "description": "each is checked by itself: a bad one never spoils its neighbours",
         },
-        "sent_at?": {
-            "type": "string",
-            "maxLength": 40,
-            "description": "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
+        "sent_at?": text(
+            "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
             " Where that clock is more than two minutes wrong, the times of the events are corrected",
-        },
-        "receipt?": {
-            "type": "string",
-            "maxLength": 128,
-            "description": "the time receipt (Streakline-Time-Receipt of an earlier answer) that the device"
+            maxLength=40,
+        ),
+        "receipt?": text(
+            "the time receipt (Streakline-Time-Receipt of an earlier answer) that the device"
             " had when the oldest of these events happened. With it events of more than 72 hours ago count"
             " that waited in a device without a network. The request names the device, as the one that was"
             " answered did (Streakline-Device)",
-        },
+            maxLength=128,
+        ),
     }
 )
 
@@ -301,7 +293,7 @@ def _date_of(event_zone: str | None, moment: Moment, stored_zone: str | None) ->
 def _properties(body: Mapping[str, Any]) -> str | None:
     if not body.get("properties"):
         return None
-    text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
-    if len(text) > PROPERTIES_BYTES_MAX:  # the text is ASCII: a character is a byte
+    properties = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
+    if len(properties) > PROPERTIES_BYTES_MAX:  # the text is ASCII: a character is a byte
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
-    return text
+    return properties

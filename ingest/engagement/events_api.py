@@ -1,4 +1,4 @@
-"""POST /v1/events."""
+"""POST /v1/events: a batch of events of a device or a server. acceptance.py takes each by itself."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,6 @@ from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.gauges import Gauges
-from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from ingest.engagement.acceptance import (
@@ -82,10 +81,6 @@ def post_events() -> dict[str, Any]:
     }
 
 
-def _receipt_keys() -> KeyedHash:
-    return receipt_keys(settings.read_settings(EventsApiSettings).receipt_secret_arn)
-
-
 def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
     """Return what is known of the clock of the device that sends; raises 422."""
     if "sent_at" not in body:
@@ -115,4 +110,4 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return with_receipt(app.resolve(event, context), event, _receipt_keys)
+    return with_receipt(app.resolve(event, context), event, EventsApiSettings)

@@ -1,7 +1,8 @@
 """Takes events from the Kinesis stream: the records of producers, whom IAM has let in.
 
-A record holds an event or several, plain, aggregated by the KPL, or zipped (gzip). Several events are an
-array, {"events": [...]}, or stand one after another.
+A record holds an event or several, plain, aggregated by the KPL (Amazon's library for producers), or zipped
+(gzip). Several events are an array, {"events": [...]}, or stand one after another. `handler` accepts them;
+`parts_of` reads a record, and the functions below it one layer each: user records, gzip, JSON.
 """
 
 import base64
@@ -61,6 +62,14 @@ class EventsStreamSettings(IntakeSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class _Piece:
+    """What one layer of a record holds: a value, or the bytes that cannot be read, with what is wrong."""
+
+    value: Any
+    fault: str = ""  # "": it can be read
+
+
+@dataclass(frozen=True, slots=True)
 class RecordPart:
     """An event of a record, or bytes that hold none."""
 
@@ -81,28 +90,28 @@ def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     Each has a result of its own: what cannot be read is kept alone, with its position.
     """
     number = record["kinesis"]["sequenceNumber"]
-    records = _user_records(base64.b64decode(record["kinesis"]["data"]))
-    for record_index, (data, reason) in enumerate(records, 1):
-        record_text = f"user record {record_index} of {len(records)}" if len(records) > 1 else ""
-        pieces = [(data, reason)] if reason else _events_of_data(data)
-        for index, (value, fault) in enumerate(pieces, 1):
+    user_records = _user_records(base64.b64decode(record["kinesis"]["data"]))
+    for record_index, user_record in enumerate(user_records, 1):
+        record_text = f"user record {record_index} of {len(user_records)}" if len(user_records) > 1 else ""
+        pieces = [user_record] if user_record.fault else _events_in(user_record.value)
+        for index, piece in enumerate(pieces, 1):
             event_text = f"event {index} of {len(pieces)}" if len(pieces) > 1 else ""
             position = ", ".join(filter(None, (record_text, event_text)))
-            if fault:
-                raw = base64.b64encode(value).decode()
-                yield RecordPart({"data": raw, "sequence_number": number}, None, fault, position)
+            if piece.fault:
+                raw = base64.b64encode(piece.value).decode()
+                yield RecordPart({"data": raw, "sequence_number": number}, None, piece.fault, position)
             else:
-                yield RecordPart({"event": value, "sequence_number": number}, value, "", position)
+                yield RecordPart({"event": piece.value, "sequence_number": number}, piece.value, "", position)
 
 
-def _user_records(data: bytes) -> list[tuple[bytes, str]]:
-    """Return the data of a record's user records, each with "" or the reason why it cannot be read.
+def _user_records(data: bytes) -> list[_Piece]:
+    """Return a record's user records: their data, as bytes. One that is not aggregated is its own.
 
     Of the KPL's library only the message is used: its reader prints keys and data of what it cannot read, and
     leaves that out.
     """
     if not data.startswith(MAGIC):
-        return [(data, "")]
+        return [_Piece(data)]
     # They cost a tenth of a cold start, and a plain record needs none. The message cannot be imported alone.
     from aws_kinesis_agg.deaggregator import messages_pb2  # noqa: PLC0415
     from google.protobuf.message import DecodeError  # noqa: PLC0415
@@ -113,7 +122,7 @@ def _user_records(data: bytes) -> list[tuple[bytes, str]]:
             raise DecodeError
         aggregated = messages_pb2.AggregatedRecord.FromString(message)
     except DecodeError:
-        return [(data, "is aggregated, and damaged")]
+        return [_Piece(data, "is aggregated, and damaged")]
     keys, hash_keys = len(aggregated.partition_key_table), len(aggregated.explicit_hash_key_table)
 
     def is_listed(each: Any) -> bool:
@@ -123,26 +132,27 @@ def _user_records(data: bytes) -> list[tuple[bytes, str]]:
             and not (has_hash_key and each.explicit_hash_key_index >= hash_keys)
         )
 
-    records = [(each.data, "" if is_listed(each) else UNLISTED) for each in aggregated.records]
-    return records or [(data, "is aggregated, and holds no user record")]
+    records = [_Piece(each.data, "" if is_listed(each) else UNLISTED) for each in aggregated.records]
+    return records or [_Piece(data, "is aggregated, and holds no user record")]
 
 
-def _events_of_data(data: bytes) -> list[tuple[Any, str]]:
-    """Return the events in a user record's data, each with "", and what is no event, as bytes, with why."""
+def _events_in(data: bytes) -> list[_Piece]:
+    """Return the events in a user record's data, and what is no event; at least one piece."""
     if data.startswith(MAGIC):
-        return [(data, "is aggregated within another record")]
-    events: list[tuple[Any, str]] = []
+        return [_Piece(data, "is aggregated within another record")]
+    events: list[_Piece] = []
     try:
-        for value, fault in _json_values(text_of(_unzipped(data))):
-            items = value.get("events") if isinstance(value, dict) else value
-            events += [(each, "") for each in items] if isinstance(items, list) else [(value, fault)]
+        for piece in _json_values(text_of(_unzipped(data))):
+            items = piece.value.get("events") if isinstance(piece.value, dict) else piece.value
+            events += map(_Piece, items) if isinstance(items, list) else [piece]
             if len(events) > EVENTS_MAX:
-                return [(data, f"holds more than {EVENTS_MAX} events")]
+                return [_Piece(data, f"holds more than {EVENTS_MAX} events")]
     except NoJson as error:
-        return [(data, f"is not JSON: {error}")]
-    if events and all(fault for _, fault in events):
-        return [(data, events[0][1])]  # garbage, or of another kind: pieces of it are of no use to anybody
-    return events or [(data, "holds no event")]
+        return [_Piece(data, f"is not JSON: {error}")]
+    if events and all(event.fault for event in events):
+        # Garbage, or data of another kind: pieces of it are of no use to anybody.
+        return [_Piece(data, events[0].fault)]
+    return events or [_Piece(data, "holds no event")]
 
 
 def _unzipped(data: bytes) -> bytes:
@@ -157,10 +167,10 @@ def _unzipped(data: bytes) -> bytes:
     return plain
 
 
-def _json_values(text: str) -> Iterator[tuple[Any, str]]:
-    """Yield the JSON values that stand one after another in a text, each with "".
+def _json_values(text: str) -> Iterator[_Piece]:
+    """Yield the JSON values that stand one after another in a text.
 
-    What is no JSON comes as bytes, to the end of its line or before the next object, with the reason.
+    What is no JSON comes as bytes, to the end of its line or before the next object.
     """
     start = _match_end(_GAP.match(text), 0)
     while start < len(text):
@@ -169,9 +179,9 @@ def _json_values(text: str) -> Iterator[tuple[Any, str]]:
         except (ValueError, RecursionError):
             end = _match_end(_BOUNDARY.search(text, start), len(text))
         try:
-            yield read_json(text[start:end]), ""
+            yield _Piece(read_json(text[start:end]))
         except NoJson as error:
-            yield text[start:end].encode(errors="surrogateescape"), f"is not JSON: {error}"
+            yield _Piece(text[start:end].encode(errors="surrogateescape"), f"is not JSON: {error}")
         start = _match_end(_GAP.match(text, end), end)
 
 
@@ -209,30 +219,25 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
     The answer names the first record that must come again. Lambda then sends it and all later ones again.
     """
-    events_acceptor, failures = _parts()
+    acceptor, failures = _parts()
     now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
     parts = (part for record in event["Records"] for part in parts_of(record))
     first_parts = list(islice(parts, 2))
     # A single event that still is bad stays in its queue. Of several the bad ones are kept, each by itself.
     is_single = is_redrive and len(first_parts) == 1
-    counts = {"accepted": 0, "kept": 0}
+    accepted, kept = 0, 0
     for batch in chunks(chain(first_parts, parts), BATCH_MAX):
-        results = events_acceptor.accept(
-            [part.body for part in batch], PRODUCER, now, default_source="kinesis"
-        )
+        results = acceptor.accept([part.body for part in batch], PRODUCER, now, default_source="kinesis")
         if any((result.error or {}).get("code") == "unavailable" for result in results):
             return _failure_answer(batch[0], "unavailable" if is_redrive else "")
-        bad = [
-            (part, reason)
-            for part, result in zip(batch, results, strict=True)
-            if (reason := reason_of(part, result))
-        ]
+        reasons = [(part, reason_of(part, result)) for part, result in zip(batch, results, strict=True)]
+        bad = [(part, reason) for part, reason in reasons if reason]
         if bad and is_single:
             return _failure_answer(*bad[0])
         failures.keep(CONSUMER, [(part.record, reason) for part, reason in bad], now)
-        counts["accepted"] += len(batch) - len(bad)
-        counts["kept"] += len(bad)
-    logger.info("batch", extra=counts)
+        accepted += len(batch) - len(bad)
+        kept += len(bad)
+    logger.info("batch", extra={"accepted": accepted, "kept": kept})
     return {"batchItemFailures": []}
 
 

@@ -176,7 +176,7 @@ class Histories:
         self, user_id: str, span: PageSpan, rows: list[dict[str, Any]], now: datetime
     ) -> PastPage | None:
         """Return a page of the table's rows with those of the lake; None if the table has the whole page."""
-        edge = stamp(now - timedelta(days=self.hot_days))
+        edge = stamp(now - timedelta(days=self.hot_days))  # older events are in the lake
         is_full = len(rows) == span.limit and rows[-1]["event_id"] >= edge
         if self.past is None or not self.hot_days or span.since >= edge or is_full:
             return None

@@ -142,7 +142,7 @@ class Leaderboards:
         check_board(board, region)
         profile = self.profiles.get(user_id)
         score = self._score(board, profile, now)
-        as_of, rank, is_old = now, None, False
+        as_of, rank, is_old = now, None, False  # so it stays for who is not on the board
         if score and region in (GLOBAL, region_of(profile.zone)):
             manifest, users_above = self.snapshots.newest(now), None
             if manifest:

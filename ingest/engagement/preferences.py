@@ -27,7 +27,7 @@ from ingest.web.json_schema import (
     text,
     text_or_null,
 )
-from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
+from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_refusal, days_in, integer
 from ingest.web.validate import first_problem
 from rules.book.book import PauseRules
 from rules.days import UnknownZone, today
@@ -178,7 +178,7 @@ def accounts_under_review(
     limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
     after = query.get("cursor") or ""
     if after and first_problem({"type": "string", "pattern": USER_ID}, after):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+        raise cursor_refusal()
     rows, has_more = list[dict[str, Any]](), True
     while has_more and len(rows) < limit:
         items = index.waiting(after, limit)

@@ -4,13 +4,13 @@ A receipt that a batch brings along opens a *stretch* (rules/engagement/offline.
 covers. OfflineProver says what the receipt proves of the batch.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from adapters import clock
+from adapters import clock, settings
 from adapters.engagement.stretch_store import StretchStore
 from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, client
@@ -52,11 +52,12 @@ def device_of(event: Mapping[str, Any]) -> str:
 
 
 def with_receipt(
-    answer: dict[str, Any], event: Mapping[str, Any], keys: Callable[[], KeyedHash]
+    answer: dict[str, Any], event: Mapping[str, Any], settings_class: type[Any]
 ) -> dict[str, Any]:
     """Return an answer, with a receipt for the caller's device.
 
-    Servers get none: they need none. Neither does an answer wait for keys that cannot be read.
+    settings_class: the function's settings, which have `receipt_secret_arn`. Servers get no receipt: they
+    need none. Neither does an answer wait for keys that cannot be read.
     """
     device = device_of(event)
     if not device:
@@ -65,7 +66,8 @@ def with_receipt(
         caller = caller_of(event)
         if caller.is_server:
             return answer
-        receipt = new_receipt(keys().ring.keys[0], caller.user_id, device, clock.now())
+        keys = receipt_keys(settings.read_settings(settings_class).receipt_secret_arn)
+        receipt = new_receipt(keys.ring.keys[0], caller.user_id, device, clock.now())
     except ApiError:
         return answer
     except (*Unavailable, ValueError) as error:
@@ -97,7 +99,8 @@ class OfflineProver:
             return NO_PROOF
         try:
             receipt = read_receipt(receipt_text, self._every_key(), caller.user_id, origin.device)
-            self._check_erased(caller.user_id, receipt)
+            if self._erased.forbids(user_subject(caller.user_id), stamp(receipt.issued_at)):
+                raise receipt_refusal("was given before the user was erased")
             stretch, used = self._stretches.find_or_begin(
                 caller.user_id,
                 lambda earlier: self._choose_stretch(receipt, earlier, origin, bodies),
@@ -132,11 +135,6 @@ class OfflineProver:
             return known, False
         contacts = self._stretches.contacts(user_id, receipt.issued_at, origin.now)
         return new_stretch(receipt, earlier, contacts, origin.now), True
-
-    def _check_erased(self, user_id: str, receipt: Receipt) -> None:
-        """Raise InputRefused for a receipt that was given before its user was erased."""
-        if self._erased.forbids(user_subject(user_id), stamp(receipt.issued_at)):
-            raise receipt_refusal("was given before the user was erased")
 
 
 def _has_late(bodies: Iterable[Any], origin: BatchOrigin) -> bool:

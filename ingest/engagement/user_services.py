@@ -1,4 +1,7 @@
-"""What users_api.py and points_api.py share: stores and services, and who may ask for what."""
+"""What users_api.py and points_api.py share: their Api, its stores and services, and who may ask for what.
+
+Each route begins with one of the `require_...` functions below, and is answered by a part of `services()`.
+"""
 
 from dataclasses import dataclass
 from datetime import date
@@ -35,10 +38,9 @@ from ingest.engagement.preferences import Preferences
 from ingest.engagement.profiles import Profiles
 from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import USER_ID
+from ingest.web.json_schema import USER_ID, text
 from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import RateLimit
-from ingest.web.routes import text_matching
 from rules.book.goal_rules import GOAL_NAME
 from rules.privacy.tombstones import user_subject
 
@@ -128,18 +130,18 @@ def services() -> UserServices:
 app = Api(
     "UsersApi",
     {
-        "user_id": text_matching(USER_ID),
-        "entry_id": text_matching("^[0-9]{8}T[0-9]{12}Z$"),
-        "hold_id": text_matching(HOLD_ID),
-        "name": text_matching(GOAL_NAME),
+        "user_id": text(pattern=USER_ID),
+        "entry_id": text(pattern="^[0-9]{8}T[0-9]{12}Z$"),
+        "hold_id": text(pattern=HOLD_ID),
+        "name": text(pattern=GOAL_NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
-        "number": text_matching("^[0-9]{1,6}$"),
+        "number": text(pattern="^[0-9]{1,6}$"),
     },
 )
-refuse_erased(app, lambda user: services().erased.stands(user_subject(user)))
+refuse_erased(app, lambda user: services().is_erased(user))
 
 
-def anybody(user_id: str) -> Caller:
+def any_caller(user_id: str) -> Caller:
     """Return the caller, whoever it is. Raises 400 for a malformed user id."""
     app.check_path("user_id", user_id)
     return app.caller()
@@ -147,39 +149,36 @@ def anybody(user_id: str) -> Caller:
 
 def require_reach(user_id: str) -> Caller:
     """Return the caller. Raises 400 for a malformed user id, 403 if the caller may not reach this user."""
-    person = anybody(user_id)
-    person.check(user_id)
-    return person
+    caller = any_caller(user_id)
+    caller.check(user_id)
+    return caller
 
 
 def require_command(user_id: str) -> Caller:
-    """Return the caller, who changes a user's account. Raises as require_reach, and 429.
-
-    429: the caller has sent too many commands in this minute.
-    """
+    """Return the caller, who changes a user's account. Raises as require_reach and count_command."""
     return count_command(require_reach(user_id))
 
 
-def count_command(who: Caller) -> Caller:
-    """Count a command of the caller, and return them; raises 429."""
-    if not who.is_admin:
-        services().command_limit.check(who.user_id, 1, clock.now())
-    return who
+def count_command(caller: Caller) -> Caller:
+    """Count a command of the caller, and return them; raises 429 for too many in this minute."""
+    if not caller.is_admin:
+        services().command_limit.check(caller.user_id, 1, clock.now())
+    return caller
 
 
 def require_fulfilment(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards. Raises 400 and 429 as require_command."""
-    who = anybody(user_id)
-    who.check_fulfilment()
-    count_command(who)
+    caller = any_caller(user_id)
+    caller.check_fulfilment()
+    count_command(caller)
 
 
 def require_shipper(user_id: str) -> Caller:
     """Return the caller, who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
-    who = anybody(user_id)
-    if not who.brands:
-        who.check_fulfilment()
-    return who
+    caller = any_caller(user_id)
+    if not caller.brands:
+        caller.check_fulfilment()
+    return caller
 
 
 def date_of_query(name: str) -> date | None:

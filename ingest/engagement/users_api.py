@@ -7,11 +7,10 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
-from adapters.platform.keyed_hash import KeyedHash
 from ingest.engagement import user_services
 from ingest.engagement.amnesty import (
     AMNESTIES,
@@ -40,10 +39,11 @@ from ingest.engagement.preferences import (
     timezone_view,
 )
 from ingest.engagement.profiles import PROFILE
-from ingest.engagement.receipts import receipt_keys, with_receipt
+from ingest.engagement.receipts import with_receipt
 from ingest.engagement.user_services import UsersApiSettings, app, services
 from ingest.web.api import ERASED_REASON, error_response, json_response
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import FLAG, one_of, text
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, integer
 from ingest.web.routes import PAGE, POSITION, in_query, limit_to
 from rules.days import OTHER_REGION, REGIONS
@@ -52,15 +52,11 @@ from rules.engagement.boards import GLOBAL
 
 logger = app.logger
 _parts = services  # under the name that it has in every function: bench and tests clear it
-DATE = {
-    "type": "string",
-    "format": "date",
-    "description": f"from {FIRST_DATE} to {AHEAD_MAX.days} days from today (UTC); beyond: 422",
-}
+DATE = text(f"from {FIRST_DATE} to {AHEAD_MAX.days} days from today (UTC); beyond: 422", format="date")
 AS_OF, DAY = in_query("as_of", DATE), in_query("date", DATE, required=True)
-COVERED = in_query("covered", {"type": "boolean"})
+COVERED = in_query("covered", FLAG)
 TOP_DEFAULT = 10
-REGION = in_query("region", {"type": "string", "enum": [GLOBAL, *REGIONS, OTHER_REGION]})
+REGION = in_query("region", one_of([GLOBAL, *REGIONS, OTHER_REGION]))
 
 
 @app.exception_handler(AccountContended)
@@ -164,7 +160,7 @@ def get_review() -> dict[str, Any]:
 @app.route("POST /v1/review/{user_id}/release", answer=REVIEW)
 def post_release(user_id: str) -> dict[str, Any]:
     """End a review (admins)."""
-    user_services.anybody(user_id).check_admin()
+    user_services.any_caller(user_id).check_admin()
     return review_view(services().preferences.release(user_id, clock.now()))
 
 
@@ -243,11 +239,7 @@ def post_amnesty_revocation(number: str) -> dict[str, Any]:
     return amnesty_view(services().amnesties.store.revoke(revoked, clock.now()))
 
 
-def _receipt_keys() -> KeyedHash:
-    return receipt_keys(settings.read_settings(UsersApiSettings).receipt_secret_arn)
-
-
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return with_receipt(app.resolve(event, context), event, _receipt_keys)
+    return with_receipt(app.resolve(event, context), event, UsersApiSettings)

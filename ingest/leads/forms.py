@@ -1,5 +1,9 @@
 """Reads forms of web pages: charset, repeated names, brackets, usual names of fields.
 
+hooks_api.py calls `read_form` on what a browser sent. sources/web_form.py asks `of_kind` for the fields that
+hold an address, a number or a message. The file reads in this order: bytes to text, text to a tree, the tree
+to flat fields, and last what a field's name says that it holds.
+
 Every page builder writes forms in its own way. All of them are read as one flat {name: text}:
 
     your-email=a%40b.c                                        your-email: a@b.c
@@ -18,10 +22,10 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.message import Message
 from email.parser import BytesParser
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from rules.json_values import NoJson, read_json
@@ -87,6 +91,14 @@ NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
 PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHER_WORDS))
 
 
+class _FormField(NamedTuple):
+    """A field as it came."""
+
+    name: bytes
+    value: bytes
+    charset: str = ""  # the value's own; "": that of the form
+
+
 class NoForm(ValueError):
     """Bytes that are no form: the reason, in plain words."""
 
@@ -95,14 +107,18 @@ def read_form(content_type: str, body: bytes) -> dict[str, str]:
     """Read a form's fields, name -> text; files are left out. Raises NoForm."""
     header = Message()
     header["content-type"] = content_type
-    charset = header.get_param("charset")
-    readers: dict[str, Callable[[str, bytes, str], Any]] = {
-        URLENCODED: _parse_urlencoded,
-        MULTIPART: _parse_multipart,
-        JSON: _parse_json,
-    }
+    media_type, charset = header.get_content_type(), str(header.get_param("charset") or "")
     try:
-        form = readers[header.get_content_type()](content_type, body, str(charset or ""))
+        if media_type == URLENCODED:
+            form = _parse_urlencoded(body, charset)
+        elif media_type == MULTIPART:
+            form = _parse_multipart(content_type, body, charset)
+        elif media_type == JSON:
+            form = read_json(text_of(body, charset))
+        else:
+            raise LookupError(media_type)
+    except NoJson as error:
+        raise NoForm(f"it is no JSON: {error}"[:300]) from None
     except (RecursionError, LookupError):
         raise NoForm("it cannot be parted into fields") from None
     return flat_fields(form)
@@ -114,13 +130,13 @@ def text_of(raw: bytes, charset: str = "") -> str:
     charset: the declared one. If there is none, or it does not fit, the text is read as UTF-8, or else as
     windows-1252, which browsers also mean by latin-1. A byte order mark of UTF-16 overrules it.
     """
-    declared = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else charset
-    for name in (declared, "utf-8-sig", "cp1252"):
+    has_utf_16_mark = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for name in ("utf-16" if has_utf_16_mark else charset, "utf-8", "cp1252"):
         try:
-            encoding = codecs.lookup(name.strip().lower()).name if name else ""
+            encoding = codecs.lookup(name.strip().lower()).name
             if encoding in ("ascii", "iso8859-1"):
                 encoding = "cp1252"
-            if encoding and (name == "utf-8-sig" or CHARSETS.fullmatch(encoding)):
+            if CHARSETS.fullmatch(encoding):
                 return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
         except (LookupError, ValueError):
             continue
@@ -148,7 +164,7 @@ def _valid_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
+def _parse_urlencoded(body: bytes, charset: str) -> Any:
     if b"\0" in body:  # only UTF-16 has this byte in a form
         body, charset = text_of(body, charset).encode(), "utf-8"
     # Latin-1 has a character for each byte. So escaped and plain characters become the same bytes below.
@@ -158,7 +174,8 @@ def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
         )
     except ValueError:
         raise NoForm(f"it has more than {FIELDS_MAX} fields") from None
-    return _tree(((name.encode("latin-1"), value.encode("latin-1"), "") for name, value in pairs), charset)
+    fields = (_FormField(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
+    return _tree(fields, charset)
 
 
 def _parse_multipart(content_type: str, body: bytes, charset: str) -> Any:
@@ -169,8 +186,8 @@ def _parse_multipart(content_type: str, body: bytes, charset: str) -> Any:
     return _tree(_form_parts(message), charset)
 
 
-def _form_parts(message: Message) -> Iterator[tuple[bytes, bytes, str]]:
-    """Yield name, value and charset of each part that is no file."""
+def _form_parts(message: Message) -> Iterator[_FormField]:
+    """Yield the field of each part that is no file."""
     for part in message.get_payload():
         if not isinstance(part, Message) or part.is_multipart() or part.get_filename() is not None:
             continue
@@ -178,24 +195,17 @@ def _form_parts(message: Message) -> Iterator[tuple[bytes, bytes, str]]:
         disposition = str(headers.get("content-disposition", "")).encode("ascii", "surrogateescape")
         name, value = PART_NAME.search(disposition), part.get_payload(decode=True)
         if name and isinstance(value, bytes):
-            yield name[1] or name[2] or b"", value, str(part.get_param("charset") or "")
+            yield _FormField(name[1] or name[2] or b"", value, str(part.get_param("charset") or ""))
 
 
-def _parse_json(_: str, body: bytes, charset: str) -> Any:
-    try:
-        return read_json(text_of(body, charset))
-    except NoJson as error:
-        raise NoForm(f"it is no JSON: {error}"[:300]) from None
+def _tree(fields: Iterable[_FormField], charset: str) -> dict[str, Any]:
+    """Return the fields as their brackets nest them: `a[b]` is in `a`. Its texts are a list under "".
 
-
-def _tree(fields: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str, Any]:
-    """Return the fields as their brackets nest them: `a[b]` is in `a`.
-
-    fields: name, value, and the value's own charset. charset: of the whole form, as its header says.
+    charset: of the whole form, as its header says.
     """
     all_fields, tree = list(fields), dict[str, Any]()
-    charsets = (value.decode("latin-1") for name, value, _ in all_fields if name == CHARSET_FIELD.encode())
-    charset = charset or next(charsets, "")
+    stated = (value.decode("latin-1") for name, value, _ in all_fields if name == CHARSET_FIELD.encode())
+    charset = charset or next(stated, "")
     for name, value, value_charset in all_fields:
         path = [key for key in re.split(r"[\[\]]+", text_of(name, charset)) if key]
         if not path or path == [CHARSET_FIELD]:
@@ -208,16 +218,19 @@ def _tree(fields: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str,
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each text with its name. path: the names around it, without those that only group others."""
+    """Yield (name, text) of each field. path: the names around a value, without those that only group others.
+
+    An entry such as {"label": "Email", "value": "a@b.c"} is one field, under the name that it has inside.
+    """
     if isinstance(value, dict):
         if entry_name := _entry_name(value, ""):
-            yield from _leaves(value.get("value", value.get("values")), (*path, entry_name))
+            yield from _leaves(_entry_value(value), (*path, entry_name))
             return
         for name, inner in value.items():
             key = name.strip().lower()
             is_group = key.isdigit() or (key in GROUPS and isinstance(inner, (dict, list)))
             if isinstance(inner, dict) and (entry_name := _entry_name(inner, key)):
-                yield from _leaves(inner.get("value", inner.get("values")), (*path, entry_name))
+                yield from _leaves(_entry_value(inner), (*path, entry_name))
             elif is_group or key in ("", "value"):
                 yield from _leaves(inner, path)
             else:
@@ -227,6 +240,10 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield from _leaves(inner, path)
     elif value is not None and path:
         yield ".".join(path), value if isinstance(value, str) else json.dumps(value)
+
+
+def _entry_value(entry: Mapping[str, Any]) -> Any:
+    return entry.get("value", entry.get("values"))
 
 
 def _entry_name(entry: Mapping[str, Any], key: str) -> str | None:
@@ -241,7 +258,8 @@ def _entry_name(entry: Mapping[str, Any], key: str) -> str | None:
         return None
     names = [*(_one_text(entry.get(entry_name)).strip().lower() for entry_name in ENTRY_NAMES), key]
     candidates = [name for name in names if name]
-    return next((name for name in candidates if kind_of(name)), candidates[0] if candidates else None)
+    first = candidates[0] if candidates else None
+    return next((name for name in candidates if kind_of(name)), first)
 
 
 def _one_text(value: Any) -> str:
@@ -257,11 +275,13 @@ def kind_of(name: str) -> str | None:
 
 
 def _kind_and_field(name: str) -> tuple[str | None, str]:
-    """Return what a field holds, and its name without the words that say that it repeats another one."""
-    spelled = unicodedata.normalize("NFKD", name[:NAME_CHARACTERS_MAX].casefold())
-    plain = unicodedata.normalize(
-        "NFKC", re.sub("[\u0300-\u036f]", "", spelled)
-    )  # accents, and no kana's marks
+    """Return what a field holds, and its name without the words that say that it repeats another one.
+
+    A field holds something if its name has words of one kind, and beside them only words that are known.
+    """
+    # Accents are taken away, and kana keep their marks.
+    decomposed = unicodedata.normalize("NFKD", name[:NAME_CHARACTERS_MAX].casefold())
+    plain = unicodedata.normalize("NFKC", re.sub("[\u0300-\u036f]", "", decomposed))
     plain = re.sub(r"(?<![^\W_])e[\W_]{0,3}mail", "email", plain)
     plain = re.sub(r"(?<![^\W_])reply[\W_]to(?![^\W_])", "replyto", plain)
     words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _split_words(word)]
@@ -278,11 +298,11 @@ def _split_words(word: str) -> Iterator[str]:
     """Yield the words that are written as one: `youremail` is `your` and `email`."""
     while word not in KINDS:
         prefixes = (prefix for prefix in PREFIXES if word.startswith(prefix) and word != prefix)
-        first = next(prefixes, None)
-        if first is None:
+        prefix = next(prefixes, None)
+        if prefix is None:
             break
-        yield first
-        word = word.removeprefix(first)
+        yield prefix
+        word = word.removeprefix(prefix)
     yield word
 
 

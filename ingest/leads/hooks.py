@@ -1,7 +1,8 @@
-"""Requests to hooks: which hook a request may use.
+"""Authenticates requests to hooks, the addresses at which an organization's vendors and pages send leads.
 
-An unknown hook and a wrong secret get the same 401. rules.leads.hooks checks HMAC. ECDSA needs the library
-`cryptography`, which only the hooks' layer contains.
+`hooks_api` asks HookAuthenticator which hook a request may use. KnownHooks remembers hooks, so that few
+requests read Secrets Manager. An unknown hook and a wrong secret get the same 401. rules.leads.hooks checks
+HMAC. ECDSA needs the library `cryptography`, which only the hooks' layer contains.
 """
 
 import base64
@@ -49,8 +50,11 @@ from rules.leads.hooks import (
 CACHE_SECONDS = 60.0  # how long a process remembers a hook, and the list of all hooks' names
 REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
 NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
-STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0  # how many requests that fit no hook are examined
-SHARE_OF_NETWORK, EVERYBODY = 1 / 4, ""
+# How many requests that fit no hook are examined: the token bucket of all senders together fills by so many a
+# second, and holds so many. A network's own bucket is a quarter of it.
+STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
+SHARE_OF_NETWORK = 1 / 4
+EVERYBODY = ""  # the key of the bucket of all senders
 HookName = tuple[str, str]  # organization, source
 K = TypeVar("K")
 T = TypeVar("T")
@@ -106,10 +110,10 @@ class KnownHooks:
     a new secret is valid two seconds after it was stored, and `streakline hook` prints it only then.
 
     Anybody may ask for hooks that do not exist, under as many names as they like. So each request that fits
-    no hook spends one of an *allowance*, which grows by a few a second. When it is used up, all such requests
-    are told to try again, whether their hook exists or not. A sender's network has a quarter of the allowance
-    at most. A hook on the list of names, which is read once a minute, is found whatever else comes. The list
-    may be some minutes behind a new hook. Within the allowance that hook is found, too.
+    no hook takes one from a token bucket of all senders, and one from that of its network. When either is
+    empty, such a request is told to try again, whether its hook exists or not. A hook on the list of names,
+    which is read once a minute, is found whatever else comes. The list may be some minutes behind a new hook.
+    As long as the buckets last, that hook is found, too.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
@@ -119,9 +123,9 @@ class KnownHooks:
         self._hooks = OrderedDict[HookName, tuple[Hook | None, float]]()
         self._listed_names, self._listed_at = frozenset[HookName](), -CACHE_SECONDS
         # By name, when a request that fitted no hook was last examined
-        self._misfits = OrderedDict[HookName, float]()
-        # By network (EVERYBODY: all together), how many requests are left, and when there were so many
-        self._allowances = OrderedDict[str, tuple[float, float]]()
+        self._examined_at = OrderedDict[HookName, float]()
+        # By network, or EVERYBODY: how many requests a bucket holds, and when it held so many
+        self._buckets = OrderedDict[str, tuple[float, float]]()
 
     def get(self, name: HookName) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
@@ -133,25 +137,26 @@ class KnownHooks:
     def reread(self, name: HookName, address: str) -> Hook | None:
         """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-        address: of the sender. Raises 503 if the sender's allowance or that of all is used up. Both are spent
-        once in two seconds for each name.
+        address: of the sender. Raises 503 if the bucket of the sender's network or that of all is empty. They
+        are drawn on once in two seconds for each name.
         """
         now = self._clock()
-        if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
-            self._spend_allowance(network_of(address), now)
-            _remember(self._misfits, name, now)
+        if now - self._examined_at.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
+            self._take_from_buckets(network_of(address), now)
+            _remember(self._examined_at, name, now)
         hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
         return hook if now - read_at < REREAD_SECONDS else self._read(name)
 
-    def _spend_allowance(self, network: str, now: float) -> None:
-        left = dict[str, float]()
+    def _take_from_buckets(self, network: str, now: float) -> None:
+        """Take one request from both buckets; if one of them is empty, take none, and raise 503."""
+        available = dict[str, float]()
         for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
-            before, counted_at = self._allowances.get(holder, (STRANGERS_BURST * share, now))
-            grown = before + (now - counted_at) * STRANGERS_PER_SECOND * share
-            left[holder] = min(STRANGERS_BURST * share, grown)
-        is_enough = min(left.values()) >= 1
-        for holder, requests in left.items():
-            _remember(self._allowances, holder, (requests - is_enough, now))
+            requests, counted_at = self._buckets.get(holder, (STRANGERS_BURST * share, now))
+            requests += (now - counted_at) * STRANGERS_PER_SECOND * share
+            available[holder] = min(STRANGERS_BURST * share, requests)
+        is_enough = min(available.values()) >= 1
+        for holder, requests in available.items():
+            _remember(self._buckets, holder, (requests - 1 if is_enough else requests, now))
         if not is_enough:
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
 
@@ -215,18 +220,19 @@ class HookAuthenticator:
         challenge = read_challenge(query) if read_challenge else None
         if challenge is None:
             raise hook_refusal()
-        token, reply = challenge[0].encode(), challenge[1]
+        token, reply = challenge
 
         def fits(hook: Hook) -> bool:
             valid_tokens = (challenge_token(secret).encode() for secret in hook.valid(now))
-            return any(hmac.compare_digest(valid, token) for valid in valid_tokens)
+            return any(hmac.compare_digest(valid, token.encode()) for valid in valid_tokens)
 
         self._fitting_hook(name, request, fits)
         return reply
 
     def _fitting_hook(self, name: HookName, request: HookRequest, fits: Callable[[Hook], bool]) -> Hook:
         """Return the hook of this name if it fits, as it is remembered or as it is now."""
-        if first_problem({"type": "string", "pattern": ORGANIZATION}, name[0]):
+        organization, _ = name
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
             raise hook_refusal()
         remembered = self._known_hooks.get(name)
         if remembered and fits(remembered):
@@ -238,9 +244,10 @@ class HookAuthenticator:
 
 
 def _source(name: HookName) -> Source:
-    if name[1] not in sources.names():
+    _, source = name
+    if source not in sources.names():
         raise hook_refusal()
-    return sources.source_named(name[1])
+    return sources.source_named(source)
 
 
 def public_key(text: str) -> ec.EllipticCurvePublicKey:

@@ -29,8 +29,7 @@ from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
 from ingest.web.api import SECURITY_HEADERS, Allowance, Answer, Api, json_of, json_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.json_schema import closed_object
-from ingest.web.routes import text_matching
+from ingest.web.json_schema import closed_object, text
 from rules.days import stamp
 from rules.leads.hooks import Hook
 
@@ -44,7 +43,7 @@ HOOK = "/v1/hooks/{organization}/{source}"
 BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
 ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
-app = Api("HooksApi", {"organization": text_matching(ORGANIZATION), "source": text_matching(SOURCE)})
+app = Api("HooksApi", {"organization": text(pattern=ORGANIZATION), "source": text(pattern=SOURCE)})
 logger, handler = app.logger, app.handler
 
 

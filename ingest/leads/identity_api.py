@@ -20,8 +20,9 @@ from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
-from ingest.web.routes import POSITION, text_matching
+from ingest.web.json_schema import text
+from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, cursor_refusal, integer, page
+from ingest.web.routes import POSITION
 
 BY_CHARACTERS_MAX = 128
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
@@ -30,7 +31,7 @@ WHEN_ASLEEP = (
     "After a pause the database wakes up first: a 5xx within the first minute means that you try again."
 )
 
-app = Api("IdentityApi", {"lead_id": text_matching(LEAD_ID)}, PostgresUnavailable)
+app = Api("IdentityApi", {"lead_id": text(pattern=LEAD_ID)}, PostgresUnavailable)
 logger, handler = app.logger, app.handler
 
 
@@ -85,7 +86,7 @@ def get_lead_changes(lead_id: str) -> dict[str, Any]:
     app.check_path("lead_id", lead_id)
     limit, before = integer(app.query, "limit", LIMIT_DEFAULT, LIMIT_MAX), cursor_of(app.query)
     if before and not NUMBER.fullmatch(before):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+        raise cursor_refusal()
     number = int(before) if before else None
     changes = _parts().identities.history(_reach(caller), lead_id, number, limit)
     if changes is None:

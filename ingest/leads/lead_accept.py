@@ -1,4 +1,8 @@
-"""Turns what integrations send into lead events. The HTTP door and the queue's consumer both use it."""
+"""Turns what integrations send into lead events. The HTTP doors and the queue's consumer both use it.
+
+A door reads the envelope (who sends, from which source), opens the payload to say at once what is wrong with
+it, and queues `Envelope.message()`. The consumer reads and opens the message again, and stores the events.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,13 +19,11 @@ from rules.days import parse_moment, stamp, unstamp
 from rules.json_values import BadValue, check_strict
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
-RESERVED_INTEGRATION = (
-    "identity"  # under this name the consumer stores merges of leads; no integration may use it
-)
+# Under this name the consumer stores merges of leads. No integration may use it.
+RESERVED_INTEGRATION = "identity"
 HOOK_FIELDS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
 PARTS_MAX = 1_000  # events in one payload
 YEAR_MIN = 1970  # the earliest year of an event and of its receipt
-WHOLE = "body"  # check_strict's name for a bad value that is the whole body
 
 
 class BadEnvelope(ValueError):
@@ -56,7 +58,7 @@ class Envelope:
 
 @dataclass(slots=True)
 class OpenedPayload:
-    """The events of a payload's parts, and the errors."""
+    """The events of a payload's parts, and why other parts are no events."""
 
     # Each event with the part that has it
     events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
@@ -118,7 +120,7 @@ def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPaylo
         if len(parts) > PARTS_MAX:
             raise DecodeError("", f"holds more than {PARTS_MAX} events")
     except DecodeError as error:
-        opened.refusals.append(_part_error(PayloadPart(payload), error))
+        opened.refusals.append(_refusal(PayloadPart(payload), error.field, error.reason))
         return opened
     except Exception as error:  # noqa: BLE001 (a decoder's bug must not lose what was sent)
         opened.decoder_bugs.append(error)
@@ -131,10 +133,10 @@ def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPaylo
                 _check_time(event, now)
             opened.events += [(event, part) for event in events]
         except BadValue as bad:
-            field_path = "" if bad.field == WHOLE else bad.field
-            opened.refusals.append(_part_error(part, DecodeError(field_path, bad.reason)))
+            # `body` is check_strict's name for the value as a whole.
+            opened.refusals.append(_refusal(part, "" if bad.field == "body" else bad.field, bad.reason))
         except DecodeError as error:
-            opened.refusals.append(_part_error(part, error))
+            opened.refusals.append(_refusal(part, error.field, error.reason))
         except Exception as error:  # noqa: BLE001 (as above)
             opened.decoder_bugs.append(error)
     return opened
@@ -149,8 +151,9 @@ def _check_time(event: DecodedEvent, now: datetime) -> None:
         raise DecodeError("occurred_at", f"is before {YEAR_MIN}: {event.occurred_at}")
 
 
-def _part_error(part: PayloadPart, error: DecodeError) -> DecodeError:
-    return DecodeError(path_of(part, error.field), error.reason)
+def _refusal(part: PayloadPart, field: str, reason: str) -> DecodeError:
+    """Return the error of a part, with the field's path in the message."""
+    return DecodeError(path_of(part, field), reason)
 
 
 def path_of(part: PayloadPart, field: str) -> str:

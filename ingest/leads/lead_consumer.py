@@ -1,8 +1,10 @@
 """Consumes the lead-ingestion queue: finds each event's lead in PostgreSQL, and stores it in the table Event.
 
-A message is a webhook (lead_accept.py), the command to undo a merge, or the daily command `announce`. A
-consumer may die between a change of identity and its announcement; then `announce` announces it. Every step
-is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
+A message is a webhook (lead_accept.py), the command to undo a merge, or the daily command `announce`.
+LeadConsumer.handle takes one message; of an event about an order, the changes of the order's state are stored
+in its place (rules.leads.orders). Every step is idempotent, so if any step fails, the whole message comes
+again. A consumer may die between a change of identity and its announcement; then `announce` announces it.
+Poison is kept with its reason.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -80,7 +82,7 @@ class LeadsSettings:
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages."""
+    """Stores the events of messages, and carries out commands."""
 
     identities: IdentityStore
     events: LeadEventStore
@@ -114,17 +116,10 @@ class LeadConsumer:
                 raise TimeIsUp(f"{index} of {len(opened.events)} events are stored")
             if event.erasure is not None:
                 self._erase(event, event.erasure, envelope, now)
-                continue
-            if self._is_erased(event, envelope):
-                continue
-            if event.omissions:
-                # Only the first name of each path is the decoder's: the others may be a person's words.
-                fields = sorted({omission.field.partition(".")[0] for omission in event.omissions})
-                logger.info(
-                    "side fields left out", extra={"source": envelope.context.source, "fields": fields}
-                )
-            if self._store(event, part, envelope, now) is StoreOutcome.CONFLICT:
-                reasons.append(f"conflict: {event.external_event_id} is stored with another body")
+            elif not self._is_erased(event, envelope):
+                _log_omissions(event, envelope)
+                if self._store(event, part, envelope, now) is StoreOutcome.CONFLICT:
+                    reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
             raise PoisonMessage("; ".join(reasons[:REASONS_MAX]))
 
@@ -182,10 +177,11 @@ class LeadConsumer:
     def _store_order(
         self, event: DecodedEvent, order: OrderPart, part: PayloadPart, envelope: Envelope, now: datetime
     ) -> StoreOutcome:
-        """Join a webhook's state of an order to the stored one; returns the outcome for the webhook.
+        """Join a webhook's state of an order to the stored one, and store the events of what changes.
 
-        DUPLICATE: it has nothing new. CONFLICT: it contradicts the stored state, and neither has a version.
-        If no webhook of the order has named a lead yet, the state is stored without events.
+        Returns DUPLICATE for a webhook that has nothing new, CONFLICT for one that contradicts the stored
+        state while neither has a version. If no webhook of the order has named a lead yet, the state is
+        stored without events. The first one that does stores the events of all of it.
         """
         digest, source = part_digest(part), envelope.context.source
         for _ in pauses(ORDER_ATTEMPTS_MAX):
@@ -200,13 +196,13 @@ class LeadConsumer:
                 return StoreOutcome.DUPLICATE
             record = stored or OrderRecord(source, order.order_id, after, digest)
             if order.state.placed and after.placed == order.state.placed:
-                record = replace(record, body_hash=digest)
+                record = replace(record, body_hash=digest)  # this webhook's version of the order counts
             if not record.leaf and not event.identities:
                 changes = []
             elif changes and not record.leaf:
                 lead = self._resolve(event, envelope, now)
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, state=after), event, order, envelope, changes)
+            record, events = _change_order(replace(record, state=after), event, order, envelope, changes)
             if events:  # the webhook is stored once, as the raw payload of the first event
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
             if self.orders.put(record, stored, events):
@@ -226,6 +222,7 @@ class LeadConsumer:
         return lead
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
+        """Store the events of changes of identity, then note that they are announced."""
         pending = tuple(changes)
         for change in pending:
             for event in change_events(change, now):
@@ -261,31 +258,36 @@ class LeadConsumer:
         self._announce(changes, now)
 
 
+def _log_omissions(event: DecodedEvent, envelope: Envelope) -> None:
+    if event.omissions:
+        # Only the first name of each path is the decoder's: the others may be a person's words.
+        fields = sorted({omission.field.partition(".")[0] for omission in event.omissions})
+        logger.info("side fields left out", extra={"source": envelope.context.source, "fields": fields})
+
+
 def _unchanged_outcome(
     record: OrderRecord, event: DecodedEvent, state: OrderState, digest: str
 ) -> StoreOutcome | None:
     """Return the outcome for a webhook that changes nothing; None: it may change something."""
-    placings = (record.state.placed, state.placed)
-    have_no_version = all(placed and not placed.version for placed in placings)
-    if have_no_version and record.body_hash != digest:
-        return StoreOutcome.CONFLICT
-    if contradicts(record.state, state):
+    stored_order, order = record.state.placed, state.placed
+    have_no_version = stored_order and order and not stored_order.version and not order.version
+    if (have_no_version and record.body_hash != digest) or contradicts(record.state, state):
         return StoreOutcome.CONFLICT
     names_lead = bool(event.identities) and not record.leaf
     is_known = join_orders(record.state, state) == record.state
     return StoreOutcome.DUPLICATE if is_known and not names_lead else None
 
 
-def _count_changes(
+def _change_order(
     record: OrderRecord,
     event: DecodedEvent,
     order: OrderPart,
     envelope: Envelope,
     changes: list[OrderChange],
 ) -> tuple[OrderRecord, list[LeadEvent]]:
-    """Return (record, events): the events that report the changes, and the record with them counted.
+    """Return (record, events): the events that report the changes, and the record that counts them.
 
-    The events' ids are `order:7`, then `order:7/2`.
+    Each kind of change has a count of its own, from which the events have their ids: `order:7`, `order:7/2`.
     """
     event_counts, events = dict(record.event_counts), list[LeadEvent]()
     for change in changes:
@@ -296,13 +298,13 @@ def _count_changes(
             external_event_id=base_id if number == 1 else f"{base_id}/{number}",
             event_type=change.event_type,
             occurred_at=change.at,
-            payload=_payload(change, order, envelope),
+            payload=_order_payload(change, order, envelope),
         )
         events.append(stored_event(decoded, envelope, record.leaf, record.root_id))
     return replace(record, event_counts=event_counts), events
 
 
-def _payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
+def _order_payload(change: OrderChange, order: OrderPart, envelope: Envelope) -> dict[str, object]:
     amount = amount_in(change.currency, change.amount_minor, envelope.context)
     payload: dict[str, object] = {"order_id": order.order_id, **amount}
     if change.event_type == PURCHASE_COMPLETED and order.products:
@@ -318,7 +320,7 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
     organization, first = change.organization_id, change.groups[0].root
     moves = ((group.root, leaf) for group in change.groups for leaf in group.leaves)
     for part, chunk in enumerate(chunks(moves, MOVES_MAX), 1):
-        leaves_by_root = {root: [root] for root, _ in chunk}
+        leaves_by_root = {root: [root] for root, _ in chunk}  # each root comes first
         for root, leaf in chunk:
             if leaf != root:
                 leaves_by_root[root].append(leaf)

@@ -1,6 +1,19 @@
 """The bodies of the lead routes and of lead sources, as JSON Schema."""
 
-from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, closed_object, open_object
+from ingest.web.json_schema import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Schema,
+    closed_object,
+    flag,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    text_or_null,
+    whole,
+)
 from rules.leads.features import FEATURES, Unit
 from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES
 
@@ -12,13 +25,11 @@ LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 
 PAYLOAD: Schema = {"type": ["object", "array"], "description": "the webhook's body, as it came"}
 _ENVELOPE: dict[str, Schema] = {
-    "organization_id": {"type": "string", "pattern": ORGANIZATION},
-    "source": {"type": "string", "pattern": SOURCE, "description": "which decoder reads the payload"},
-    "integration?": {
-        "type": "string",
-        "pattern": INTEGRATION,
-        "description": "the scope of external event ids and customer ids (default: the source's name)",
-    },
+    "organization_id": text(pattern=ORGANIZATION),
+    "source": text("which decoder reads the payload", pattern=SOURCE),
+    "integration?": text(
+        "the scope of external event ids and customer ids (default: the source's name)", pattern=INTEGRATION
+    ),
 }
 LEAD_EVENTS = closed_object(
     {**_ENVELOPE, "payload": PAYLOAD},
@@ -38,49 +49,36 @@ LEAD_EVENTS = closed_object(
 NO_NUL = r"^[^\u0000]+$"
 REVERSAL = closed_object(
     {
-        "reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL},
-        "organization_id?": {
-            "type": "string",
-            "pattern": ORGANIZATION,
-            "description": "whose change it is (default: that of your organizations which has it)",
-        },
+        "reason": text(minLength=1, maxLength=500, pattern=NO_NUL),
+        "organization_id?": text(
+            "whose change it is (default: that of your organizations which has it)", pattern=ORGANIZATION
+        ),
     }
 )
 MERGE = closed_object(
     {
-        "leads": {
-            "type": "array",
-            "items": {"type": "string", "pattern": LEAD_ID},
-            "minItems": 2,
-            "maxItems": 2,
-            "uniqueItems": True,
-        },
+        "leads": list_of(text(pattern=LEAD_ID), minItems=2, maxItems=2, uniqueItems=True),
         "reason": REVERSAL["properties"]["reason"],
-        "unite?": {"type": "boolean", "description": "also if an operator has parted them before"},
+        "unite?": flag("also if an operator has parted them before"),
     }
 )
 LOOKUP = closed_object(
     {
-        "organization_id": {"type": "string", "pattern": ORGANIZATION},
-        "email?": {"type": "string", "maxLength": 200},
-        "phone?": {"type": "string", "maxLength": 200},
-        "whatsapp?": {
-            "type": "string",
-            "maxLength": 200,
-            "description": "an id of WhatsApp's: US.1349120865",
-        },
+        "organization_id": text(pattern=ORGANIZATION),
+        "email?": text(maxLength=200),
+        "phone?": text(maxLength=200),
+        "whatsapp?": text("an id of WhatsApp's: US.1349120865", maxLength=200),
     }
 )
-STAMP: Schema = {"type": "string", "maxLength": 40}
 # A webhook as it waits on the lead-ingestion queue. The HTTP door sends it, or an integration does itself.
 MESSAGE = closed_object(
     {
         **_ENVELOPE,
         "payload?": PAYLOAD,
-        "payload_ref?": {"type": "string", "maxLength": 1024},
-        "received_at?": STAMP,
-        "topic?": {"type": "string", "maxLength": 128},
-        "delivery_id?": {"type": "string", "maxLength": 256},
+        "payload_ref?": text(maxLength=1024),
+        "received_at?": text(maxLength=40),
+        "topic?": text(maxLength=128),
+        "delivery_id?": text(maxLength=256),
         "is_signed?": FLAG,
     }
 )
@@ -89,10 +87,10 @@ ANNOUNCE_COMMAND = "announce"
 UNMERGE = closed_object(
     {
         "command": {"const": UNMERGE_COMMAND},
-        "change": {"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
+        "change": whole("", 1, 2**63 - 1),
         "reason": REVERSAL["properties"]["reason"],
         "organization_id?": REVERSAL["properties"]["organization_id"],
-        "by": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": NO_NUL},
+        "by": text(minLength=1, maxLength=128, pattern=NO_NUL),
     }
 )
 
@@ -102,15 +100,13 @@ TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
 GENERIC: Schema = open_object(
     {
         "external_event_id?": TEXT_OR_NUMBER,
-        "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
+        "event_type": one_of(sorted(EVENT_TYPES - IDENTITY_TYPES)),
         "occurred_at": TEXT,
         "identities": {"type": "object", "minProperties": 1},
         "claimed?": {"type": ["array", "null"], "items": TEXT},
     }
 )
-_ORDER: Schema = open_object(
-    {"order_id": TEXT_OR_NUMBER, "amount": {"type": ["string", "number"]}, "currency": TEXT}
-)
+_ORDER: Schema = open_object({"order_id": TEXT_OR_NUMBER, "amount": TEXT_OR_NUMBER, "currency": TEXT})
 WEB_FORM: Schema = open_object({"fields": {"type": ["object", "array"]}})
 _CAMPAIGN: Schema = open_object({"campaign_id": TEXT_OR_NUMBER})
 GENERIC_DATA: dict[str, Schema] = {
@@ -166,7 +162,7 @@ FEATURES_VIEW: Schema = open_object(
             "type": ["object", "null"],
             "description": "spent, in one currency by ExchangeRates; null where a rate is missing",
         },
-        "computed_at": {"type": ["string", "null"], "description": "when they were last stored"},
+        "computed_at": text_or_null("when they were last stored"),
         "as_of?": {"type": "object", "description": "by input: as of when its features are: the request"},
     }
 )

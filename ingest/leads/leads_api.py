@@ -31,8 +31,8 @@ from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.leads.readers import DecodedEvent, PayloadPart
 from ingest.web.api import SECURITY_HEADERS, Allowance, Api, exact_json, json_body, shorten_details
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.json_schema import TEXT
-from ingest.web.routes import PAGE, in_query, text_matching
+from ingest.web.json_schema import TEXT, text
+from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
@@ -48,7 +48,7 @@ FIND_PARAMETERS = {
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
-app = Api("LeadsApi", {"lead_id": text_matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
+app = Api("LeadsApi", {"lead_id": text(pattern=LEAD_ID), "change": {"type": "integer", "minimum": 1}})
 logger, handler = app.logger, app.handler
 
 
@@ -76,7 +76,7 @@ class _Parts:
     views: LeadViews
     currency: str
     phone_regions: str
-    erased: Tombstones
+    tombstones: Tombstones
 
 
 @cache
@@ -216,16 +216,13 @@ def _organization_of(change: str, named: str | None, caller: Caller) -> str | No
 
 
 def _check_reader(lead_id: str) -> None:
-    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead,
-    410 for one that was erased.
-    """
+    """Raise 400 for a malformed id, 403 or 404 unless the caller may read this lead, 410 if it was erased."""
     caller = app.caller()
     caller.check_leads()
     app.check_path("lead_id", lead_id)
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
-    tombstone = _parts().erased.of(lead_subject(lead_id))
-    if tombstone and tombstone.stands:
+    if _parts().tombstones.stands(lead_subject(lead_id)):
         raise ApiError(410, "erased", "the lead was erased")
 
 

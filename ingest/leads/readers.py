@@ -1,11 +1,12 @@
 """What decoders of lead sources take and return, and the readers of fields that they share.
 
 Functions such as `moment` read what an event must have: they raise a DecodeError that names the field, which
-refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read.
+refuses the event. `SideFields` reads everything else: it leaves out and notes what it cannot read. `name` is
+always the field's path in the payload, as errors name it.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -134,14 +135,23 @@ def checked(schema: Schema, payload: Any) -> dict[str, Any]:
 
 def text_id(value: Any, name: str) -> str:
     """Read an id, a text or a whole number (7 or 7.0), of at most 256 bytes; returns text."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     value = number_as_text(value)
     if not isinstance(value, str) or not value.isprintable() or value != value.strip():
         raise DecodeError(name, "must be text without blanks around it, or a whole number")
     if len(value.encode()) > ID_BYTES_MAX:
         raise DecodeError(name, f"is over {ID_BYTES_MAX} bytes")
     return value
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a sender has left a field out, or empty."""
+    return value is None or value == ""
+
+
+def _require(value: Any, name: str) -> None:
+    if is_absent(value):
+        raise DecodeError(name, "is missing")
 
 
 def number_as_text(value: Any) -> Any:
@@ -156,8 +166,7 @@ def moment(value: Any, name: str) -> str:
 
     Some senders write a blank for the T, and an offset without its colon: `2026-03-02 04:30:00 +0000`.
     """
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     if not isinstance(value, str):
         raise DecodeError(name, "must be an RFC 3339 timestamp with Z or an offset")
     try:
@@ -168,8 +177,7 @@ def moment(value: Any, name: str) -> str:
 
 def epoch(value: Any, name: str) -> str:
     """Read seconds since 1970, as a number or as digits in a text; returns a stamp, of whole seconds."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     seconds = Decimal(-1)
     with suppress(DecodeError):
         seconds = decimal(value, name)
@@ -180,8 +188,7 @@ def epoch(value: Any, name: str) -> str:
 
 def decimal(value: Any, name: str) -> Decimal:
     """Read a number exactly, from a text or a JSON number: 0.1 is Decimal("0.1"), not the nearest float."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     if isinstance(value, str) and DECIMAL.fullmatch(value):
         return Decimal(value)
     if type(value) in (int, float) and abs(value) < NUMBER_MAX:
@@ -202,8 +209,7 @@ def minor_units(value: Any, currency: str, name: str) -> int:
 
 def currency_of(value: Any, name: str = "currency") -> str:
     """Read a currency by its code of ISO 4217, such as EUR, or eur."""
-    if value is None or value == "":
-        raise DecodeError(name, "is missing")
+    _require(value, name)
     value = value.strip().upper() if isinstance(value, str) else value
     if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
         raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
@@ -245,7 +251,7 @@ class SideFields:
 
     def read(self, reader: Callable[[Any, str], T], value: Any, name: str) -> T | None:
         """Return what a reader of this module makes of a value; None if it is absent or cannot be read."""
-        if value is None or value == "":
+        if is_absent(value):
             return None
         try:
             return reader(value, name)
@@ -255,7 +261,7 @@ class SideFields:
 
     def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
         """Return the items of a list with their paths, such as `refunds.0`; the first `most` of them."""
-        if value is None or value == "":
+        if is_absent(value):
             return []
         if not isinstance(value, list):
             self.omit(name, "must be a list")
@@ -275,13 +281,13 @@ class SideFields:
         return objects
 
 
-def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
+def products(lines: Any, name: str, side: SideFields) -> list[dict[str, Any]]:
     """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
 
     Lines of the same product are added up. Lines without an id, or with quantity 0, are left out. A quantity
     that cannot be read counts as one: the product was bought. Nothing is raised: side notes what is odd.
     """
-    side, quantities = side or SideFields(), dict[str, int]()
+    quantities = dict[str, int]()
     for path, line in side.objects(lines, name, LINES_MAX):
         product = _product(line, path, side)
         quantity = side.read(_quantity, line.get("quantity"), f"{path}.quantity")
@@ -322,6 +328,7 @@ def identities(
 
     Raises DecodeError that names the field `at` if there are none.
     """
+    side = side or SideFields()
     usable = usable_identities(pairs, context, at, are_verified=are_verified, side=side)
     if not usable:
         raise DecodeError(at, "has no usable identity")
@@ -334,7 +341,7 @@ def usable_identities(
     at: str,
     *,
     are_verified: bool,
-    side: SideFields | None = None,
+    side: SideFields,
 ) -> tuple[Identity, ...]:
     """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
 
@@ -342,46 +349,19 @@ def usable_identities(
     Other systems often send values that identify nobody, such as an empty text or `n/a`. These are left out,
     and side notes them under `at`.
     """
-    side, usable = side or SideFields(), dict[Identity, None]()
+    usable = dict[Identity, None]()
     for channel, raw in pairs:
-        if raw is None or raw == "":
+        if is_absent(raw):
             continue
         try:
-            usable.setdefault(_identity(channel, raw, context, is_verified=are_verified))
+            usable.setdefault(read_identity(channel, raw, context, is_verified=are_verified))
         except ValueError as error:
             side.omit(f"{at}.{channel}", str(error)[:REASON_CHARACTERS_MAX])
     return tuple(usable)[:IDENTITIES_MAX]
 
 
-def strict_identities(
-    ids_by_channel: Mapping[str, Any],
-    context: DecodeContext,
-    at: str,
-    claimed: Collection[str],
-    side: SideFields,
-) -> tuple[Identity, ...]:
-    """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
-
-    claimed: the channels whose ids are not proven. All others are verified. side: notes the bad ids if there
-    is a good one.
-    """
-    good, bad = dict[Identity, None](), list[tuple[str, str]]()
-    for channel, ids in ids_by_channel.items():
-        for raw in ids if isinstance(ids, list) else [ids]:
-            try:
-                good.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
-            except ValueError as error:
-                bad.append((f"{at}.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
-    if bad and not good:
-        raise DecodeError(*bad[0])
-    if not 1 <= len(good) <= IDENTITIES_MAX:
-        raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
-    for name, reason in bad:
-        side.omit(name, reason)
-    return tuple(good)
-
-
-def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+def read_identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+    """Return the identity of one channel in its one spelling; raises ValueError with the reason."""
     text = number_as_text(raw)
     if not isinstance(text, str):
         raise ValueError("must be text or a whole number")  # noqa: TRY004 (a sender's fault)
@@ -390,18 +370,13 @@ def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bo
 
 
 def derived_from_text(
-    text: Any,
-    sentiment: Any = None,
-    objections: Any = None,
-    preferences: Any = None,
-    side: SideFields | None = None,
+    text: Any, sentiment: Any, side: SideFields, objections: Any = None, preferences: Any = None
 ) -> dict[str, Any]:
     """Return the payload fields that follow from a person's words, without the words. It never raises.
 
     sentiment (-1 to 1), objections, preferences: as the integration says. Objections are found in the text if
     it says none; a sentiment is never made up.
     """
-    side = side or SideFields()
     topics = objections_in(text if isinstance(text, str) else "")
     derived = {
         "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),

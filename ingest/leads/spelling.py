@@ -1,7 +1,9 @@
-"""The one spelling of each identity, by the libraries phonenumbers and idna.
+"""Brings each identity of a lead into its one spelling, so that equal people are found by equal texts.
 
-This module is not in rules/, because the libraries' tables of countries and scripts change with the world.
-Both are imported when they are first needed: a webhook without a telephone number does not pay for them.
+Decoders (ingest/leads/readers.py) call `identity`, and routes that look a lead up call `named_identity`. The
+libraries phonenumbers and idna know countries and scripts. Their tables change with the world, so this module
+is not in rules/. Both are imported when they are first needed: a webhook without a telephone number does not
+pay for them.
 
 - phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERINGS), then `;ext=` if there
   is an extension, because colleagues share the rest.
@@ -121,20 +123,23 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
     if channel not in RANKS:
         raise ValueError(f"{channel} is no channel: there are {', '.join(RANKS)}")
     try:
-        bare = _normal_form(channel, raw, region)
-        if is_worthless(channel, bare):
+        spelled = _spelled(channel, raw, region)
+        if is_worthless(channel, spelled):
             raise ValueError("it identifies nobody")
         if not CHANNELS[RANKS[channel]].is_scoped:
-            return Identity(channel, bare, is_verified)
+            return Identity(channel, spelled, is_verified)
         scope = [_scope_part(organization, "the organization"), _scope_part(integration, "the integration")]
-        return Identity(channel, "/".join([*scope, bare]), is_verified)
+        return Identity(channel, "/".join([*scope, spelled]), is_verified)
     except ValueError as reason:
         raise ValueError(f"{channel}: {reason}") from None
 
 
-def _normal_form(channel: str, raw: object, region: str | None) -> str:
-    if isinstance(raw, str) and channel in ("email", "phone"):
-        return _email(raw) if channel == "email" else _phone(_printable(_visible_text(raw), "it"), region)
+def _spelled(channel: str, raw: str, region: str | None) -> str:
+    """Return a raw value in the one spelling of its channel, still without a scope."""
+    if channel == "email":
+        return _email(raw)
+    if channel == "phone":
+        return _phone(_printable(_visible_text(raw), "it"), region)
     text = _printable(raw, "it")
     if channel == "whatsapp" and any(character.isspace() for character in text):
         raise ValueError("it has a space")
@@ -147,9 +152,8 @@ def _visible_text(raw: str) -> str:
     return re.sub(r"\s", " ", "".join(visible))
 
 
-def _printable(raw: object, name: str) -> str:
-    if not isinstance(raw, str):
-        raise ValueError(f"{name} is no text")  # noqa: TRY004 (a sender's fault, like all others here)
+def _printable(raw: str, name: str) -> str:
+    """Return a text without blanks around it. name: what the error calls it."""
     text = raw.strip()
     if not text:
         raise ValueError(f"{name} is empty")
@@ -168,19 +172,22 @@ def _scope_part(raw: str, name: str) -> str:
 
 
 def _email(raw: str) -> str:
+    """Return the address in a pasted text in its one spelling."""
     if len(raw) > PASTED_CHARACTERS_MAX:
         raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
-    # Lower case and not casefold(): strasse@ and straße@ are two mailboxes.
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _address_in(raw)).lower())
-    if not folded:
+    # Lower case and not casefold(): strasse@ and straße@ are two mailboxes. It may undo NFC.
+    lower = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _address_in(raw)).lower())
+    if not lower:
         raise ValueError("it is empty")
-    local, at, domain = folded.partition("@")
-    domain = _without_end(domain.partition("?")[0])
+    local, at, domain = lower.partition("@")
+    domain = domain.partition("?")[0]
+    while domain and unicodedata.category(domain[-1])[0] not in "LNM":  # a quote or a dot at its end
+        domain = domain[:-1]
     if not (local and at and domain) or "@" in domain:
         raise ValueError("it has no single @ between two parts")
     if any(character.isspace() for character in local + domain):
         raise ValueError("it has a space")
-    if not folded.isprintable():
+    if not lower.isprintable():
         raise ValueError("it has characters that cannot be printed")
     if NO_LOCAL_PART.search(local):
         raise ValueError("it has signs before the @ that no address has")
@@ -191,12 +198,19 @@ def _email(raw: str) -> str:
 
 
 def _address_in(raw: str) -> str:
-    """Return the address in a pasted text: without a name, a link, quotes, and letters of double width."""
+    """Return the address in a pasted text: without a name, a link, quotes, and letters of double width.
+
+    Each step takes away what one kind of sender puts around an address.
+    """
+    # Characters: double width, HTML's references, %40 for @, line breaks beside the @.
     unescaped = REFERENCE.sub(lambda match: unescape(match[0]), "".join(map(_single_width, raw)))
     decoded = unescaped if "@" in unescaped else unquote(unescaped)
     text = _visible_text(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", decoded)).strip()
-    if len(same := {*SEPARATORS.split(text.lower())} - {""}) == 1:
-        text = same.pop()
+    # The same address several times.
+    copies = {*SEPARATORS.split(text.lower())} - {""}
+    if len(copies) == 1:
+        text = copies.pop()
+    # A name, a link, a label, a remark, and what stands before the address, such as a bullet.
     if named := NAME_AND_ADDRESS.fullmatch(text):
         text = named[1]
     if link := LINK.search(text):
@@ -213,13 +227,8 @@ def _single_width(character: str) -> str:
     return unicodedata.normalize("NFKC", character) if is_wide else character
 
 
-def _without_end(domain: str) -> str:
-    while domain and unicodedata.category(domain[-1])[0] not in "LNM":
-        domain = domain[:-1]
-    return domain
-
-
 def _domain(text: str) -> str:
+    """Return a domain in ASCII."""
     if text.isascii():
         if not all(text.split(".")):
             raise ValueError("its domain has an empty part")
@@ -235,6 +244,7 @@ def _domain(text: str) -> str:
 
 
 def _phone(text: str, region: str | None) -> str:
+    """Return a telephone number as E.164 digits, as it is dialled today."""
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     if link := WHATSAPP_LINK.fullmatch(text):
@@ -255,8 +265,10 @@ def _phone(text: str, region: str | None) -> str:
         number = _number_of_today(number)
         if library.is_valid_number(number):
             return _e164(number)
-        if library.is_possible_number_with_reason(number) == library.ValidationResult.IS_POSSIBLE:
-            possible_number = possible_number or (number if reading_region or is_international else None)
+        has_country = bool(reading_region) or is_international
+        is_possible = library.is_possible_number_with_reason(number) == library.ValidationResult.IS_POSSIBLE
+        if possible_number is None and has_country and is_possible:
+            possible_number = number
     if possible_number is None:
         raise ValueError("it is no telephone number" + ("" if region else " with its country code"))
     return _e164(possible_number)
@@ -271,6 +283,7 @@ def _readings(text: str, region: str | None, *, is_international: bool) -> list[
 
 
 def _number_of_today(number: "PhoneNumber") -> "PhoneNumber":
+    """Return the number by which the same line is dialled today, see RENUMBERINGS."""
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     old = library.national_significant_number(number)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters import clock
 from adapters.book import BookStore
@@ -19,13 +19,12 @@ from adapters.questions.user_stats_store import OTHERS, UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.questions.questions import Questions, answer_view, refusal_error
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import cursor_at, cursor_of, integer, moment_of
+from ingest.web.paging import cursor_at, cursor_of, cursor_refusal, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
 from rules.days import DAY, is_stamp, stamp
 from rules.engagement.boards import with_ranks
 from rules.engagement.events import Event, InputRefused
-from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
 from rules.questions.questions import check_answer, check_open, shown_status
 from rules.questions.responses import Response, event_of_answer, new_response, points_for, public_id
@@ -54,29 +53,33 @@ class Answers:
         Raises 403, 404, 422, 429, and 409 (already_answered, question_closed, question_expired).
         """
         now = clock.now()
-        person, user_id = self._person(body, caller)
-        if user_id is None:
+        is_relayed = "fingerprint" in body
+        if is_relayed:
+            caller.check_agent()
+            person = self.fingerprints.of_device(body["fingerprint"])
             self.relayed_limit.check(caller.user_id, 1, now)
         else:
-            self.own_limit.check(user_id, 1, now)
+            person = self.fingerprints.of_user(caller.user_id)
+            self.own_limit.check(caller.user_id, 1, now)
         question = self.questions.find_visible(identifier, caller)
-        if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
+        if is_relayed and not caller.is_admin and question.agent_id != caller.user_id:
             raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
         try:
             check_open(question, now)
             check_answer(question, body)
             books = self.books.books()
             response = new_response(question, body, person, books, now)
-            event = self._event(response, user_id, books)
+            # A relayed answer belongs to no account, so it makes no event.
+            event = None if is_relayed else self._event(response, caller.user_id, books)
             question_after, stored = self.writer.store(question, response, event, now)
         except AlreadyAnswered as already:
             raise _already_answered(already.response) from None
         except InputRefused as refused:
-            # A closed question refuses a second answer, too. Its sender is told of the first one.
-            if refused.field == "question" and (
-                earlier := self.writer.responses.get(identifier, *person.all)
-            ):
-                raise _already_answered(earlier) from None
+            # A closed question refuses a second answer, too. Its sender learns of the first one.
+            if refused.field == "question":
+                earlier = self.writer.responses.get(identifier, *person.all)
+                if earlier:
+                    raise _already_answered(earlier) from None
             raise refusal_error(refused) from None
         return {
             "question_id": question.question_id,
@@ -91,20 +94,11 @@ class Answers:
             "timezone": stored.zone,
         }
 
-    def _event(self, response: Response, user_id: str | None, books: Books) -> Event | None:
-        """Return the event of an answer. It alone names the user who answered."""
-        if user_id is None:
-            return None
+    def _event(self, response: Response, user_id: str, books: Books) -> Event | None:
+        """Return the event of an answer, which alone names the user; None if the book has no such type."""
         zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
         key = self.fingerprints.answer_key(user_id, response.question_id)
         return event_of_answer(response, user_id, key, zone, books)
-
-    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
-        """Return the person's hashes, and their user_id; None if an agent relays the answer."""
-        if "fingerprint" not in body:
-            return self.fingerprints.of_user(caller.user_id), caller.user_id
-        caller.check_agent()
-        return self.fingerprints.of_device(body["fingerprint"]), None
 
 
 def _already_answered(response: Response) -> ApiError:
@@ -115,7 +109,15 @@ def _already_answered(response: Response) -> ApiError:
 SPAN_DEFAULT = timedelta(days=30)
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
 ME = "me"
-OWN = ("question_id", "type", "category", "points", "activity_date")  # shown to the person who answered
+# What the person who answered sees of an answer, beside what the agent sees.
+OWN_ATTRIBUTES = ("question_id", "type", "category", "points", "activity_date")
+
+
+class AnswerPosition(NamedTuple):
+    """The place of an answer in a person's list, newest first. A cursor names that of a page's last one."""
+
+    created_at: str
+    question_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +137,20 @@ class OwnAnswers:
         span_start = stamp(since)
         span_end = max(span_start, stamp(until))
         after = _position_of(cursor_of(query))
-        if after:
-            last_created_at, _ = after
-            if last_created_at < span_start:
-                # The default span has moved on since the page before.
-                return {"answers": [], "cursor": None}
-            if last_created_at > span_end:
-                after = None
+        if after and after.created_at < span_start:
+            # The default span has moved on since the page before.
+            return {"answers": [], "cursor": None}
+        if after and after.created_at > span_end:
+            after = None
         rows = self.responses.recent(self._hashes(user_id), (span_start, span_end), after, limit)
         cursor = None
         if len(rows) == limit:
             cursor = cursor_at(f"{rows[-1].created_at}#{rows[-1].question_id}")
-        answers = [answer_view(row, *OWN) | {"timezone": row.zone} for row in rows]
+        answers = [answer_view(row, *OWN_ATTRIBUTES) | {"timezone": row.zone} for row in rows]
         return {"answers": answers, "cursor": cursor}
 
     def _hashes(self, user_id: str) -> set[str]:
+        """Return the hashes that a user's answers may be stored under: one per key, while keys rotate."""
         person = self.fingerprints.of_user(user_id)
         if not person.is_rotated and not person.upcoming:
             return {person.own}
@@ -198,14 +199,14 @@ class AnswerStats:
         return {"entries": entries}
 
 
-def _position_of(cursor: str | None) -> tuple[str, str] | None:
-    """Return (created_at, question_id) of a page's last answer; raises 400 for a cursor of another list."""
+def _position_of(cursor: str | None) -> AnswerPosition | None:
+    """Return the position that a cursor names; raises 400 for a cursor of another list."""
     if cursor is None:
         return None
     created_at, _, question_id = cursor.partition("#")
     if not is_stamp(created_at) or not question_id:
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-    return created_at, question_id
+        raise cursor_refusal()
+    return AnswerPosition(created_at, question_id)
 
 
 def _stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
 from ingest.questions.questions import Questions, answer_view
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller
+from ingest.web.json_schema import text, whole
 from ingest.web.paging import integer
-from ingest.web.routes import in_query, limit_to, text_matching
+from ingest.web.routes import in_query, limit_to
 from rules.questions.questions import Question, is_done, shown_status
 from rules.questions.responses import Response
 
@@ -33,10 +34,11 @@ RETRY_SECONDS = 5  # Retry-After of 429
 # Polls of one agent that wait at once. The slot of a poll that died is free again after a lease, which is
 # longer than any poll waits.
 POLLS_MAX, LEASE_SECONDS = 5, 30
+NUMBER_MAX = 1000  # of an answer: a question has no more
 POLL = [
-    in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
-    in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
-    limit_to(100),
+    in_query("wait", whole("seconds", 0, WAIT_SECONDS_MAX)),
+    in_query("after", whole("a cursor", 0, NUMBER_MAX)),
+    limit_to(LIMIT_MAX),
 ]
 
 
@@ -94,7 +96,7 @@ class Polls:
         """
         caller.check_agent()
         wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
-        after = integer(query, "after", 0, 1000, least=0)
+        after = integer(query, "after", 0, NUMBER_MAX, least=0)
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         deadline = self.elapsed() + wait
         question = self.questions.find(identifier)
@@ -121,7 +123,7 @@ class Polls:
         return question
 
 
-app = Api("PollsApi", {"question_id": text_matching(UUID)})
+app = Api("PollsApi", {"question_id": text(pattern=UUID)})
 handler = app.handler
 
 

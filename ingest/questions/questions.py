@@ -13,8 +13,8 @@ from adapters.questions.question_store import ListPosition, QuestionPage, Questi
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import integer
-from rules.days import unstamp
+from ingest.web.paging import cursor_refusal, integer
+from rules.days import STAMP, unstamp
 from rules.engagement.events import InputRefused, body_hash
 from rules.json_values import parse_json
 from rules.questions import responses
@@ -35,7 +35,6 @@ from rules.questions.responses import Response, public_id
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
 # The attributes that the API does not show; closed_at is shown if the question has one.
 HIDDEN = frozenset({"body_hash", "expires_at", "closed_at", "idempotency_key"})
-STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 
 
 def question_view(question: Question, now: datetime) -> dict[str, Any]:
@@ -157,16 +156,15 @@ def _position(query: Mapping[str, str]) -> ListPosition:
     text = query.get("cursor")
     if not text:
         return {}
+    position: dict[str, tuple[str, str]] = {}
     try:
         after = parse_json(base64.urlsafe_b64decode(text.encode()))["after"]
-        position = {
-            partition: (created_at, identifier) for partition, (created_at, identifier) in after.items()
-        }
-        for at, identifier in position.values():
-            if not (STAMP.fullmatch(at) and re.fullmatch(UUID, identifier)):
+        for partition, (created_at, identifier) in after.items():
+            if not (STAMP.fullmatch(created_at) and re.fullmatch(UUID, identifier)):
                 raise ValueError
+            position[partition] = (created_at, identifier)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
+        raise cursor_refusal() from None
     return position
 
 
@@ -211,9 +209,8 @@ class QuestionCreator:
             return 200, question_view(existing, now) | {"duplicate": True}
         if stored.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
-        if stored is question:
-            return 201, question_view(stored, now)
-        return 200, question_view(stored, now) | {"duplicate": True}
+        view = question_view(stored, now)
+        return (201, view) if stored is question else (200, view | {"duplicate": True})
 
     def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
         """Return the id of the question under a key: the first that has no answers of a deleted question."""

@@ -37,10 +37,10 @@ from ingest.questions.question_schemas import (
 from ingest.questions.questions import QuestionCreator, Questions, question_view
 from ingest.questions.subscriptions import Subscriptions
 from ingest.web.api import SECURITY_HEADERS, Allowance, Api, json_response, refuse_erased
-from ingest.web.json_schema import TEXT, USER_ID
+from ingest.web.json_schema import TEXT, USER_ID, text
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
-from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
+from ingest.web.routes import CURSOR, SPAN, in_query, limit_to
 from rules.privacy.tombstones import user_subject
 from rules.questions.questions import QuestionStatus
 
@@ -52,11 +52,11 @@ AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tag
 app = Api(
     "QuestionsApi",
     {
-        "question_id": text_matching(UUID),
-        "agent_id": text_matching(USER_ID),
-        "user_id": text_matching(USER_ID),
-        "fingerprint": text_matching(r"^(me|[0-9a-f]{32})$"),
-        "subscription_id": text_matching(UUID),
+        "question_id": text(pattern=UUID),
+        "agent_id": text(pattern=USER_ID),
+        "user_id": text(pattern=USER_ID),
+        "fingerprint": text(pattern=r"^(me|[0-9a-f]{32})$"),
+        "subscription_id": text(pattern=UUID),
     },
 )
 handler = app.handler

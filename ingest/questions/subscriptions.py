@@ -55,24 +55,19 @@ class Subscriptions:
         return 201 if is_new else 200, subscription_view(stored)
 
     def remove(self, caller: Caller, identifier: str) -> None:
-        """Remove a subscription; raises 404 if there is none, or it is another person's."""
-        if not (re.fullmatch(UUID, identifier) and self._remove(caller, identifier)):
-            raise ApiError(404, "not_found", "there is no such subscription")
-
-    def _remove(self, caller: Caller, identifier: str) -> bool:
-        """Remove the endpoint, then the subscription; returns whether there was one.
+        """Remove a phone's endpoint, then its subscription; raises 404 for none, or another person's.
 
         If the second step fails, no harm is done: the next message to the phone makes its endpoint again.
         """
         for _ in range(ATTEMPTS_MAX):
-            subscription = self.store.get(identifier)
+            subscription = self.store.get(identifier) if re.fullmatch(UUID, identifier) else None
             if subscription is None or not (caller.is_admin or subscription.owner == caller.user_id):
-                return False
+                raise ApiError(404, "not_found", "there is no such subscription")
             if subscription.endpoint_arn:
                 self.push().forget(subscription.endpoint_arn)
             if self.store.remove(subscription):
                 self.quota.give_back(subscription_counter(subscription.owner), identifier, clock.now())
-                return True
+                return
         raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 
 

@@ -1,7 +1,8 @@
 """A function behind the HTTP API: its routes, and how it reads bodies, and writes answers and errors.
 
-`Api.route` declares a route together with the function that answers it. The OpenAPI document and
-template.yaml follow from the declaration.
+Each ..._api.py makes one Api. `Api.route` declares a route together with the function that answers it. The
+OpenAPI document and template.yaml follow from the declaration. For each request, Powertools' router runs
+check_allowance, then refuse_erased where a function uses it, then the function of the route.
 """
 
 import base64
@@ -76,7 +77,8 @@ def check_allowance(
     address into a header.
     """
     event: dict[str, Any] = app.current_event.raw_event
-    (reads, requests), context = _parts(), event["requestContext"]
+    reads, requests = _parts()
+    context = event["requestContext"]
     if not context.get("authorizer"):
         address = network_of(context["http"].get("sourceIp", ""))
         requests.check(hashlib.sha256(address.encode()).hexdigest()[:32], 1, clock.now())
@@ -153,7 +155,8 @@ class Api:
             @wraps(function)
             def respond(**path_values: str) -> Response[str]:
                 _BODY.set(body)
-                return _response(function(**path_values), status)
+                result = function(**path_values)
+                return result if isinstance(result, Response) else json_response(status, result)
 
             self.routes.append(route)
             self._router.route(path.replace("{", "<").replace("}", ">"), [method])(respond)
@@ -212,10 +215,6 @@ def _decode_character(encoded: re.Match[str]) -> str:
     return text if text in USER_ID_SIGNS else encoded[0]
 
 
-def _response(answer: Answer, status: int) -> Response[str]:
-    return answer if isinstance(answer, Response) else json_response(status, answer)
-
-
 def _not_found(_: Exception) -> Response[str]:
     return error_response(ApiError(404, "not_found", "there is no such route"))
 
@@ -252,7 +251,11 @@ def json_body(
     pairs: as of read_json.
     """
     raw = event.get("body") or ""
-    data = _from_base64(raw) if event.get("isBase64Encoded") else raw.encode(errors="surrogatepass")
+    try:
+        is_base64 = event.get("isBase64Encoded")
+        data = base64.b64decode(raw, validate=True) if is_base64 else raw.encode(errors="surrogatepass")
+    except ValueError:
+        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
     if len(data) > BODY_BYTES_MAX:
         raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
     body = json_of(data, pairs)
@@ -277,13 +280,6 @@ def json_of(data: bytes, pairs: Pairs | None = None) -> Any:
         return read_json(data, pairs)
     except NoJson as error:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
-
-
-def _from_base64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
 
 
 def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:

@@ -1,4 +1,4 @@
-"""Who is calling, and the errors for what the caller may not do."""
+"""Who is calling, by the groups that the token names, and the errors for what the caller may not do."""
 
 import base64
 import json
@@ -67,10 +67,9 @@ def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
     """
     listed = faults[:DETAILS_MAX]
     number = f"{len(faults)} faults: " if len(faults) > 1 else ""
+    message = number + "; ".join(f"{field} {reason}" for field, reason in listed)
     details = [{"field": field, "reason": reason} for field, reason in listed]
-    return ApiError(
-        422, "invalid_field", number + "; ".join(f"{name} {why}" for name, why in listed), details
-    )
+    return ApiError(422, "invalid_field", message, details)
 
 
 @dataclass(frozen=True, slots=True)

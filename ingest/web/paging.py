@@ -61,15 +61,15 @@ def day_of(query: Mapping[str, str], name: str, last: date = LAST_DATE) -> date 
 
 def days_in(body: Mapping[str, Any], last: date, *names: str) -> list[date | None]:
     """Read dates of a body as day_of does, None where there is none; raises 422 with all that are wrong."""
-    found, problems = [], []
+    days, problems = [], []
     for name in names:
         try:
-            found.append(day_of(body, name, last))
+            days.append(day_of(body, name, last))
         except ApiError as refused:
             problems.append((name, str(refused).removeprefix(f"{name} ")))
     if problems:
         raise invalid_fields(problems)
-    return found
+    return days
 
 
 def _check_bounds(name: str, day: date, last: date) -> None:
@@ -136,8 +136,13 @@ def cursor_of(query: Mapping[str, str]) -> str | None:
         if not CURSOR_PATTERN.fullmatch(before):
             raise ValueError
     except (ValueError, TypeError, KeyError):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
+        raise cursor_refusal() from None
     return str(before)
+
+
+def cursor_refusal() -> ApiError:
+    """Return the refusal of a cursor that no page of this list returned."""
+    return ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
 
 
 def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:

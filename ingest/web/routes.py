@@ -56,11 +56,6 @@ def in_query(name: str, schema: Schema, required: bool = False) -> Parameter:
     return {"name": name, "in": "query", "required": required, "schema": schema}
 
 
-def text_matching(pattern: str) -> Schema:
-    """Return the schema of a text that matches a pattern."""
-    return {"type": "string", "pattern": pattern}
-
-
 def limit_to(most: int) -> Parameter:
     """Return the parameter of the query that says how many rows a page has."""
     return in_query("limit", {"type": "integer", "minimum": 1, "maximum": most})

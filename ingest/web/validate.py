@@ -1,7 +1,7 @@
 """Checks values against a JSON Schema. A problem is a field and a reason.
 
-The library behind first_problem stops at the first problem. So a value that has one is walked here part by
-part, to report all of them.
+The doors check bodies by body_problems, and all else by first_problem. The library behind first_problem stops
+at the first problem. So a value that has one is walked here part by part, to report all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:
     first = first_problem(schema, value)
     if first is None:
         return []
-    reasons = dict([first])  # by field
+    reasons = dict([first])  # by field: the first reason is reported
     for field, reason in islice(_problems(schema, value, ()), PROBLEMS_MAX):
         reasons.setdefault(field, reason)
     return list(reasons.items())[:PROBLEMS_MAX]
@@ -55,21 +55,27 @@ def _problems_beside_bad_values(schema: Schema, body: dict[str, Any], apart: str
 
 
 def _problems(schema: Schema, value: Any, at: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the parts of a value; where they are right, with the value as a whole."""
+    """Yield what is wrong with the parts of a value; where they are right, with the value as a whole.
+
+    at: the names around the value, outermost first.
+    """
     first = first_problem(schema, value)
     if first is None:
         return
-    field, reason = first
-    parts = _part_problems(schema, value, at)
-    yield next(parts, (_field(at if field == "body" else (*at, field)), reason))
-    yield from parts
+    are_parts_right = True
+    for problem in _part_problems(schema, value, at):
+        are_parts_right = False
+        yield problem
+    if are_parts_right:
+        field, reason = first
+        yield _field(at if field == "body" else (*at, field)), reason
 
 
 def _part_problems(schema: Schema, value: Any, at: Sequence[str]) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         yield from _object_problems(schema, value, at)
-    for name, inner, each in _inner_values(schema, value):
-        yield from _problems(inner, each, (*at, name))
+    for name, inner_schema, inner_value in _inner_values(schema, value):
+        yield from _problems(inner_schema, inner_value, (*at, name))
 
 
 def _object_problems(schema: Schema, value: dict[str, Any], at: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -91,12 +97,13 @@ def _field(at: Sequence[str]) -> str:
 
 
 def _inner_values(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
-    """Yield the parts of an object or a list, each with its name or place and its schema."""
+    """Yield (name or place, schema, value) of each part of an object or a list that a schema describes."""
     if isinstance(value, dict):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
         for name, each in value.items():
-            if isinstance(inner := properties.get(name, others), dict):
-                yield name, inner, each
+            inner_schema = properties.get(name, others)
+            if isinstance(inner_schema, dict):
+                yield name, inner_schema, each
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for index, each in enumerate(value[:ITEMS_SEEN_MAX]):
             yield str(index), schema["items"], each

@@ -8,7 +8,7 @@ from adapters.book import BookStore
 from ingest.engagement.points.commands import Command, CommandResult, Commands
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import KEY, closed_object, text
-from rules.days import DAY, is_stamp, stamp
+from rules.days import DAY, is_stamp, stamp, start_of
 from rules.engagement.account_state import Account, Day
 from rules.engagement.earnings import week_of
 from rules.engagement.events import instant_of
@@ -39,7 +39,8 @@ class Clawbacks:
         Raises 404 for an event without an entry, 409 already_reversed, or 409 conflict for a key used with
         another body. It reads all entries since the first week that the event can count in.
         """
-        _check_id(event_id)
+        if not is_stamp(event_id.partition("#")[0]):
+            raise ApiError(404, "not_found", "there is no such event")
         books = self.books.look()
 
         def command(account: Account) -> Command:
@@ -57,27 +58,17 @@ class Clawbacks:
 
     def _entries(self, user_id: str, event_id: str) -> Sequence[Entry]:
         """Return the entries of the weeks that an event can count in, and all later ones."""
-        earliest = instant_of(event_id) - APART_MAX
-        monday, *_ = week_of(earliest.date())
-        since = _midnight(monday - APART_MAX, earliest)
+        first_date = (instant_of(event_id) - APART_MAX).date()
+        monday, *_ = week_of(first_date)
+        since = start_of(monday - APART_MAX, "UTC")
         entries, _ = self.commands.accounts.ledger.after(user_id, stamp(since))
         return entries
 
     def _days(self, user_id: str, drafts: Sequence[Draft]) -> dict[date, Day | None]:
+        """Return the days that the entries change, as they are stored; None for one that is not."""
         dates = {date.fromisoformat(draft.activity_date) for draft in drafts if draft.activity_date}
         stored = self.commands.accounts.days((user_id, day) for day in dates)
         return {day: stored.get((user_id, day)) for day in dates}
-
-
-def _midnight(day: date, like: datetime) -> datetime:
-    """Return the beginning of a date in the zone of `like`."""
-    return datetime(day.year, day.month, day.day, tzinfo=like.tzinfo)
-
-
-def _check_id(event_id: str) -> None:
-    """Raise 404 for a text that no event can have as its id."""
-    if not is_stamp(event_id.partition("#")[0]):
-        raise ApiError(404, "not_found", "there is no such event")
 
 
 def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:

@@ -1,7 +1,9 @@
 """Commands on points (docs/rules.md, rules 2 and 6): how each writes its ledger entry, once for a key.
 
-Those that redeem points, take a freeze, or reverse either are here. Others are in redemptions.py, holds.py
-and clawbacks.py.
+`Commands` is how all of them write. `attempt` writes one command's entry in a transaction, `retry` repeats
+that while other writers are in the way, and `once` also sees to it that a key writes once. The commands
+themselves return a `Command` for an account as it was read. Those that redeem points, take a freeze, or
+reverse either are in SpendingCommands below; others are in redemptions.py, holds.py and clawbacks.py.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +35,6 @@ COMMAND = "\x1f"
 REDEEM = "redeem:"  # then the idempotency key of a redemption
 FREE_FREEZE = "free-freeze:"  # then the month and number of a free freeze
 FREEZE_REWARD = "streak_freeze"
-NO_DATE = str(None)  # the body of a freeze without a date: the same key with a date is a conflict
 FREEZE = closed_object(
     {
         "idempotency_key?": KEY,
@@ -72,7 +73,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Writes what commands make of accounts."""
+    """Writes what commands make of accounts; read once, retry, attempt in this order."""
 
     accounts: AccountStore
     claims: ClaimStore
@@ -94,32 +95,31 @@ class Commands:
         key with another body is a conflict (409). command_of: makes the command for an account as it was
         read.
         """
-
-        def earlier_result() -> CommandResult | None:
-            return self._claimed_result(user_id, key, body, now) if key else None
-
-        if earlier := earlier_result():
+        if not key:
+            return self.retry(user_id, now, lambda account: self.attempt(account, now, command_of))
+        if earlier := self._earlier_result(user_id, key, body, now):
             return earlier
 
-        def attempt(account: Account) -> CommandResult:
+        def attempt_with_key(account: Account) -> CommandResult:
             try:
-                return self.attempt(account, now, command_of, claim=(key, body) if key else None)
+                return self.attempt(account, now, command_of, claim=(key, body))
             except HeadMoved as error:
-                if CLAIM_INDEX in error.failed and (earlier := earlier_result()):
+                is_claimed = CLAIM_INDEX in error.failed
+                if is_claimed and (earlier := self._earlier_result(user_id, key, body, now)):
                     return earlier
                 raise
 
         try:
-            return self.retry(user_id, now, attempt)
+            return self.retry(user_id, now, attempt_with_key)
         except ApiError:
             # Another attempt with the same key may have succeeded meanwhile, and so caused this refusal: it
             # took the last item or the points. Then its result is the answer.
-            if earlier := earlier_result():
+            if earlier := self._earlier_result(user_id, key, body, now):
                 return earlier
             raise
 
-    def _claimed_result(self, user_id: str, key: str, body: str, now: datetime) -> CommandResult | None:
-        """Return what the command of a key has written; raises 409 conflict for another body."""
+    def _earlier_result(self, user_id: str, key: str, body: str, now: datetime) -> CommandResult | None:
+        """Return what a command with this key has written; raises 409 conflict if it had another body."""
         claim = self.claims_of(user_id, [key], now).get(key)
         if claim is None:
             return None
@@ -129,7 +129,7 @@ class Commands:
         return CommandResult(entry, duplicate=True) if entry else None
 
     def claims_of(self, user_id: str, keys: Iterable[str], now: datetime) -> dict[str, IdempotencyClaim]:
-        """Return the claims of commands' keys, by key, of those that have one."""
+        """Return the claims of commands, by key; a key that nobody has used has none."""
         claims = self.claims.get([(user_id, COMMAND + key) for key in keys], now)
         return {key.removeprefix(COMMAND): claim for (_, key), claim in claims.items()}
 
@@ -146,7 +146,7 @@ class Commands:
             account = Account(self.accounts.profile(user_id), {})
             if is_due(account.profile, now):
                 account = Account(self.settler.settle(user_id, now), {})
-            if account.profile.version == failed_version:  # not changed since the failure: see above
+            if account.profile.version == failed_version:  # a writer died halfway
                 account = Account(self.settler.settle(user_id, now), {})
             failed_version = account.profile.version
             try:
@@ -276,7 +276,8 @@ class SpendingCommands:
                 check_review(account.profile)
             return Command(self._freeze(account, None, price, now), free_freeze=free_key)
 
-        return self.commands.once(user_id, key and f"freeze:{key}", NO_DATE, now, command)
+        # The body has no date: the same key with one, as give_freeze takes it, is a conflict.
+        return self.commands.once(user_id, key and f"freeze:{key}", str(None), now, command)
 
     def give_freeze(
         self, user_id: str, key: str | None, granted_on: date | None, now: datetime
@@ -292,6 +293,7 @@ class SpendingCommands:
         return self.commands.once(user_id, key and f"freeze:{key}", str(granted_on), now, command)
 
     def _freeze(self, account: Account, granted_on: date | None, price: int, now: datetime) -> Draft:
+        """Return the entry of a freeze; raises 409 freezes_held_max."""
         local = today(now, account.profile.zone)
         count, most = self._freezes_held(account.profile, local), self._terms(now).held_max
         if granted_on is None and count >= most:
@@ -341,6 +343,7 @@ class SpendingCommands:
         return self.commands.retry(user_id, now, attempt)
 
     def _entry_to_reverse(self, user_id: str, created_at: str) -> Entry:
+        """Return a redemption that was not reversed yet; raises 404 or 409."""
         entry = self.commands.accounts.ledger.get(user_id, created_at)
         if entry is None:
             raise ApiError(404, "not_found", "there is no such entry")
@@ -351,6 +354,7 @@ class SpendingCommands:
         return entry
 
     def _reversal(self, entry: Entry, now: datetime, account: Account) -> Draft:
+        """Return the entry that gives a redemption's points back, and revokes its freeze if it bought one."""
         draft = Draft(
             EntryKind.REVERSE,
             -entry.draft.points,

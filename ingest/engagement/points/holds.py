@@ -1,4 +1,8 @@
-"""Holds (docs/rules.md, rule 11): reserve points of a user, then capture or release them."""
+"""Holds (docs/rules.md, rule 11): reserve points of a user, then capture or release them.
+
+Open holds are in the profile. How a hold ended is stored as a claim, so a late attempt learns it. The routes
+are in points_api.py.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,9 +56,10 @@ class HoldResult:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Commands about holds. The end of a hold is stored as a claim, so a late attempt learns how it ended.
+    """Commands about holds.
 
-    The claim's target is `released`, `lapsed`, or the place of the entry that captured the hold.
+    The claim of an ended hold has the hold as its body. Its target is `released`, `lapsed`, or the place of
+    the entry that captured the hold.
     """
 
     commands: Commands
@@ -70,9 +75,8 @@ class Holds:
 
         def add_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
             profile = account.profile
-            at = clock_of(
-                profile, now
-            )  # no earlier than the newest entry, whatever this process's clock says
+            # No earlier than the newest entry, whatever this process's clock says.
+            at = clock_of(profile, now)
             if earlier := self._earlier_result(user_id, profile, wanted, at):
                 results.append(earlier)
                 return profile, ()
@@ -105,14 +109,15 @@ class Holds:
         """Return the result of an earlier attempt with the key, if there was one; raises 409 conflict."""
         for hold in profile.holds:
             if hold.hold_id == wanted.hold_id:
-                _check_same(_body(hold), wanted)
+                _check_same(hold, wanted)
                 return HoldResult(hold, HELD if hold.is_open(now) else LAPSED, duplicate=True)
         claim = self._claim_of(user_id, wanted.hold_id, now)
         if claim is None:
             return None
-        _check_same(claim.body_hash, wanted)
+        ended_hold = _hold_of_body(wanted.hold_id, claim.body_hash)
+        _check_same(ended_hold, wanted)
         status = claim.target if claim.target in (RELEASED, LAPSED) else CAPTURED  # else an entry's place
-        return HoldResult(_from_body(wanted.hold_id, claim.body_hash), status, duplicate=True)
+        return HoldResult(ended_hold, status, duplicate=True)
 
     def capture(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
         """Spend what is held, or some of it; the rest is released.
@@ -178,12 +183,13 @@ class Holds:
         return results[-1]
 
     def _release_result(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
+        """Return how a hold ended that is no longer open; raises 404, or 409 if it was captured."""
         claim = self._claim_of(user_id, hold_id, now)
         if claim is None:
             raise ApiError(404, "not_found", "there is no such hold")
         if claim.target not in (RELEASED, LAPSED):
             raise ApiError(409, "hold_ended", "the hold was captured")
-        return HoldResult(_from_body(hold_id, claim.body_hash), claim.target, duplicate=True)
+        return HoldResult(_hold_of_body(hold_id, claim.body_hash), claim.target, duplicate=True)
 
     def _claim_of(self, user_id: str, hold_id: str, now: datetime) -> IdempotencyClaim | None:
         key = _claim_key(hold_id)
@@ -205,20 +211,21 @@ def _claim_key(hold_id: str) -> str:
 
 
 def _body(hold: Hold) -> str:
-    """Return a hold without its id as the body of its claim, which `_from_body` reads."""
+    """Return a hold without its id as the body of its claim, which `_hold_of_body` reads."""
     return f"{hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
 
 
-def _from_body(hold_id: str, body: str) -> Hold:
+def _hold_of_body(hold_id: str, body: str) -> Hold:
     held_at, until, points, reward_id = body.split(" ", 3)
     return Hold(hold_id, int(points), reward_id, held_at, until)
 
 
-def _hold_terms(hold: Hold) -> tuple[int, str, timedelta]:
-    """Return what a caller asks for: two attempts with the same key must agree about it."""
-    return hold.points, hold.reward_id, unstamp(hold.until) - unstamp(hold.held_at)
-
-
-def _check_same(body: str, wanted: Hold) -> None:
-    if _hold_terms(_from_body(wanted.hold_id, body)) != _hold_terms(wanted):
+def _check_same(earlier: Hold, wanted: Hold) -> None:
+    """Raise 409 conflict unless two attempts with the same key ask for the same."""
+    is_same_reward = (earlier.points, earlier.reward_id) == (wanted.points, wanted.reward_id)
+    if not is_same_reward or _duration(earlier) != _duration(wanted):
         raise ApiError(409, "conflict", "idempotency_key was used for another body")
+
+
+def _duration(hold: Hold) -> timedelta:
+    return unstamp(hold.until) - unstamp(hold.held_at)

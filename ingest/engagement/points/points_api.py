@@ -29,19 +29,14 @@ from ingest.engagement.points.redemptions import (
 from ingest.engagement.user_services import app, services
 from ingest.web.api import json_response
 from ingest.web.caller import ApiError, invalid_field
+from ingest.web.json_schema import text
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
-from rules.book.rewards import Redemption
-from rules.engagement.ledger import entry_id
 from rules.engagement.lots import HOLD_DEFAULT, HoldRequest
 from rules.engagement.points import AS_OF_MAX
 
-PAST = {
-    "type": "string",
-    "format": "date-time",
-    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
-}
+PAST = text(f"of the last {AS_OF_MAX.days} days; beyond: 422", format="date-time")
 LIST_PARAMETERS = [limit_to(PAGE_MAX), CURSOR]
 SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
 # Prices, and what is left of each reward, are no secret of anybody's.
@@ -99,7 +94,7 @@ def post_redemption(user_id: str) -> dict[str, Any]:
 
     At the book's price. Who is in streakline/fulfilment may name points instead.
     """
-    caller = user_services.anybody(user_id)
+    caller = user_services.any_caller(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
     user_services.count_command(caller)
@@ -144,16 +139,16 @@ def get_redemptions(user_id: str) -> dict[str, Any]:
     user_services.require_reach(user_id)
     limit, before = integer(app.query, "limit", PAGE_DEFAULT, PAGE_MAX), cursor_of(app.query)
     newest = services().redemptions.store.newest(user_id, before or "9", limit)
-    return page("redemptions", list(map(_redemption_view, newest)), limit, "created_at")
+    return page("redemptions", list(map(redemption_view, newest)), limit, "created_at")
 
 
 @app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
 def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     """A redeemed reward, and what has become of it."""
-    caller = user_services.anybody(user_id)
+    caller = user_services.any_caller(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    return _redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
+    return redemption_view(services().redemptions.get(user_id, created_at_of(entry_id)))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
@@ -224,12 +219,8 @@ def _entry_view(outcome: CommandResult) -> dict[str, Any]:
     return _with_duplicate(entry_view(outcome.entry), outcome.duplicate)
 
 
-def _redemption_view(redemption: Redemption) -> dict[str, Any]:
-    return redemption_view(redemption, entry_id(redemption.created_at))
-
-
 def _fulfilment_view(result: FulfilmentResult) -> dict[str, Any]:
-    return _with_duplicate(_redemption_view(result.redemption), result.duplicate)
+    return _with_duplicate(redemption_view(result.redemption), result.duplicate)
 
 
 def _hold_view(result: HoldResult) -> dict[str, Any]:

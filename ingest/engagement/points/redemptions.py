@@ -1,4 +1,8 @@
-"""Rewards (docs/rules.md, rule 13): one is shown, sold at the book's price, then handed out, or reversed."""
+"""Rewards (docs/rules.md, rule 13). `Catalogue` shows them, and `Redemptions` sells one at the book's price.
+
+The brand then reports that the reward was handed out, or that it failed, which reverses the redemption.
+points_api.py has the routes.
+"""
 
 import re
 import time
@@ -11,14 +15,7 @@ from typing import Any
 from adapters.book import BookStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.balance import POINTS_MAX, Balances
-from ingest.engagement.points.commands import (
-    REDEEM,
-    Command,
-    CommandResult,
-    Commands,
-    SpendingCommands,
-    check_review,
-)
+from ingest.engagement.points.commands import REDEEM, Command, CommandResult, SpendingCommands, check_review
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import (
     COUNT,
@@ -35,12 +32,12 @@ from ingest.web.json_schema import (
     text,
     whole,
 )
-from ingest.web.paging import integer
+from ingest.web.paging import cursor_refusal, integer
 from rules.book.book import Books
 from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Fulfilment, Redemption, Reward
 from rules.days import stamp
 from rules.engagement.account_state import Account
-from rules.engagement.ledger import Draft, Entry, EntryKind
+from rules.engagement.ledger import Draft, Entry, EntryKind, entry_id
 
 # The fulfilment of a redemption can be reported only while it is open.
 REPORTABLE = (Fulfilment.REQUESTED,)
@@ -128,7 +125,7 @@ class Sale:
     attempts: int = field(default=0)  # how often a transaction was tried
 
     def command(self, account: Account) -> Command:
-        """Return what the next attempt writes; raises ApiError for what the newest book does not allow."""
+        """Return what the next attempt writes; raises 404 or 409 for what the newest book does not allow."""
         check_review(account.profile)
         self.attempts += 1
         try:
@@ -144,31 +141,24 @@ class Sale:
             raise ApiError(404, "unknown_reward", f"the book of rules has no reward {self.reward_id}")
         if not reward.is_valid(self.now):
             raise ApiError(409, "reward_not_valid", f"{self.reward_id} is not offered now")
-        self._check_price(reward.price_points)
-        self._check_limit(reward)
+        price, limit = reward.price_points, reward.limit_per_user
+        if self.price_shown is not None and self.price_shown != price:
+            reason = f"{self.reward_id} costs {price} points now, and not {self.price_shown}"
+            raise ApiError(409, "price_changed", reason, {"price_points": price})
+        if limit is not None and self.store.owned(self.user_id, self.reward_id) >= limit:
+            raise ApiError(409, "reward_limit", f"one user may have {limit} of {self.reward_id}")
         take_actions = self._take_actions(reward)
         draft = Draft(
             EntryKind.REDEEM,
-            -reward.price_points,
+            -price,
             reward_id=self.reward_id,
             rules_version=version.number,
             brand=reward.brand,
         )
         return Command(draft, further_actions=lambda entry: [self._put_action(entry, reward), *take_actions])
 
-    def _check_price(self, price: int) -> None:
-        if self.price_shown not in {None, price}:
-            reason = f"{self.reward_id} costs {price} points now, and not {self.price_shown}"
-            raise ApiError(409, "price_changed", reason, {"price_points": price})
-
-    def _check_limit(self, reward: Reward) -> None:
-        if (limit := reward.limit_per_user) is None:
-            return
-        if self.store.owned(self.user_id, self.reward_id) >= limit:
-            raise ApiError(409, "reward_limit", f"one user may have {limit} of {self.reward_id}")
-
     def _take_actions(self, reward: Reward) -> list[dict[str, Any]]:
-        """Return the actions that take one; raises 409 sold_out."""
+        """Return the actions that take one from stock and from the user's limit; raises 409 sold_out."""
         actions = []
         if reward.stock is not None:
             number = self.stock.pick(self.reward_id, reward.stock, self.attempts > 1)
@@ -180,6 +170,7 @@ class Sale:
         return actions
 
     def _put_action(self, entry: Entry, reward: Reward) -> dict[str, Any]:
+        """Return the action that stores the redemption, under the time of its ledger entry."""
         return self.store.put_action(
             Redemption(
                 self.user_id,
@@ -211,10 +202,6 @@ class Redemptions:
     stock: RewardStock
     store: RedemptionStore
 
-    @property
-    def _commands(self) -> Commands:
-        return self.spending.commands
-
     def redeem(
         self, user_id: str, reward_id: str, key: str, now: datetime, price_shown: int | None = None
     ) -> CommandResult:
@@ -224,7 +211,7 @@ class Redemptions:
         reward_limit, insufficient_balance, under_review, or conflict for a key used with another reward.
         """
         sale = Sale(self.spending.books, self.stock, self.store, user_id, reward_id, now, price_shown)
-        return self._commands.once(user_id, REDEEM + key, f"reward {reward_id}", now, sale.command)
+        return self.spending.commands.once(user_id, REDEEM + key, f"reward {reward_id}", now, sale.command)
 
     def get(self, user_id: str, created_at: str) -> Redemption:
         """Return a redemption of a reward; raises 404."""
@@ -278,9 +265,9 @@ class Redemptions:
         fulfilment: Fulfilment,
         allowed_from: Sequence[Fulfilment],
     ) -> CommandResult:
-        """Reverse a redemption; raises 409 if its old fulfilment is not in `allowed_from`.
+        """Reverse a redemption, which then has this fulfilment.
 
-        fulfilment: the new one.
+        Raises 409 if its fulfilment so far is not in `allowed_from`.
         """
 
         def further_actions(entry: Entry) -> list[dict[str, Any]]:
@@ -307,10 +294,10 @@ def _redemption_ended(redemption: Redemption) -> ApiError:
     return ApiError(409, "redemption_ended", reason, {"fulfilment": redemption.fulfilment.value})
 
 
-def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
+def redemption_view(redemption: Redemption) -> dict[str, Any]:
     """Return a redemption of a reward as the API shows it."""
     view = {
-        "entry_id": entry_id,
+        "entry_id": entry_id(redemption.created_at),
         "user_id": redemption.user_id,
         "reward": redemption.reward_id,
         "title": redemption.title or None,
@@ -325,6 +312,14 @@ def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class StockCount:
+    """How many of a reward were left when they were counted."""
+
+    left: int
+    fresh_until: float  # a second of the monotonic clock; then they are counted again
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """Shows the rewards that are offered, ordered by id."""
 
@@ -332,12 +327,15 @@ class Catalogue:
     stock: RewardStock
     store: RedemptionStore
     balances: Balances
-    # By (reward, stock): the monotonic second until which a count is shown, and how many were left.
-    counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
+    # By reward and its stock in the book
+    counts: dict[tuple[str, int], StockCount] = field(default_factory=dict)
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return a page of the rewards that are offered now. `left` may be half a minute old. Raises 400."""
-        limit, after = integer(query, "limit", PAGE_DEFAULT, PAGE_MAX), _cursor_reward(query)
+        limit = integer(query, "limit", PAGE_DEFAULT, PAGE_MAX)
+        after = query.get("cursor") or ""  # the reward that the page before ended with
+        if after and not re.fullmatch(REWARD_NAME, after, re.ASCII):
+            raise cursor_refusal()
         version = self.books.books().at(now)
         offers = sorted(name for name, reward in version.book.rewards.items() if reward.is_valid(now))
         names = [name for name in offers if name > after][:limit]
@@ -363,13 +361,13 @@ class Catalogue:
 
     def _stock_left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
         """Return about how many are left of each reward that has a stock, counted anew if that is due."""
-        stocks = {name: reward.stock for name, reward in rewards.items() if reward.stock is not None}
+        stocks = [(name, reward.stock) for name, reward in rewards.items() if reward.stock is not None]
         now = time.monotonic()
-        due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
+        due = [key for key in stocks if key not in self.counts or self.counts[key].fresh_until <= now]
         with ThreadPoolExecutor() as pool:  # one after the other, twenty would take half a second
             for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
-                self.counted[key] = now + STOCK_CACHE_SECONDS, left
-        return {name: self.counted[name, stock][1] for name, stock in stocks.items()}
+                self.counts[key] = StockCount(left, now + STOCK_CACHE_SECONDS)
+        return {name: self.counts[name, stock].left for name, stock in stocks}
 
 
 def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
@@ -386,10 +384,3 @@ def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, 
         "left": left,
     }
     return {name: value for name, value in view.items() if value is not None}
-
-
-def _cursor_reward(query: Mapping[str, str]) -> str:
-    after = query.get("cursor") or ""
-    if after and not re.fullmatch(REWARD_NAME, after, re.ASCII):
-        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-    return after

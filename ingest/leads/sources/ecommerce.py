@@ -96,7 +96,7 @@ CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
 
 
 class Money(NamedTuple):
-    """An amount."""
+    """An amount in a currency."""
 
     minor: int  # whole minor units
     currency: str
@@ -107,7 +107,7 @@ class Amounts(NamedTuple):
 
     stated: Money  # the body's own field; the shop's if that cannot be read
     shop_if_other: Money | None  # in the shop's currency, if `stated` is in another one
-    customer: Money | None  # in the currency that the customer saw; None if the body does not say
+    presented: Money | None  # in the currency that the customer saw; None if the body does not say
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -116,16 +116,16 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         return []
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
-    body, side = payload, SideFields()
-    if topic := _privacy_topic(body, context):
-        return [_erasure_request(body, topic, context)]
-    if DELETION in (context.topic, body.get("topic")):
-        return [_deletion(body, context)]
-    event_type = _event_type(body, side)
-    if body.get("test") is True:
+    if privacy_topic := _privacy_topic(payload, context):
+        return [_erasure_request(payload, privacy_topic, context)]
+    if DELETION in (context.topic, payload.get("topic")):
+        return [_deletion(payload, context)]
+    side = SideFields()
+    event_type = _event_type(payload, side)
+    if payload.get("test") is True:
         return []
     read = _refund_event if event_type == ORDER_REFUNDED else _order_event
-    return [read(body, context, side)]
+    return [read(payload, context, side)]
 
 
 def _order_event(body: Body, context: DecodeContext, side: SideFields) -> DecodedEvent:
@@ -188,6 +188,7 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
 
 
 def _refunded_amount(transactions: Iterable[RefundTransaction], context: DecodeContext) -> dict[str, Any]:
+    """Return the payload fields of a refund's sum, in the shop's currency if each transaction says it."""
     refunds = [refund for refund in transactions if refund.status == SUCCEEDED]
     if not refunds:
         return amount_in(context.currency, 0, context)
@@ -208,9 +209,13 @@ def _event_type(body: Body, side: SideFields) -> str:
 
 
 def _processed_at(body: Body, path: str, side: SideFields) -> str:
-    """Return when an order or a refund was processed, or else created; raises DecodeError without both."""
+    """Return when an order or a refund was processed, or else created; raises DecodeError without both.
+
+    path: of the body, with a dot at its end; "" for the whole payload. So it is below, too.
+    """
     if processed := side.read(moment, body.get("processed_at"), f"{path}processed_at"):
         return processed
+    # The error names the field that is there.
     name = "created_at" if body.get("created_at") or not body.get("processed_at") else "processed_at"
     return moment(body.get(name), f"{path}{name}")
 
@@ -227,7 +232,7 @@ def _placed_order(body: Body, processed_at: str, side: SideFields) -> PlacedOrde
         currency=amount.currency,
         at=processed_at,
     )
-    presented = amounts.customer
+    presented = amounts.presented
     if presented is None or presented.currency == amount.currency:
         return placed
     return replace(placed, presented_minor=presented.minor, presented_currency=presented.currency)
@@ -236,7 +241,7 @@ def _placed_order(body: Body, processed_at: str, side: SideFields) -> PlacedOrde
 def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
     """Read an amount of a body. Raises DecodeError if neither `name` nor its set has it.
 
-    name: `total_price` or `amount`; `total_price_set` has both currencies. path: of the body.
+    name: `total_price` or `amount`. Its set, `total_price_set`, has the shop's currency and the customer's.
     """
     money_set = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
     shop, presented = money_set or (None, None)
@@ -252,6 +257,7 @@ def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
 
 
 def _money_set(value: Any, name: str) -> tuple[Money, Money]:
+    """Return the amount in the shop's currency, and in the one that the customer saw."""
     if not isinstance(value, dict):
         raise DecodeError(name, "must be an object")
     shop = _money(value.get("shop_money"), f"{name}.shop_money")
@@ -269,19 +275,19 @@ def _money(value: Any, name: str) -> Money:
 def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
     """Read an order's refunds, by transaction. A bad one is left out, because it also has its own webhook."""
 
-    def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
+    def read_refund(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
 
     transactions: dict[str, RefundTransaction] = {}
     for path, refund in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
-        transactions |= side.read(read, refund, path) or {}
+        transactions |= side.read(read_refund, refund, path) or {}
     return transactions
 
 
 def _refund(
     refund: Body, path: str, processed_at: str, context: DecodeContext, side: SideFields
 ) -> dict[str, RefundTransaction]:
-    """Read a refund's transactions by id; or the whole refund if it lists none. path: of the refund."""
+    """Read a refund's transactions by id; or the whole refund if it lists none."""
     refund_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     # Shopify's own webhooks have a topic in the header, and always list transactions. Only a payload in our
@@ -299,8 +305,8 @@ def _refund(
         if _word(body, "kind", "refund") == "refund" and body.get("test") is not True:
             number = side.read(text_id, body.get("id"), f"{body_path}.id") or str(index)
             amounts = _amounts_of(body, "amount", f"{body_path}.", side)
-            name = f"{refund_id}/{number}"
-            transactions[name] = _transaction(_status(body), processed_at, amounts, refund_id)
+            status = STATUSES.get(_word(body, "status", "success"), PENDING)
+            transactions[f"{refund_id}/{number}"] = _transaction(status, processed_at, amounts, refund_id)
     if sum(transaction.amount_minor for transaction in transactions.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return transactions
@@ -314,16 +320,9 @@ def _transaction(status: int, processed_at: str, amounts: Amounts, refund_id: st
         currency=amounts.stated.currency,
         refund_id=refund_id,
     )
-    shop = amounts.shop_if_other
-    return (
-        transaction
-        if shop is None
-        else replace(transaction, shop_minor=shop.minor, shop_currency=shop.currency)
-    )
-
-
-def _status(transaction: Body) -> int:
-    return STATUSES.get(_word(transaction, "status", "success"), PENDING)
+    if shop := amounts.shop_if_other:
+        return replace(transaction, shop_minor=shop.minor, shop_currency=shop.currency)
+    return transaction
 
 
 def _word(transaction: Body, name: str, default: str) -> str:
@@ -340,18 +339,23 @@ def _customer(
     The order's own email and phone count only if the customer has no identity: those of a gift may be the
     recipient's.
     """
-    customer = body.get("customer")
-    if customer is not None and not isinstance(customer, dict):
+    if not isinstance(body.get("customer"), (dict, type(None))):
         side.omit("customer", "must be an object")
-    fields = customer if isinstance(customer, dict) else {}
-    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
-    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
+    identities = _account(body, context, side)
     if not identities:
         typed = [(channel, body.get(name)) for channel, name in (*CHANNELS[1:], ("email", "contact_email"))]
         identities = usable_identities(typed, context, "customer", are_verified=False, side=side)
     if not identities and not is_refund:
         side.omit("customer", "has no usable identity: the order counts once another webhook of it has one")
     return identities
+
+
+def _account(body: Body, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
+    """Return the verified identities of a body's customer, who has an account with the shop."""
+    customer = body.get("customer")
+    fields = customer if isinstance(customer, dict) else {}
+    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
+    return usable_identities(pairs, context, "customer", are_verified=True, side=side)
 
 
 def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
@@ -378,10 +382,8 @@ def _erasure_request(body: Body, topic: str, context: DecodeContext) -> DecodedE
         raise DecodeError("topic", f"is {topic}: {reason}")
     if {*SHOP_FIELDS, "orders_to_redact"}.isdisjoint(body) or not ORDER_FIELDS.isdisjoint(body):
         raise DecodeError("topic", f"is {REDACT}, but the body is not: nobody is erased")
-    customer, side = body.get("customer"), SideFields()
-    fields = customer if isinstance(customer, dict) else {}
-    pairs = [(channel, fields.get(name)) for channel, name in CHANNELS]
-    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
+    side = SideFields()
+    identities = _account(body, context, side)
     orders = side.items(body.get("orders_to_redact"), "orders_to_redact", ORDERS_MAX)
     order_ids = tuple(filter(None, (side.read(text_id, order_id, path) for path, order_id in orders)))
     if not identities and not order_ids:

@@ -1,14 +1,17 @@
 """E-mail campaigns, in the format of SendGrid's Event Webhook: a list of events, each of one recipient.
 
 https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
-An event needs its id, kind, time, recipient and campaign; nothing else refuses it. The campaign's id is the
-first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) and the categories that is one.
-`delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with sg_machine_open
-is left out: a mail program fetched the mail, and perhaps nobody read it. So is a kind of event that is no act
-of the lead (`deferred`), or that is new, and, where it is signed, what belongs to no campaign, such as the
-mail that resets a password. But who unsubscribes by such a mail, or calls it spam, wants no more messages:
-that is a stated preference (docs/rules.md, "Who wants no more messages"). `reply` is our extension. The
-recipient is verified: the mail provider knows whose mailbox did this.
+An event needs its id, kind, time, recipient and campaign; nothing else refuses it.
+
+- The campaign's id is the first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) and
+  the categories that is one.
+- `delivered` counts as sent, because nobody can ignore a mail that never came. `reply` is our extension.
+- Left out are an `open` with sg_machine_open, because a mail program fetched the mail, and perhaps nobody
+  read it; a kind of event that is no act of the lead (`deferred`), or that is new; and, where it is signed,
+  what belongs to no campaign, such as the mail that resets a password.
+- But who unsubscribes by such a mail, or calls it spam, wants no more messages: that is a stated preference
+  (docs/rules.md, "Who wants no more messages").
+- The recipient is verified: the mail provider knows whose mailbox did this.
 """
 
 from collections.abc import Iterator, Mapping
@@ -70,45 +73,45 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 
 
 def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
-    name = event.get("event")
-    if not isinstance(name, str) or not name:
-        raise DecodeError("event", f"must be text, such as {', '.join(TYPES)}" if name else "is missing")
-    if name not in TYPES or (
-        name == "open" and str(event.get("sg_machine_open")).casefold() in ("true", "1")
-    ):
+    kind = event.get("event")
+    if not isinstance(kind, str) or not kind:
+        raise DecodeError("event", f"must be text, such as {', '.join(TYPES)}" if kind else "is missing")
+    is_by_machine = str(event.get("sg_machine_open")).casefold() in ("true", "1")
+    if kind not in TYPES or (kind == "open" and is_by_machine):
         return None
-    own_id, campaigns = text_id(event.get("sg_event_id"), "sg_event_id"), _campaigns(event)
-    is_opt_out = TYPES[name] == lead_events.CAMPAIGN_UNSUBSCRIBED
-    if context.is_signed and not campaigns and not is_opt_out:
+    event_id, candidates = text_id(event.get("sg_event_id"), "sg_event_id"), _campaign_candidates(event)
+    has_no_campaign = context.is_signed and not candidates
+    if has_no_campaign and TYPES[kind] != lead_events.CAMPAIGN_UNSUBSCRIBED:
         return None
-    at = epoch(event.get("timestamp"), "timestamp")
-    who = identities([("email", event.get("email"))], context, "email", are_verified=True)
-    if context.is_signed and not campaigns:
-        said = {"consent": {NOTIFICATIONS: OFF}}
-        return DecodedEvent(own_id, lead_events.PREFERENCE_STATED, at, who, payload=said)
+    occurred_at = epoch(event.get("timestamp"), "timestamp")
+    recipient = identities([("email", event.get("email"))], context, "email", are_verified=True)
+    if has_no_campaign:
+        opt_out = {"consent": {NOTIFICATIONS: OFF}}
+        return DecodedEvent(event_id, lead_events.PREFERENCE_STATED, occurred_at, recipient, payload=opt_out)
     side = SideFields()
-    campaign = _campaign(campaigns, side)
+    campaign_id = _first_id(candidates, side)
     return DecodedEvent(
-        external_event_id=own_id,
-        event_type=TYPES[name],
-        occurred_at=at,
-        identities=who,
-        object_id=campaign,
+        external_event_id=event_id,
+        event_type=TYPES[kind],
+        occurred_at=occurred_at,
+        identities=recipient,
+        object_id=campaign_id,
         object_id_ref="campaign",
-        payload={"campaign_id": campaign},
+        payload={"campaign_id": campaign_id},
         omissions=side.omissions,
     )
 
 
-def _campaigns(event: Mapping[str, Any]) -> list[Any]:
+def _campaign_candidates(event: Mapping[str, Any]) -> list[Any]:
+    """Return what may be the campaign's id, the likeliest first."""
     category = event.get("category")
-    given = [*map(event.get, CAMPAIGN), *(category if isinstance(category, list) else [category])]
-    return [each.strip() if isinstance(each, str) else each for each in given if each]
+    values = [*map(event.get, CAMPAIGN), *(category if isinstance(category, list) else [category])]
+    return [value.strip() if isinstance(value, str) else value for value in values if value]
 
 
-def _campaign(campaigns: list[Any], side: SideFields) -> str:
-    """Return the first that is an id; raises DecodeError for the first, if none is."""
-    for campaign in campaigns:
-        if found := side.read(text_id, campaign, "campaign_id"):
-            return found
-    return text_id(next(iter(campaigns), None), "campaign_id")
+def _first_id(candidates: list[Any], side: SideFields) -> str:
+    """Return the first candidate that is an id; raises DecodeError for the first, if none is."""
+    for candidate in candidates:
+        if campaign_id := side.read(text_id, candidate, "campaign_id"):
+            return campaign_id
+    return text_id(next(iter(candidates), None), "campaign_id")

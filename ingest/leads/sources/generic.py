@@ -24,6 +24,8 @@ from typing import Any, TypeVar
 
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
 from ingest.leads.readers import (
+    IDENTITIES_MAX,
+    REASON_CHARACTERS_MAX,
     DecodeContext,
     DecodedEvent,
     DecodeError,
@@ -36,12 +38,13 @@ from ingest.leads.readers import (
     moment,
     preferences_of,
     products,
-    strict_identities,
+    read_identity,
     text_id,
     topics_of,
 )
 from ingest.web.json_schema import SHORT
 from rules.leads.hooks import Part, Signature
+from rules.leads.identity import Identity
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
@@ -65,9 +68,11 @@ FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the event. omissions: unknown fields, too, because the sender may have meant another."""
     body, side = checked(GENERIC, payload), SideFields()
-    _omit_unknown(body, FIELDS, "", side)
+    _omit_unknown(body, FIELDS, side)
     data = _data(body, context, side)
-    about, about_type = _object(body.get("object"), side)
+    object_id, object_type = _object(body.get("object"), side)
+    if object_id is None:
+        object_id, object_type = data.get("order_id"), "order" if "order_id" in data else None
     return [
         DecodedEvent(
             external_event_id=text_id(
@@ -75,11 +80,9 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             ),
             event_type=body["event_type"],
             occurred_at=moment(body["occurred_at"], "occurred_at"),
-            identities=strict_identities(
-                body["identities"], context, "identities", body.get("claimed") or (), side
-            ),
-            object_id=about or data.get("order_id"),
-            object_id_ref=about_type if about else "order" if "order_id" in data else None,
+            identities=_identities(body, context, side),
+            object_id=object_id,
+            object_id_ref=object_type,
             payload=data,
             omissions=side.omissions,
         )
@@ -88,37 +91,60 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 
 def _data(body: Data, context: DecodeContext, side: SideFields) -> Data:
     """Return the event's payload, read from `data`; raises DecodeError with a path from `data` on."""
-    kind, given, inside = body["event_type"], body.get("data", {}), SideFields()
-    if not isinstance(given, dict):
+    event_type, raw, data_side = body["event_type"], body.get("data", {}), SideFields()
+    if not isinstance(raw, dict):
         side.omit("data", "must be an object")
-        given = {}
-    reader, fields = READERS[kind]
+        raw = {}
+    reader, fields = READERS[event_type]
     try:
-        data = reader(checked(GENERIC_DATA.get(kind, {"type": "object"}), given), context, inside)
+        data = reader(checked(GENERIC_DATA.get(event_type, {"type": "object"}), raw), context, data_side)
     except DecodeError as error:
         raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
-    _omit_unknown(given, fields, "", inside)
-    for omission in inside.omissions:
+    _omit_unknown(raw, fields, data_side)
+    for omission in data_side.omissions:
         side.omit(f"data.{omission.field}".rstrip("."), omission.reason)
     return data
 
 
-def _omit_unknown(given: Data, known: Collection[str], at: str, side: SideFields) -> None:
-    for name in sorted(given.keys() - {*known}):
-        side.omit(at, f"has the unknown field {name}"[:100])
+def _omit_unknown(body: Data, known: Collection[str], side: SideFields) -> None:
+    for name in sorted(body.keys() - {*known}):
+        side.omit("", f"has the unknown field {name}"[:100])
 
 
-def _object(given: Any, side: SideFields) -> tuple[str | None, str | None]:
-    if given is None:
+def _identities(body: Data, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
+    """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
+
+    side: notes the bad ids if there is a good one.
+    """
+    claimed = body.get("claimed") or ()
+    good, bad = dict[Identity, None](), list[tuple[str, str]]()
+    for channel, ids in body["identities"].items():
+        for raw in ids if isinstance(ids, list) else [ids]:
+            try:
+                good.setdefault(read_identity(channel, raw, context, is_verified=channel not in claimed))
+            except ValueError as error:
+                bad.append((f"identities.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
+    if bad and not good:
+        raise DecodeError(*bad[0])
+    if not 1 <= len(good) <= IDENTITIES_MAX:
+        raise DecodeError("identities", f"must hold 1 to {IDENTITIES_MAX} identities")
+    for name, reason in bad:
+        side.omit(name, reason)
+    return tuple(good)
+
+
+def _object(raw: Any, side: SideFields) -> tuple[str | None, str | None]:
+    """Return (id, type) of what the event is about, each None where there is none that can be read."""
+    if raw is None:
         return None, None
-    if not isinstance(given, dict):
+    if not isinstance(raw, dict):
         side.omit("object", "must be an object")
         return None, None
-    kind = given.get("type")
-    if kind is not None and not (isinstance(kind, str) and re.search(SHORT, kind)):
+    object_type = raw.get("type")
+    if object_type is not None and not (isinstance(object_type, str) and re.search(SHORT, object_type)):
         side.omit("object.type", f"must match {SHORT}")
-        kind = None
-    return side.read(text_id, given.get("id"), "object.id"), kind
+        object_type = None
+    return side.read(text_id, raw.get("id"), "object.id"), object_type
 
 
 def _order(data: Data, context: DecodeContext, side: SideFields) -> Data:
@@ -133,7 +159,7 @@ def _order(data: Data, context: DecodeContext, side: SideFields) -> Data:
 
 def _words(data: Data, _: DecodeContext, side: SideFields) -> Data:
     return derived_from_text(
-        data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences"), side
+        data.get("text"), data.get("sentiment"), side, data.get("objections"), data.get("preferences")
     )
 
 

@@ -51,10 +51,6 @@ def from_browser(fields: Mapping[str, str]) -> dict[str, Any]:
     return {**hidden, "fields": forms.with_plain_names(typed)}
 
 
-def _arrival_time(context: DecodeContext) -> str | None:
-    return context.received_at if context.delivery_id else None
-
-
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the submission."""
     body, side = checked(WEB_FORM, payload), SideFields()
@@ -63,17 +59,20 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     except forms.NoForm as error:
         raise DecodeError("fields", str(error)) from None
     form = side.read(text_id, body.get("form_id"), "form_id")
+    # A form that a browser sent has the door's id, and no time but that of its arrival.
+    arrived_at = context.received_at if context.delivery_id else None
     words = [text for texts in forms.of_kind(fields, forms.MESSAGE).values() for text in texts]
-    said = (body.get("sentiment"), body.get("objections"), body.get("preferences"))
     return [
         DecodedEvent(
             external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),
             event_type=FORM_SUBMITTED,
-            occurred_at=moment(body.get("submitted_at", _arrival_time(context)), "submitted_at"),
+            occurred_at=moment(body.get("submitted_at", arrived_at), "submitted_at"),
             identities=_submitter(body, fields, context, side),
             object_id=form,
             object_id_ref=None if form is None else "form",
-            payload=derived_from_text("\n".join(words), *said, side),
+            payload=derived_from_text(
+                "\n".join(words), body.get("sentiment"), side, body.get("objections"), body.get("preferences")
+            ),
             omissions=side.omissions,
         )
     ]

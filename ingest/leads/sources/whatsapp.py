@@ -93,13 +93,15 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read all messages, stated preferences and changed ids of a webhook."""
-    events = [
-        _event(item, context)
-        for entry in _required_list(payload, "entry")
-        for change in _required_list(entry, "changes")
-        for item in _items_of(change)
-    ]
-    return [event for event in events if event]
+    events: list[DecodedEvent] = []
+    for entry in _required_list(payload, "entry"):
+        for change in _required_list(entry, "changes"):
+            for item in _items_of(change):
+                if not isinstance(item.body, Mapping):
+                    raise DecodeError("", "must be an object")
+                if event := READERS[item.list_name](item, context):
+                    events.append(event)
+    return events
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +142,15 @@ def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
 
 
 def _webhook_around(item: _Item) -> dict[str, Any]:
+    """Return a webhook that has an item alone, with the contact that tells of its sender."""
     value: dict[str, Any] = {item.list_name: [item.body]}
     if item.contact:
         value["contacts"] = [item.contact]
     return {"entry": [{"changes": [{"field": item.list_name, "value": value}]}]}
 
 
-def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    if not isinstance(item.body, Mapping):
-        raise DecodeError("", "must be an object")
-    return READERS[item.list_name](item, context)
-
-
 def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read an entry of messages[]; None for one that no person wrote, or that withdraws a reaction."""
     message = item.body
     kind = str(message.get("type"))
     if kind in NOTICES or (kind == "reaction" and not _content(message).get("emoji")):
@@ -170,7 +168,7 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         object_id=message_id,
         object_id_ref="message",
         payload={
-            **derived_from_text(_words(message), message.get("sentiment"), side=side),
+            **derived_from_text(_words(message), message.get("sentiment"), side),
             **_consent_payload(_stated_consent(message)),
         },
         omissions=side.omissions,
@@ -215,12 +213,14 @@ def _replacement(item: _Item, ids: PersonIds, event_id: Any, context: DecodeCont
 
 
 def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read an edited message: only what it says of consent."""
     message = _content(item.body).get("message")
     consent = _stated_consent(message) if isinstance(message, Mapping) else {}
     return _statement(item, item.body.get("id"), consent, context) if consent else None
 
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read an entry of user_preferences[]: who stops or resumes marketing messages. None for others."""
     preference = item.body
     meaning = {"stop": OFF, "resume": ON}.get(str(preference.get("value")).casefold())
     if preference.get("category") != "marketing_messages" or meaning is None:
@@ -235,6 +235,7 @@ def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 def _statement(
     item: _Item, event_id: Any, consent: Mapping[str, str], context: DecodeContext
 ) -> DecodedEvent:
+    """Return the event that a sender states consent, or takes it back."""
     side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(event_id, "id"),
@@ -258,6 +259,7 @@ def _person_ids(
     number_fields: Iterable[str] = NUMBER_FIELDS,
     user_id_fields: Iterable[str] = USER_ID_FIELDS,
 ) -> PersonIds:
+    """Return the numbers and ids that an object has in these fields."""
     ids: PersonIds = {}
     for name in (*number_fields, *user_id_fields):
         value = holder.get(name)
@@ -274,7 +276,8 @@ def _person_ids(
 def _contacts_by_id(listed: Any) -> dict[PersonId, Contact]:
     """Return the contacts by each of their ids. If two have the same id, the first one counts."""
     by_id: dict[PersonId, Contact] = {}
-    for contact in listed if isinstance(listed, list) else ():
+    contacts = listed if isinstance(listed, list) else []
+    for contact in contacts:
         for person_id in _person_ids(contact) if isinstance(contact, Mapping) else ():
             by_id.setdefault(person_id, contact)
     return by_id
@@ -298,6 +301,7 @@ def _contact_with_more_ids(body: Any, contacts: Mapping[PersonId, Contact], *, i
 
 
 def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
+    """Return the identities of an item's sender, its contact's too; raises DecodeError without any."""
     ids = _person_ids(item.body) | _person_ids(item.contact)
     field_name = "wa_id" if item.list_name == "user_preferences" else "from"
     if not ids:
@@ -322,6 +326,7 @@ def _words(message: Mapping[str, Any]) -> str:
 
 
 def _choice(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the button, or the entry of a list, that the sender chose; {} if none was."""
     replies = (interactive.get(name) for name in ("button_reply", "list_reply"))
     return next((reply for reply in replies if isinstance(reply, Mapping)), {})
 

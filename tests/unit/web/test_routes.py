@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ingest.web.api import Answer, Api, json_response
-from ingest.web.json_schema import closed_object
-from ingest.web.routes import Route, in_query, text_matching
+from ingest.web.json_schema import closed_object, text
+from ingest.web.routes import Route, in_query
 from tests.support.http_requests import called
 
 CUP = closed_object({"size": {"type": "integer"}, "colour?": {"type": "string"}})
@@ -18,7 +18,7 @@ SAUCER, SPAN = closed_object({"colour?": {"type": "string"}}), in_query("from", 
 
 @pytest.fixture
 def api() -> Api:
-    app = Api("ShopApi", {"cup_id": text_matching("^[0-9]+$")})
+    app = Api("ShopApi", {"cup_id": text(pattern="^[0-9]+$")})
 
     @app.route("POST /v1/cups/{cup_id}", [SPAN], body=CUP, status=201, answer=CUP, more="Each once.")
     def post_cup(cup_id: str) -> Answer:
@@ -47,11 +47,11 @@ def post(app: Api, path: str, body: str | None) -> tuple[int, Any]:
 
 
 def test_a_declaration_says_all_of_a_route(api: Api) -> None:
-    cup_id = {"name": "cup_id", "in": "path", "required": True, "schema": text_matching("^[0-9]+$")}
-    text = "Of clay, and in any colour. Each once."
+    cup_id = {"name": "cup_id", "in": "path", "required": True, "schema": text(pattern="^[0-9]+$")}
+    description = "Of clay, and in any colour. Each once."
     assert api.routes[0] == Route(
         *("PostCup", "ShopApi", "POST /v1/cups/{cup_id}", "Make a cup", [cup_id, SPAN], CUP, 201, CUP),
-        description=text,
+        description=description,
     )
     assert (api.routes[0].method, api.routes[0].path) == ("post", "/v1/cups/{cup_id}")
     assert api.routes[1].description == ""
