@@ -18,7 +18,7 @@ from typing import Any
 
 from adapters.settings import choices
 from infra.alarms import alarm_marks
-from infra.marks import template_marks
+from infra.marks import DeclaredResource, template_marks
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, Block, replace_marks, sections
 from rules.book.book_schema import BOOK
@@ -114,10 +114,11 @@ def generated_files() -> dict[str, str]:
     }
 
 
-def declared_resources(fragments: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return (logical id, type, condition or "") of each resource of some fragments, in their order."""
+def declared_resources(fragments: Iterable[str]) -> list[DeclaredResource]:
+    """Return each resource of some fragments, in their order."""
     text = "".join(sections(f"infra/app/{name}.yaml").get("Resources", "") for name in fragments)
-    return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", text)
+    declared = re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", text)
+    return [DeclaredResource(*fields) for fields in declared]
 
 
 def declared_parameters(fragments: Iterable[str]) -> list[tuple[str, str]]:
