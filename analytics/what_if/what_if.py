@@ -32,58 +32,6 @@ from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import SafeToLog
 
 # ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
-EXPIRIES = (
-    "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
-)
-EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
-WHERE kind = '{EntryKind.EARN}'"""
-# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
-ENTRIES = f"""
-SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
-  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
-  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
-  reverses, "freeze", freeze_date, reward_id, measures
-FROM ledger
-LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
-  ON broken_user = account_id AND broken_id = event_id
-WHERE kind <> '{EntryKind.OPEN}'
-  AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
-"""
-SENT = """
-SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
-  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
-FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
-  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
-WHERE is_doubtful OR is_summed
-"""
-ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
-NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
-JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
-    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
-PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
-# In one calendar a later instant never has an earlier date, and three dates take more than a day.
-DOUBTFUL = """
-WITH dates AS (
-  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
-  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
-), beside AS (
-  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
-    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
-  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
-)
-SELECT DISTINCT user_id FROM beside
-WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
-  OR third_first < last + INTERVAL 1 DAY
-"""
-EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
-PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
-WHERE event_type IN (SELECT event_type FROM contracts)"""
-REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
-ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
-
-
-class ProcessDied(SafeToLog, RuntimeError):
-    """One of the processes that replay users has died."""
 
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
@@ -109,12 +57,21 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     return answer
 
 
+EXPIRIES = (
+    "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
+)
+
+
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     """Return the rule by which the points of a version's events expire, by version, of events and books."""
     with table_of(db := small_database(), "events", objects, "events"):
         of_events = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
     of_books = {version.number: version.book.expiry for version in real.versions if version.book.expiry}
     return of_books | of_events
+
+
+EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+WHERE kind = '{EntryKind.EARN}'"""
 
 
 def _changes_activity(objects: Objects, book: Book) -> bool:
@@ -125,6 +82,101 @@ def _changes_activity(objects: Objects, book: Book) -> bool:
         kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
         for kind, is_passive in kinds
     )
+
+
+EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
+PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
+WHERE event_type IN (SELECT event_type FROM contracts)"""
+REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
+
+
+def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
+    """Return the events whose properties a book refuses, as a table with the columns EVENTS.
+
+    Equal properties are checked once.
+    """
+    types = book.event_types.items() if book else ()
+    contracts = {name: rule.properties for name, rule in types if rule.properties}
+    if not contracts:
+        return EVENTS.empty_table()
+    with table_of(db := small_database(), "events", objects, "events"):
+        with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
+            texts = query(db, PROPERTIES).to_pylist()
+        refused = []
+        for text in texts:
+            contract = {"type": "object", **contracts[text["event_type"]]}
+            if first_problem(contract, _read_json(text["properties"])):
+                refused.append(text)
+        schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
+        with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):
+            return query(db, REFUSED_EVENTS).cast(EVENTS)
+
+
+def _read_json(text: str | None) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}
+
+
+PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
+# In one calendar a later instant never has an earlier date, and three dates take more than a day.
+DOUBTFUL = """
+WITH dates AS (
+  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
+  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+), beside AS (
+  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
+    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
+  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
+)
+SELECT DISTINCT user_id FROM beside
+WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
+  OR third_first < last + INTERVAL 1 DAY
+"""
+
+
+def doubtful_users(objects: Objects) -> set[str]:
+    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
+
+    One part of the users is read after the other, because the dates of all do not fit into memory.
+    """
+    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
+    users: set[str] = set()
+    with table_of(db := small_database(), "events", objects, "events"):
+        for part in range(parts):
+            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return users
+
+
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
+    for user, user_setting in settings.items():
+        for first, last in user_setting.pauses:
+            if (first, last) not in user_setting.pauses_after:
+                why = f"it would have been one of too many dates up to {last}"
+                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
+
+
+# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
+ENTRIES = f"""
+SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
+  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
+  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
+  reverses, "freeze", freeze_date, reward_id, measures
+FROM ledger
+LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
+  ON broken_user = account_id AND broken_id = event_id
+WHERE kind <> '{EntryKind.OPEN}'
+  AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
+"""
+SENT = """
+SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
+  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
+FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
+  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
+WHERE is_doubtful OR is_summed
+"""
 
 
 def _write_history(
@@ -147,6 +199,10 @@ def _write_history(
             db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
             write_parts(db, SENT, folder / "sent", parts)
     return parts
+
+
+class ProcessDied(SafeToLog, RuntimeError):
+    """One of the processes that replay users has died."""
 
 
 def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
@@ -189,6 +245,12 @@ def _received_answer(receiver: Connection) -> WhatIfAnswer:
     return answer
 
 
+ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
+NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
+JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+
+
 def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
     """Return the answer of some parts."""
     counted = CountedUsers(replay)
@@ -203,53 +265,3 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAn
         for _, rows in rows_of_users(small_database(), sql, Row._make):
             counted.add(rows)
     return counted.answer()
-
-
-def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
-    for user, user_setting in settings.items():
-        for first, last in user_setting.pauses:
-            if (first, last) not in user_setting.pauses_after:
-                why = f"it would have been one of too many dates up to {last}"
-                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
-
-
-def doubtful_users(objects: Objects) -> set[str]:
-    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
-
-    One part of the users is read after the other, because the dates of all do not fit into memory.
-    """
-    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
-    users: set[str] = set()
-    with table_of(db := small_database(), "events", objects, "events"):
-        for part in range(parts):
-            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
-    return users
-
-
-def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
-    """Return the events whose properties a book refuses, as a table with the columns EVENTS.
-
-    Equal properties are checked once.
-    """
-    types = book.event_types.items() if book else ()
-    contracts = {name: rule.properties for name, rule in types if rule.properties}
-    if not contracts:
-        return EVENTS.empty_table()
-    with table_of(db := small_database(), "events", objects, "events"):
-        with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
-            texts = query(db, PROPERTIES).to_pylist()
-        refused = []
-        for text in texts:
-            contract = {"type": "object", **contracts[text["event_type"]]}
-            if first_problem(contract, _read_json(text["properties"])):
-                refused.append(text)
-        schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
-        with arrow_table(db, "refused", pa.Table.from_pylist(refused, schema)):
-            return query(db, REFUSED_EVENTS).cast(EVENTS)
-
-
-def _read_json(text: str | None) -> Any:
-    try:
-        return json.loads(text or "{}")
-    except ValueError:
-        return {}
