@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
-from analytics.lake.user_rows import small_database
 from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
+from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import Timeline
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote

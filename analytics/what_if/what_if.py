@@ -20,11 +20,11 @@ from adapters.platform.objects import Objects
 from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
-from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, Replay
 from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
+from analytics.what_if.history_parts import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
 from rules.book.book import Book, Books

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.lake.user_rows import part_source, rows_of_users, small_database, write_parts
+from analytics.what_if.history_parts import part_source, rows_of_users, small_database, write_parts
 
 MANY = """SELECT 'u' || (n * 7 % 61) AS user_id, n AS seq, CASE WHEN n % 3 > 0 THEN 'k' || n % 5 END AS kind,
   CASE WHEN n % 4 > 0 THEN n END AS points, n % 2 = 0 AS is_even, NULL::VARCHAR AS nothing,
