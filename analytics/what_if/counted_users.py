@@ -121,7 +121,7 @@ def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayInputs:
     """The values that all processes of one question share."""
 
     question: WhatIfQuestion
@@ -174,20 +174,20 @@ def folded_streak(world: World, today: date) -> FoldedStreak:
 class CountedUsers:
     """Replays users, and adds up their figures."""
 
-    def __init__(self, replay: Replay) -> None:
-        self._replay, self._figures = replay, Figures()
-        self._terms = TermsMemo(replay.timeline)
-        self._goals = Goals(replay.timeline, replay.question.now, self._figures)
+    def __init__(self, inputs: ReplayInputs) -> None:
+        self._inputs, self._figures = inputs, Figures()
+        self._terms = TermsMemo(inputs.timeline)
+        self._goals = Goals(inputs.timeline, inputs.question.now, self._figures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
 
     def add(self, rows: list[Row]) -> None:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
-        replay, figures, user_id = self._replay, self._figures, rows[0].user_id
-        settings, today = replay.settings.get(user_id, NO_SETTINGS), replay.todays.of(user_id)
-        before = actual_world(rows, settings, replay.question.now)
-        user = UserFold(rows, replay.timeline, self._terms, settings).replay()
-        after = user.world(replay.question.now)
+        inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
+        settings, today = inputs.settings.get(user_id, NO_SETTINGS), inputs.todays.of(user_id)
+        before = actual_world(rows, settings, inputs.question.now)
+        user = UserFold(rows, inputs.timeline, self._terms, settings).replay()
+        after = user.world(inputs.question.now)
         streak_before = folded_streak(before, today)
         is_same = (before.active, before.cover) == (after.active, after.cover)
         streak_after = streak_before if is_same else folded_streak(after, today)
@@ -254,7 +254,7 @@ class CountedUsers:
         other_texts = other_reasons(*worlds, corrected_before, corrected_after)
         change = dict(zip(USERS.names, row, strict=True)) | {
             "score": score,
-            "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
+            "why": [*(reason.text for reason in reasons(user, self._inputs.timeline)), *other_texts],
             "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
         }
         self._largest_changes = sorted([*self._largest_changes, change], key=rank)[:LARGEST_CHANGES]
@@ -264,4 +264,4 @@ class CountedUsers:
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
         arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
         users = pa.table(arrays, USERS)
-        return WhatIfAnswer(self._replay.question, users, self._figures, self._largest_changes)
+        return WhatIfAnswer(self._inputs.question, users, self._figures, self._largest_changes)

@@ -1,7 +1,9 @@
 """Predicts what another book would have led to: what a fresh stack would show after the same history.
 
-The ledger is read once, and written in parts of whole users. Each part is replayed by the rules, in as many
-processes as there are cores. Their figures are added up. Only temporary files are written.
+`what_if` is called by analytics/steps/what_if_function.py, and by local/what_if on a laptop. The ledger is
+read once, and written in parts of whole users (history_parts.py). Each part is replayed by the rules, in as
+many processes as there are cores (counted_users.py, user_fold.py). Their figures are added up (figures.py).
+Only temporary files are written.
 """
 
 import json
@@ -21,7 +23,7 @@ from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, Replay
+from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, ReplayInputs
 from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
 from analytics.what_if.history_parts import part_source, parts_of, rows_of_users, small_database, write_parts
@@ -40,16 +42,16 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, question.now)
-    broken = broken_contracts(objects, question.book)
-    if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
+    broken_events = events_with_broken_contracts(objects, question.book)
+    if broken_events.num_rows or (question.book and _changes_activity(objects, question.book)):
         with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
         for user in doubtful_users(objects) | with_skipped:
             settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
-    replay = Replay(question, timeline, settings, todays)
-    summed = Goals(timeline, question.now, Figures()).summed_types
+    inputs = ReplayInputs(question, timeline, settings, todays)
+    summed_types = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
-        parts = _write_history(objects, Path(name), replay, broken, summed)
-        answer = replayed(replay, Path(name), parts)
+        parts = _write_history(objects, Path(name), inputs, broken_events, summed_types)
+        answer = replay_history(inputs, Path(name), parts)
     answer.figures.impossible += _impossible_pauses(settings)
     answer.users = answer.users.combine_chunks().sort_by("user_id")
     for change in answer.largest_changes:
@@ -91,7 +93,7 @@ REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
 ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
-def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
+def events_with_broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
     """Return the events whose properties a book refuses, as a table with the columns EVENTS.
 
     Equal properties are checked once.
@@ -158,7 +160,7 @@ def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible
                 yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
 
 
-# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
+# ENTRIES has the columns of user_history.Row that come from the ledger, SENT those that come from the events.
 ENTRIES = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
@@ -180,23 +182,30 @@ WHERE is_doubtful OR is_summed
 
 
 def _write_history(
-    objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
+    objects: Objects,
+    folder: Path,
+    inputs: ReplayInputs,
+    broken_events: pa.Table,
+    summed_types: Collection[str],
 ) -> int:
     """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
 
-    broken: events whose properties the candidate refuses. summed: the event types of which streaks and
-    achievements sum a property.
+    broken_events: those whose properties the candidate refuses. summed_types: the event types of which
+    streaks and achievements sum a property.
     """
-    stamps = replay.timeline.stamps
+    stamps = inputs.timeline.stamps
     segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
     parts = parts_of(objects, "ledger")
-    with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
+    with (
+        table_of(db := small_database(), "ledger", objects, "ledger"),
+        arrow_table(db, "broken", broken_events),
+    ):
         write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    doubted = [user for user, settings in replay.settings.items() if settings.has_doubts]
-    if doubted or summed:
+    doubted = [user for user, settings in inputs.settings.items() if settings.has_doubts]
+    if doubted or summed_types:
         with table_of(db := small_database(), "events", objects, "events"):
             db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
-            db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
+            db.register("summed", pa.table({"event_type": pa.array(sorted(summed_types), pa.string())}))
             write_parts(db, SENT, folder / "sent", parts)
     return parts
 
@@ -205,12 +214,12 @@ class ProcessDied(SafeToLog, RuntimeError):
     """One of the processes that replay users has died."""
 
 
-def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
+def replay_history(inputs: ReplayInputs, folder: Path, parts: int) -> WhatIfAnswer:
     """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
     count = min(os.cpu_count() or 1, parts)
     shares = [range(first, parts, count) for first in range(count)]
     if count == 1:
-        return replay_parts(replay, folder, shares[0])
+        return replay_parts(inputs, folder, shares[0])
     # Spawned, because a forked process would inherit locks held by threads of DuckDB or Arrow. With pipes,
     # because a pool needs semaphores, which Lambda does not have (it has no shared memory).
     context = multiprocessing.get_context("spawn")
@@ -218,7 +227,7 @@ def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
     try:
         for share in shares:
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_send_answer, args=(sender, replay, folder, share))
+            process = context.Process(target=_send_answer, args=(sender, inputs, folder, share))
             process.start()
             sender.close()  # so that the pipe ends with the process
             receivers.append(receiver)
@@ -233,8 +242,8 @@ def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
     return total
 
 
-def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterable[int]) -> None:
-    sender.send(replay_parts(replay, folder, parts))
+def _send_answer(sender: Connection, inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> None:
+    sender.send(replay_parts(inputs, folder, parts))
 
 
 def _received_answer(receiver: Connection) -> WhatIfAnswer:
@@ -245,23 +254,24 @@ def _received_answer(receiver: Connection) -> WhatIfAnswer:
     return answer
 
 
-ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
+ROWS = f"""SELECT {", ".join(f'"{name}"' for name in Row._fields)}
+FROM (SELECT entries.*, {{sent_columns}} FROM {{source}} AS entries {{join}})
+ORDER BY user_id, created_at, seq"""
 NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
 JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
     any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
 
 
-def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
+def replay_parts(inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
     """Return the answer of some parts."""
-    counted = CountedUsers(replay)
+    counted = CountedUsers(inputs)
     for part in parts:
         if (source := part_source(folder / "ledger", part)) is None:
             continue
         sent = part_source(folder / "sent", part)
+        sent_columns = "claimed, zone, properties" if sent else NO_SENT_COLUMNS
         join = JOIN_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(
-            sent="claimed, zone, properties" if sent else NO_SENT_COLUMNS, source=source, join=join
-        )
-        for _, rows in rows_of_users(small_database(), sql, Row._make):
-            counted.add(rows)
+        sql = ROWS.format(sent_columns=sent_columns, source=source, join=join)
+        for rows in rows_of_users(small_database(), sql):
+            counted.add([Row._make(values) for values in rows])
     return counted.answer()

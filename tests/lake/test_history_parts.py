@@ -21,7 +21,8 @@ def test_each_user_comes_once_with_all_rows_in_order(tmp_path: Path, parts: int)
         source = part_source(tmp_path / "parts", part)
         assert source
         sql = f"SELECT * FROM {source} ORDER BY user_id, seq"
-        for user, rows in rows_of_users(small_database(), sql, tuple):
+        for rows in rows_of_users(small_database(), sql):
+            user = str(rows[0][0])
             assert user not in found
             found[user] = rows
     expected: dict[str, list[tuple[object, ...]]] = {}

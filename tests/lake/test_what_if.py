@@ -356,7 +356,7 @@ def test_parts_are_replayed_in_processes_and_added_up(
     story.into(objects)
     document = story.some_book()
     one, start = ask(story, objects, document), SpawnProcess.start
-    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("analytics.what_if.history_parts.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("_multiprocessing.SemLock", no_semaphores)
     started = list[Any]()
