@@ -18,29 +18,6 @@ from rules.engagement.streak import YEAR, Checkpoint, Cover, net_freezes, paused
 
 NO_DATES: frozenset[date] = frozenset()
 Pauses = tuple[tuple[date, date], ...]
-# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
-# before a date, so older versions have those.
-NEWEST_SETTINGS = f"""
-CREATE TABLE settings AS
-WITH newest AS (
-  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
-  GROUP BY user_id
-), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
-listed AS (
-  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT profiles.user_id, profiles.pauses,
-    archived.archived_until - {YEAR.days} FROM profiles JOIN archived USING (user_id)
-), each AS (
-  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
-), known AS (
-  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS all_pauses FROM each
-  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
-)
-SELECT newest.* REPLACE (coalesce(all_pauses, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
-"""  # noqa: S608 (no input)
-WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
-WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
-ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
-USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
 
 class Row(NamedTuple):
@@ -165,6 +142,31 @@ class Todays:
     def of(self, user: str) -> date:
         """Return a user's date."""
         return self.others.get(user, self.in_utc)
+
+
+# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
+# before a date, so older versions have those.
+NEWEST_SETTINGS = f"""
+CREATE TABLE settings AS
+WITH newest AS (
+  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
+  GROUP BY user_id
+), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
+listed AS (
+  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT profiles.user_id, profiles.pauses,
+    archived.archived_until - {YEAR.days} FROM profiles JOIN archived USING (user_id)
+), each AS (
+  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
+), known AS (
+  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS all_pauses FROM each
+  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
+)
+SELECT newest.* REPLACE (coalesce(all_pauses, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
+"""  # noqa: S608 (no input)
+WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
+WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
+ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
+USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
 
 def user_settings(
