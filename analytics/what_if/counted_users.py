@@ -1,4 +1,8 @@
-"""Replays users one after the other, and adds up their figures. One process does this for its parts."""
+"""Replays users one after the other, and adds up their figures. One process does this for its parts.
+
+Of each user there are two *worlds*: the points and streak as they are, and as they would be.
+`CountedUsers.add` counts both. Functions at the end put into words why a user's figures change.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -204,7 +208,7 @@ def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
         day, change = outcome.day, (outcome.points or 0) - outcome.row.points
         if not change:
             continue
-        cause = ": ".join(_cause(outcome, timeline))
+        cause = _cause(outcome, timeline)
         reason = by_cause.setdefault(cause, Reason(cause, 0, 0, day, day))
         reason.events += 1
         reason.points += change
@@ -234,14 +238,15 @@ def other_reasons(
             yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
 
 
-def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
-    """Yield, in words, the version that has judged the event, then in what the candidate differs from it."""
+def _cause(outcome: Outcome, timeline: Timeline) -> str:
+    """Return, in words, which version has judged an event, and in what the candidate differs from it."""
     row, ruling = outcome.row, outcome.terms.ruling
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
-    yield f"{kind}, judged by version {number}"
+    judged = f"{kind}, judged by version {number}"
     if outcome.points is None:
-        yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
-        return
+        return (
+            f"{judged}: " + ("breaks the contract" if row.is_broken else "is not in this book") + ": refused"
+        )
     before = next((version.book for version in timeline.real.versions if version.number == number), None)
     boosted_before, factor_before = _worth(before, kind, occurred)
     boosted_after, factor_after = ruling.points, ruling.factor
@@ -257,7 +262,7 @@ def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
         changes.append(f"cap {cap_before} -> {cap_after}")
     if outcome.day != row.day:
         changes.append("counts for another date")
-    yield "; ".join(changes) or "other events have used more or less of its cap"
+    return f"{judged}: " + ("; ".join(changes) or "other events have used more or less of its cap")
 
 
 def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
