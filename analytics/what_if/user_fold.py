@@ -45,97 +45,6 @@ class Outcome(NamedTuple):
         return self.points is not None and self.terms.is_active
 
 
-class PlacedDates:
-    """Places the events of one user on dates anew (rule 8).
-
-    This is needed if some events no longer count, and the dates of the events contradict each other: then
-    others of the events may decide on the dates.
-    """
-
-    def __init__(self, user_id: str) -> None:
-        self._user_id = user_id
-        self._days = dict[date, Day]()
-        self.flight_gaps = set[date]()  # dates that flights leave out
-
-    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
-        """Return the dates of one transaction's events by event id. Refused events are left out.
-
-        terms_of: the terms of each event, by its id.
-        """
-        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
-        events = [self._event(row, terms_of[row.event_id]) for row in judged]
-        near = dates_beside(event.activity_date for event in events)
-        placed = assign_dates(events, {day: self._days.get(day) for day in near})
-        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
-        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
-        self.flight_gaps |= flight_gap_dates(opened, beside)
-        dates = {event.event_id: event.activity_date for event in placed}
-        for row in judged:
-            is_passive = not terms_of[row.event_id].is_active
-            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
-        return dates
-
-    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
-        """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
-        for outcome in outcomes:
-            if outcome.row.event_id == row.event_id and outcome.points is not None:
-                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
-
-    def count(self, row: Row, draft: Draft) -> None:
-        """Count an entry into its day. row: has the entry's place in the ledger."""
-        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
-
-    def _event(self, row: Row, terms: Terms) -> Event:
-        # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
-        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
-        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
-
-
-def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
-    """Return an entry that changes an event's day, and has no points."""
-    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
-
-
-class Freezes:
-    """The freezes of one user under the books of a timeline."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-        self.changes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
-        self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
-        # How many of a month's free freezes were taken: in the ledger, and under the books; by YYYY-MM
-        self._free_taken: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-
-    def price(self, row: Row) -> int:
-        """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
-        if self._is_gift(row):
-            return 0
-        _, free_after = self._free_taken[row.month]
-        return self._timeline.book_at(row.at).freezes.price(free_after)
-
-    def _is_gift(self, row: Row) -> bool:
-        """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
-        real = self._timeline.real_at(row.at).freezes
-        free_before, _ = self._free_taken[row.month]
-        return row.points == 0 and free_before >= real.free_a_month and bool(real.price_points)
-
-    def take(self, row: Row) -> None:
-        """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
-        free_taken, is_gift = self._free_taken[row.month], self._is_gift(row)
-        # A freeze may cost nothing for another reason. It is one of the month's free ones only if one is
-        # left.
-        real_max = self._timeline.real_at(row.at).freezes.free_a_month
-        free_taken[0] += row.points == 0 and free_taken[0] < real_max
-        free_taken[1] += not is_gift and free_taken[1] < self._timeline.book_at(row.at).freezes.free_a_month
-        if row.freeze_date:
-            self.changes.append((row.freeze_date, 1))
-            self._date_of[row.place] = row.freeze_date
-
-    def pop_date(self, place: str) -> date | None:
-        """Return the date of the freeze that was taken at a place, and forget it; None if there is none."""
-        return self._date_of.pop(place, None)
-
-
 class UserFold:
     """The replay of one user's ledger under the books of a timeline."""
 
@@ -481,11 +390,95 @@ def _day_of(draft: Draft) -> date:
     return date.fromisoformat(draft.activity_date or "")
 
 
-def _skipped_in(zone: str) -> frozenset[date]:
-    try:
-        return skipped_dates(zone)
-    except UnknownZone:
-        return NO_DATES
+class Freezes:
+    """The freezes of one user under the books of a timeline."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.changes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
+        self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
+        # How many of a month's free freezes were taken: in the ledger, and under the books; by YYYY-MM
+        self._free_taken: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+
+    def price(self, row: Row) -> int:
+        """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
+        if self._is_gift(row):
+            return 0
+        _, free_after = self._free_taken[row.month]
+        return self._timeline.book_at(row.at).freezes.price(free_after)
+
+    def _is_gift(self, row: Row) -> bool:
+        """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
+        real = self._timeline.real_at(row.at).freezes
+        free_before, _ = self._free_taken[row.month]
+        return row.points == 0 and free_before >= real.free_a_month and bool(real.price_points)
+
+    def take(self, row: Row) -> None:
+        """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
+        free_taken, is_gift = self._free_taken[row.month], self._is_gift(row)
+        # A freeze may cost nothing for another reason. It is one of the month's free ones only if one is
+        # left.
+        real_max = self._timeline.real_at(row.at).freezes.free_a_month
+        free_taken[0] += row.points == 0 and free_taken[0] < real_max
+        free_taken[1] += not is_gift and free_taken[1] < self._timeline.book_at(row.at).freezes.free_a_month
+        if row.freeze_date:
+            self.changes.append((row.freeze_date, 1))
+            self._date_of[row.place] = row.freeze_date
+
+    def pop_date(self, place: str) -> date | None:
+        """Return the date of the freeze that was taken at a place, and forget it; None if there is none."""
+        return self._date_of.pop(place, None)
+
+
+class PlacedDates:
+    """Places the events of one user on dates anew (rule 8).
+
+    This is needed if some events no longer count, and the dates of the events contradict each other: then
+    others of the events may decide on the dates.
+    """
+
+    def __init__(self, user_id: str) -> None:
+        self._user_id = user_id
+        self._days = dict[date, Day]()
+        self.flight_gaps = set[date]()  # dates that flights leave out
+
+    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
+        """Return the dates of one transaction's events by event id. Refused events are left out.
+
+        terms_of: the terms of each event, by its id.
+        """
+        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
+        events = [self._event(row, terms_of[row.event_id]) for row in judged]
+        near = dates_beside(event.activity_date for event in events)
+        placed = assign_dates(events, {day: self._days.get(day) for day in near})
+        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
+        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
+        self.flight_gaps |= flight_gap_dates(opened, beside)
+        dates = {event.event_id: event.activity_date for event in placed}
+        for row in judged:
+            is_passive = not terms_of[row.event_id].is_active
+            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
+        return dates
+
+    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
+        """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
+        for outcome in outcomes:
+            if outcome.row.event_id == row.event_id and outcome.points is not None:
+                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
+
+    def count(self, row: Row, draft: Draft) -> None:
+        """Count an entry into its day. row: has the entry's place in the ledger."""
+        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
+
+    def _event(self, row: Row, terms: Terms) -> Event:
+        # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
+        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
+        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
+
+
+def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
+    """Return an entry that changes an event's day, and has no points."""
+    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -498,3 +491,10 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         batch.append(row)
     if batch:
         yield batch
+
+
+def _skipped_in(zone: str) -> frozenset[date]:
+    try:
+        return skipped_dates(zone)
+    except UnknownZone:
+        return NO_DATES
