@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from analytics.what_if.figures import ImpossibleAct
-from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
+from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, Terms, TermsMemo, Timeline
 from analytics.what_if.user_history import NO_DATES, Row, UserSettings, World
 from rules.book.point_rules import Cap
 from rules.days import UnknownZone, skipped_dates, stamp
@@ -182,7 +182,7 @@ class UserFold:
             self.outcomes.append(Outcome(row, terms, day, points))
             ends = None if ruling.is_new else row.expires_on
             if ends is None and ruling.expiry:
-                ends = terms.end_of(day)
+                ends = terms.expiry_date(day)
             if ends and points:
                 self._lots[ends] += points
             if points != row.points or ends != row.expires_on:
@@ -239,11 +239,11 @@ class UserFold:
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
         if row.is_price:
-            price_or_reason = self.timeline.price(row.reward_id or "", price, row.at)
-            if isinstance(price_or_reason, str):
-                self._refuse(row, "redemption", price, 0, price_or_reason)
+            try:
+                price = self.timeline.price(row.reward_id or "", price, row.at)
+            except NotOffered as reason:
+                self._refuse(row, "redemption", price, 0, str(reason))
                 return
-            price = price_or_reason
         if is_freeze:
             price = self._freezes.price(row)
             if why := self._freeze_refusal(row):

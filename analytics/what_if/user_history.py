@@ -1,4 +1,8 @@
-"""One user's history as it is: the entries of the ledger, the user's settings, and what follows from both."""
+"""One user's history as it is: the entries of the ledger, the user's settings, and what follows from both.
+
+what_if.py reads the settings of all users (`user_settings`), and makes a `Row` of each entry of the ledger.
+counted_users.py then asks for each user's `actual_world`.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -145,23 +149,27 @@ class Todays:
 
 
 # The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
-# before a date, so older versions have those.
+# before a date (archived_until), so older rows have those. `until` is the date up to which pauses are taken
+# from older rows; NULL: all are taken, from the newest row.
 NEWEST_SETTINGS = f"""
 CREATE TABLE settings AS
 WITH newest AS (
   SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
   GROUP BY user_id
-), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
-listed AS (
-  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT profiles.user_id, profiles.pauses,
-    archived.archived_until - {YEAR.days} FROM profiles JOIN archived USING (user_id)
-), each AS (
-  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
-), known AS (
-  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS all_pauses FROM each
+), archived AS (
+  SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL
+), lists AS (
+  SELECT user_id, pauses, NULL AS until FROM archived
+  UNION SELECT user_id, profiles.pauses, archived.archived_until - {YEAR.days}
+  FROM profiles JOIN archived USING (user_id)
+), single_pauses AS (
+  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM lists WHERE pauses > ''
+), all_pauses AS (
+  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS pauses_ever FROM single_pauses
   WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
 )
-SELECT newest.* REPLACE (coalesce(all_pauses, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
+SELECT newest.* REPLACE (coalesce(pauses_ever, pauses) AS pauses)
+FROM newest LEFT JOIN all_pauses USING (user_id)
 """  # noqa: S608 (no input)
 WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
