@@ -272,9 +272,9 @@ def _percentile_cont(call: Call) -> str:
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
     (ordered,) = call.order.expressions
-    text, kind = f"({ordered.this.sql(dialect=DUCKDB)})", ordered.this.meta.get("kind", kinds.UNKNOWN)
+    text = f"({ordered.this.sql(dialect=DUCKDB)})"
     share = f"1 - {call.texts[0]}" if ordered.args.get("desc") else call.texts[0]
-    return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
+    return f"quantile_cont({_as_float(text, kinds.kind_of(ordered.this))}, {share}){call.over}"
 
 
 def _median(call: Call) -> str:
