@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
+from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import rewrite_without_rows
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
@@ -72,7 +73,7 @@ class GonePhones:
         if ends:
             raw, finder = self._raw(), _finder(ends)
             raw.clean_quarantine(ENTITY, finder)
-            raw.clean_errors(ENTITY, finder)
+            raw.clean_errors(f"{ERRORS}{ENTITY}/", finder)
         total = 0
         for stored, phones in zip(files, phones_of_files, strict=True):
             gone_count = pc.sum(_gone_flags(phones, ends)).as_py()
