@@ -1,4 +1,8 @@
-"""Takes lines of persons out of raw objects, the quarantine and Firehose's errors."""
+"""Takes lines of persons out of raw objects, the quarantine and Firehose's errors.
+
+lake_pass.py does so for erased persons, gone_phones.py for phones. A `Finder` knows which lines of a text are
+to be removed. `RawObjects` lists the objects, and puts each again without these lines.
+"""
 
 import base64
 import json
@@ -18,6 +22,12 @@ from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
+# Called before an object is changed: with its key and ETag, and how many lines of each person it has.
+Note = Callable[[str, Mapping[str, int]], None]
+# Returns a text without some persons' lines, and how many lines of each were removed.
+RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
+FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Takes a row of one of the persons, and returns whether it is to be removed.
 MustGo = Callable[[Mapping[str, Any]], bool]
 
@@ -77,14 +87,6 @@ class Finder:
             else:
                 staying_lines.append(line)
         return b"".join(staying_lines), removed
-
-
-_BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Called before an object is changed: with its key and ETag, and how many lines of each person it has.
-Note = Callable[[str, Mapping[str, int]], None]
-# Returns a text without some persons' lines, and how many lines of each were removed.
-RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
-FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)
