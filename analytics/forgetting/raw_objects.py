@@ -47,10 +47,6 @@ class Finder:
         pattern = b"|".join(map(re.escape, sorted(self._name_of)))
         self._pattern = re.compile(pattern) if pattern else None  # None: no names
 
-    def may_be_in(self, text: bytes) -> bool:
-        """Whether a text has any of the names."""
-        return self._pattern is not None and self._pattern.search(text) is not None
-
     def count_names(self, text: bytes) -> Counter[str]:
         """Return how often a text has each of the names."""
         matches = self._pattern.findall(text) if self._pattern else ()
@@ -78,7 +74,7 @@ class Finder:
         read: returns the raw line that a line of the text holds; None: it is one itself.
         """
         removed: Counter[str] = Counter()
-        if read is None and not self.may_be_in(text):
+        if self._pattern is None or (read is None and not self._pattern.search(text)):
             return text, removed
         staying_lines = []
         for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
