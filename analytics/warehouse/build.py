@@ -94,15 +94,15 @@ class Builder:
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
         """Return the dates of a model with by_date whose rows may have changed since these loads."""
-        days = self._days(model, loads)
+        days = self._touched_days(model, loads)
         if days and model.also_touched:
             days |= {row["dt"] for row in self.warehouse.rows(with_load_numbers(model.also_touched, loads))}
         return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
-        return joined_days(self._days(model, since))
+        return joined_days(self._touched_days(model, since))
 
-    def _days(self, model: Model, since: Loads) -> set[date]:
+    def _touched_days(self, model: Model, since: Loads) -> set[date]:
         """Return the dates of rows that later loads brought or replaced."""
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
