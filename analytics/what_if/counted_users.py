@@ -91,13 +91,13 @@ class CountedUsers:
             sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
             sums.entries += 1
             sums.before += row.points
-            month[0] += row.points
+            month.before += row.points
             if points is None:
                 sums.refused += 1
                 sums.broken += terms.is_broken
             else:
                 sums.after += points
-                month[1] += points
+                month.after += points
 
     def _count_other_entries(self, user: UserFold) -> None:
         figures = self._figures
@@ -108,10 +108,10 @@ class CountedUsers:
                 figures.redemptions += row.points < 0
             elif row.kind in INTO_DEBT:
                 figures.of_type(row.event_type).before += row.points
-                figures.of_month(row.day)[0] += row.points
+                figures.of_month(row.day).before += row.points
         for draft in user.corrected:
             figures.of_type(draft.event_type or "").after += draft.points
-            figures.of_month(date.fromisoformat(draft.activity_date or ""))[1] += draft.points
+            figures.of_month(date.fromisoformat(draft.activity_date or "")).after += draft.points
 
     def _list_change(
         self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]

@@ -68,9 +68,9 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
         "liability": _pair(totals, "balance"),
         "by_type": {name: asdict(sums) for name, sums in sorted(figures.types.items())},
         "by_month": {
-            month: {"before": before, "after": after}
-            for month, (before, after) in sorted(figures.months.items())
-            if before or after
+            month: asdict(points)
+            for month, points in sorted(figures.months.items())
+            if points.before or points.after
         },
         "streaks": {
             "current": _pair(totals, "shown") | _longer_and_shorter(totals, "shown"),
