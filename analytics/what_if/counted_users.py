@@ -6,7 +6,7 @@ Of each user there are two *worlds*: the points and streak as they are, and as t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from analytics.what_if.figures import (
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_fold import Outcome, UserFold
-from analytics.what_if.user_history import Row, Todays, UserSettings, World, actual_world
+from analytics.what_if.user_history import Row, UserSettings, World, actual_world
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.days import EPOCH
@@ -43,7 +43,7 @@ class ReplayInputs:
     question: WhatIfQuestion
     timeline: Timeline
     settings: dict[str, UserSettings]  # by user; others have none
-    todays: Todays
+    other_dates: dict[str, date]  # today, by user; of users for whom it is another date than in UTC
 
 
 class CountedUsers:
@@ -59,7 +59,8 @@ class CountedUsers:
     def add(self, rows: list[Row]) -> None:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
-        settings, today = inputs.settings.get(user_id, NO_SETTINGS), inputs.todays.of(user_id)
+        settings = inputs.settings.get(user_id, NO_SETTINGS)
+        today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
         before = actual_world(rows, settings, inputs.question.now)
         user = UserFold(rows, inputs.timeline, self._terms, settings).replay()
         after = user.world(inputs.question.now)

@@ -5,8 +5,8 @@ counted_users.py then asks for each user's `actual_world`.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
@@ -136,18 +136,6 @@ def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> 
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
-@dataclass(frozen=True, slots=True)
-class Todays:
-    """The date that is today, for each user."""
-
-    in_utc: date
-    others: Mapping[str, date] = field(default_factory=dict)  # by user; only of users with another date
-
-    def of(self, user: str) -> date:
-        """Return a user's date."""
-        return self.others.get(user, self.in_utc)
-
-
 # The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
 # before a date (archived_until), so older rows have those. `until` is the date up to which pauses are taken
 # from older rows; NULL: all are taken, from the newest row.
@@ -179,8 +167,11 @@ USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELE
 
 def user_settings(
     objects: Objects, timeline: Timeline, now: datetime
-) -> tuple[dict[str, UserSettings], Todays]:
-    """Return the settings of users who have pauses, skipped dates or an opening; and every user's date."""
+) -> tuple[dict[str, UserSettings], dict[str, date]]:
+    """Return the settings of users who have pauses, skipped dates or an opening.
+
+    Also returns the date that is today, of users for whom it is another one than in UTC.
+    """
     db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
         db.execute(NEWEST_SETTINGS)
@@ -196,7 +187,7 @@ def user_settings(
         skipped = frozenset(dates_of(skipped_text))
         allowed, _ = judged_pauses(pauses, timeline)
         settings[user] = UserSettings(pauses, skipped, opening_of(opening_text), allowed)
-    return settings, Todays(in_utc, {user: today_of[zone] for user, zone in others})
+    return settings, {user: today_of[zone] for user, zone in others}
 
 
 def _today(now: datetime, zone: str) -> date:

@@ -41,13 +41,13 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
-    settings, todays = user_settings(objects, timeline, question.now)
+    settings, other_dates = user_settings(objects, timeline, question.now)
     broken_events = events_with_broken_contracts(objects, question.book)
     if broken_events.num_rows or (question.book and _changes_activity(objects, question.book)):
         with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
         for user in doubtful_users(objects) | with_skipped:
             settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
-    inputs = ReplayInputs(question, timeline, settings, todays)
+    inputs = ReplayInputs(question, timeline, settings, other_dates)
     summed_types = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
         parts = _write_history(objects, Path(name), inputs, broken_events, summed_types)
