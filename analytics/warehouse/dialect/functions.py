@@ -4,6 +4,8 @@ Most are declared as the type of the answer and an expression of DuckDB (`sql`).
 Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tests have its examples.
 """
 
+import re
+
 from sqlglot import exp
 
 from analytics.warehouse.dialect.kinds import (
@@ -57,10 +59,8 @@ def sql(kind: AnswerKind, *forms: str) -> Function:
 
 
 def _arguments(form: str) -> int:
-    for index in (2, 1, 0):
-        if f"{{{index}}}" in form or f"{{moment{index}}}" in form:
-            return index + 1
-    return 0
+    """Return how many arguments a form has places for."""
+    return max(map(int, re.findall(r"\{(?:moment)?(\d)\}", form)), default=-1) + 1
 
 
 def _json_sql(kind: Kind, expression: str) -> Function:
@@ -90,10 +90,6 @@ def _json_path(call: Call, end: int) -> str:
     if any('"' in key for key in keys):
         raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
     return "'$" + "".join('."' + key.replace("'", "''") + '"' for key in keys) + "'"
-
-
-def _no_part_below_1(expression: str) -> str:
-    return f"CASE WHEN {{2}} < 1 THEN error('SPLIT_PART counts from 1') ELSE {expression} END"
 
 
 def _not_negative(name: str) -> str:
@@ -153,7 +149,10 @@ FUNCTIONS: dict[str, Function] = {
     "RPAD": sql(TEXT, "rpad({0}, {1}, ' ')", "rpad({0}, {1}, {2})"),
     "RTRIM": sql(TEXT, "rtrim({0}, ' ')", "rtrim({0}, {1})"),
     **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), sql(TEXT, "sha1({0})")),
-    "SPLIT_PART": sql(TEXT, _no_part_below_1("split_part({0}, {1}, {2})")),
+    "SPLIT_PART": sql(
+        TEXT,
+        "CASE WHEN {2} < 1 THEN error('SPLIT_PART counts from 1') ELSE split_part({0}, {1}, {2}) END",
+    ),
     "STRPOS": sql(INT4, "strpos({0}, {1})"),
     "TRANSLATE": sql(TEXT, "translate({0}, {1}, {2})"),
     "UPPER": sql(TEXT, "upper({0})"),
