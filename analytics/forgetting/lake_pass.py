@@ -27,7 +27,7 @@ from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, rewrite_for_persons
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.other_objects import Named, OtherObjects
+from analytics.forgetting.other_objects import NameCounts, OtherObjects
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
@@ -130,7 +130,7 @@ class LakePass:
             self._remove_former_versions(now)
             names = {kind: by_name.keys() for kind, by_name in self.erasees.by_kind.items()}
             other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
-            self.progress.left = dict(self._named_by_erasure(other_objects.clean()))
+            self.progress.left = dict(self._names_by_erasure(other_objects.clean()))
         self.progress.is_done = True
         self.progress.save(self.objects)
 
@@ -276,12 +276,12 @@ class LakePass:
                 counts[erasee.erasure_id] += number
         return counts
 
-    def _note_other(self, what: str, named: Named) -> None:
-        self.progress.note(self.objects, what, OTHERS, self._named_by_erasure(named))
+    def _note_other(self, what: str, name_counts: NameCounts) -> None:
+        self.progress.note(self.objects, what, OTHERS, self._names_by_erasure(name_counts))
 
-    def _named_by_erasure(self, named: Named) -> Counter[str]:
+    def _names_by_erasure(self, name_counts: NameCounts) -> Counter[str]:
         counts: Counter[str] = Counter()
-        for (kind, name), number in named.items():
+        for (kind, name), number in name_counts.items():
             counts[self.erasees.by_kind[kind][name].erasure_id] += number
         return counts
 
