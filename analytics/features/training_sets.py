@@ -3,6 +3,9 @@
 A row is what the live table would have shown at that instant if every event had arrived in time. Example: an
 order of 2 March does not count in a row as of 1 March. The declaration is the live path's
 (rules.leads.features), and all arithmetic is in whole numbers.
+
+`point_in_time` makes temporary tables of the labels and of the events that they ask for (`_create_tables`).
+Then one query sums up the events of each label's lead (`_result`).
 """
 
 from collections.abc import Collection, Iterator

@@ -1,4 +1,7 @@
-"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type."""
+"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type.
+
+A builder gets a `Call` and returns SQL of DuckDB. `SPECIAL`, at the end, has the builder of each function.
+"""
 
 import re
 from collections.abc import Callable, Sequence
