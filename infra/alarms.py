@@ -1,6 +1,8 @@
-"""The alarms and the dashboard's metrics of template.yaml's resources: the marks of infra/app/alarms.yaml.
+"""The alarms and the dashboard's metrics of template.yaml's resources.
 
-The alarms of each type of resource are in infra/patterns/alarms.yaml; their exceptions and limits are here.
+infra/app/alarms.yaml has *marks*, lines such as `# @alarms`. In the place of each mark, infra/assemble.py
+puts the text that `alarm_marks` returns for it. The alarms of each type of resource are in
+infra/patterns/alarms.yaml; their exceptions and limits are here.
 """
 
 import json
@@ -57,8 +59,8 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
         [block for block in watched if block.kind == kind] for kind in DIMENSIONS
     )
     streams = _stream_counts(resources)
-    failures = [block for block in queues if _is_failures(block)]
-    work = [block for block in queues if block not in failures]
+    failure_queues = [block for block in queues if _is_failure_queue(block)]
+    work_queues = [block for block in queues if block not in failure_queues]
     shown = [block for block in functions if block.name not in LATENCY_LEFT_OUT]
     consumers = [block for block in functions if block.logical_id in streams]
     throttled = [block for block in functions if block.name in THROTTLES_SHOWN]
@@ -69,15 +71,16 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
         "alarms": "".join(_alarms(block, streams[block.logical_id]) for block in watched),
         "latency": _metrics(shown, "Duration"),
         "behind": _metrics(consumers, "IteratorAge"),
-        "failed": _metrics(failures, "ApproximateNumberOfMessagesVisible"),
+        "failed": _metrics(failure_queues, "ApproximateNumberOfMessagesVisible"),
         "errors_and_throttles": f"{errors},\n{_metrics(throttled, 'Throttles', '{} throttles')}",
         "writes": _metrics(tables, "ConsumedWriteCapacityUnits"),
         "freshness": _metrics(deliveries, "DeliveryToS3.DataFreshness"),
-        "waiting": _metrics(work, "ApproximateAgeOfOldestMessage"),
+        "waiting": _metrics(work_queues, "ApproximateAgeOfOldestMessage"),
     }
 
 
 def _stream_counts(resources: Iterable[Block]) -> Counter[str]:
+    """Return how many streams each function reads, by its logical id."""
     mappings = (block.properties for block in resources if block.kind == MAPPING)
     return Counter(
         mapping["FunctionName"]["Ref"].removesuffix(".Alias")
@@ -97,7 +100,7 @@ def metric_reference(logical_id: str, kind: str, condition: str) -> str:
     return f"!If [{condition}, {reference}, none]" if condition else reference
 
 
-def _is_failures(block: Block) -> bool:
+def _is_failure_queue(block: Block) -> bool:
     return block.kind == QUEUE and block.logical_id.endswith("Failures")
 
 
@@ -111,6 +114,7 @@ def _conditions(block: Block) -> str:
 
 
 def _alarms(block: Block, streams: int) -> str:
+    """Return a resource's alarms. streams: how many streams it reads."""
     behind, late = BEHIND_MINUTES.get(block.name, 5), LATE_MINUTES.get(block.name, 10)
     is_urgent = block.name in ONE_ERROR_IS_ENOUGH
     values = {
@@ -126,7 +130,7 @@ def _alarms(block: Block, streams: int) -> str:
         "slow_ms": SLOW_MS.get(block.name, 0),
         "throttles": "\n".join(_throttles(block)) if block.kind == TABLE else "",
     }
-    kinds = ["failures" if _is_failures(block) else block.kind]
+    kinds = ["failures" if _is_failure_queue(block) else block.kind]
     kinds += ["consumer"] if streams else []
     kinds += ["slow"] if block.name in SLOW_MS else []
     return "".join(_conditional_alarms(block, fill(ALARMS[kind], **values)) for kind in kinds)

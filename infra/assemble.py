@@ -5,23 +5,22 @@ derived, such as a function's log group (infra/resources.py), lists over all dom
 alarms (infra/alarms.py). So a new function is one block in one fragment.
 
 The tables of two documents are written too: docs/settings.md (adapters/settings/choices.py) and docs/book.md
-(rules/book/book_schema.py).
+(infra/book_page.py).
 """
 
 import difflib
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from adapters.settings import choices
 from infra.alarms import alarm_marks
-from infra.marks import template_marks
+from infra.book_page import book_tables
+from infra.marks import DeclaredResource, template_marks
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, Block, replace_marks, sections
-from rules.book.book_schema import BOOK
 
 Fragment = dict[str, str]  # section -> its text
 
@@ -37,57 +36,6 @@ HEADER = """\
 """
 SETTINGS, BOOK_PAGE = "docs/settings.md", "docs/book.md"
 DIFF_LINES_MAX = 20
-Schema = Mapping[str, Any]
-WORDS = {"string": "text", "array": "list", "boolean": "true or false", "object": "a JSON Schema"}
-HEAD = "| field | value | meaning |\n|---|---|---|"
-
-
-def book_tables() -> str:
-    """Return a section for each part of a book, with a table of its fields. A required one is **bold**."""
-    return "\n".join(
-        part_text(name, schema) for name, schema in BOOK["properties"].items() if name != "format"
-    )
-
-
-def part_text(name: str, schema: Schema) -> str:
-    """Return one section. The fields of an entry of a map begin with NAME, those of a list with `[]`."""
-    nested = schema.get("items") or schema.get("additionalProperties") or {}
-    meaning = ": ".join(part["description"] for part in (schema, nested) if "description" in part)
-    rows = [f"| {field} | {value} | {words} |" for field, value, words in _rows("", schema)]
-    return "\n".join([f"## `{name}`", "", f"{meaning[:1].upper()}{meaning[1:]}.", "", HEAD, *rows, ""])
-
-
-def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value and meaning of each field below a path.
-
-    Where two lists have one schema, the second refers to the first.
-    """
-    lists: dict[int, str] = {}  # by the identity of its schema: the name of the first list that has it
-    for name, part in schema.get("properties", {}).items():
-        field = f"**`{path}{name}`**" if name in schema.get("required", ()) else f"`{path}{name}`"
-        if id(part) in lists:
-            yield field, "list", f"as `{lists[id(part)]}`"
-            continue
-        if "items" in part:
-            lists[id(part)] = name
-        yield field, _value(part), part.get("description") or part.get("items", {}).get("description", "")
-        yield from _rows(f"{path}{name}.", part)
-    if isinstance(entries := schema.get("additionalProperties"), dict):
-        yield from _rows(f"{path}NAME.", entries)
-    if "items" in schema:
-        yield from _rows(f"{path.removesuffix('.')}[].", schema["items"])
-
-
-def _value(schema: Schema) -> str:
-    if "enum" in schema:
-        return ", ".join(f"`{choice}`" for choice in schema["enum"])
-    if schema.get("properties") or "items" in schema:
-        return "list" if "items" in schema else "object"
-    least = schema.get("minimum", "above 0" if "exclusiveMinimum" in schema else None)
-    if "maximum" in schema:
-        return f"{least} to {schema['maximum']:,}"
-    length = f", up to {schema['maxLength']:,}" if "maxLength" in schema else ""
-    return WORDS.get(schema.get("type", ""), "") + length
 
 
 def main() -> None:
@@ -114,10 +62,11 @@ def generated_files() -> dict[str, str]:
     }
 
 
-def declared_resources(fragments: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return (logical id, type, condition or "") of each resource of some fragments, in their order."""
+def declared_resources(fragments: Iterable[str]) -> list[DeclaredResource]:
+    """Return each resource of some fragments, in their order."""
     text = "".join(sections(f"infra/app/{name}.yaml").get("Resources", "") for name in fragments)
-    return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", text)
+    declared = re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", text)
+    return [DeclaredResource(*fields) for fields in declared]
 
 
 def declared_parameters(fragments: Iterable[str]) -> list[tuple[str, str]]:

@@ -1,9 +1,8 @@
 """Writes what `make clients` makes: the served OpenAPI document, its page, clients' types, page/elements.js.
 
 Types begin with the digest of the document that they were made from, page/elements.js with that of its
-sources.
-The gate compares these digests alone, which takes no time and no node; `make test` makes all anew and
-compares the text. All is committed, so a deployment needs no node.
+sources. `make check` compares these digests alone, which takes no time and no node; `make test` makes all
+anew and compares the text. All is committed, so a deployment needs no node.
 """
 
 import hashlib
@@ -33,11 +32,6 @@ ELEMENTS_MARK = "// Made by `make clients` from client/typescript/src/elements w
 def digest() -> str:
     """Return the digest of the served document, in hexadecimal."""
     return hashlib.sha256(json.dumps(document(), sort_keys=True).encode()).hexdigest()
-
-
-def digest_in(path: Path, mark: str = MARK) -> str:
-    """Return the digest that a generated file was made from; "" if it names none."""
-    return path.read_text().partition(mark)[2][:64]
 
 
 def generator_document() -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """The text that each mark of template.yaml's fragments stands for.
 
-A mark is a line like `# @queue_arns`. Some stand for a list over all domains, some for what rules say.
+A mark is a line such as `# @queue_arns`. infra/assemble.py puts the text that `template_marks` returns for it
+in its place. Some marks stand for a list over all domains, some for what `rules` declares.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from infra.alarms import DIMENSIONS, metric_reference
 from infra.resources import DELIVERY, DERIVED, QUEUE
@@ -44,46 +46,61 @@ CHANGED_PHONES = (
     ),
     '{"eventName": ["REMOVE"], "userIdentity": {"type": [{"exists": false}]}}',
 )
-# Entity of the lake -> its table, the logical id of the mapping from the table's stream, what is published.
-PUBLISHED_TABLES = {
-    "events": ("BPEvents", "PublishEventsMapping", CHANGES),
-    "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
-    "ledger": ("RewardsLedger", "PublishLedgerMapping", INSERTS),
-    "streaks": ("UserStreaks", "PublishStreaksMapping", CHANGES),
-    "lead_events": ("Event", "PublishLeadEventsMapping", INSERTS),
-    "lead_memory": ("Memory", "PublishMemoryMapping", CHANGES),
-    "lead_features": ("Feature", "PublishFeaturesMapping", CHANGES),
-    "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_CLOSED),
-    "responses": ("Responses", "PublishResponsesMapping", INSERTS),
-    "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
-    "notifications": ("Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)),
-    "rules": ("RuleBooks", "PublishRulesMapping", CHANGES),
+
+
+class PublishedTable(NamedTuple):
+    """A table whose changes are rows of an entity of the lake."""
+
+    table: str  # its logical id
+    mapping: str  # the logical id of the mapping from the table's stream to the publisher
+    changes: tuple[str, ...]  # the changes that are published, as Lambda's filter patterns
+
+
+PUBLISHED_TABLES = {  # by entity of the lake
+    "events": PublishedTable("BPEvents", "PublishEventsMapping", CHANGES),
+    "daily_activity": PublishedTable("DailyActivity", "PublishDaysMapping", CHANGES),
+    "ledger": PublishedTable("RewardsLedger", "PublishLedgerMapping", INSERTS),
+    "streaks": PublishedTable("UserStreaks", "PublishStreaksMapping", CHANGES),
+    "lead_events": PublishedTable("Event", "PublishLeadEventsMapping", INSERTS),
+    "lead_memory": PublishedTable("Memory", "PublishMemoryMapping", CHANGES),
+    "lead_features": PublishedTable("Feature", "PublishFeaturesMapping", CHANGES),
+    "questions": PublishedTable("Questions", "PublishQuestionsMapping", ASKED_OR_CLOSED),
+    "responses": PublishedTable("Responses", "PublishResponsesMapping", INSERTS),
+    "answer_stats": PublishedTable("UserStats", "PublishStatsMapping", CHANGES),
+    "notifications": PublishedTable(
+        "Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)
+    ),
+    "rules": PublishedTable("RuleBooks", "PublishRulesMapping", CHANGES),
 }
 # Tables that have no entity of their own, beside Rewards (processors/fulfilment.py). What is kept of them:
 # rules/lake/table_items.py; of Erasures it is the journal.
 TOMBSTONES = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"part": {"S": ["journal"]}}}}',)
-KEPT_ITEMS = {
-    "IdempotencyKeys": ("PublishKeysMapping", CHANGES),
-    "Erasures": ("PublishTombstonesMapping", TOMBSTONES),
-}
+KEPT_ITEMS = (
+    PublishedTable("IdempotencyKeys", "PublishKeysMapping", CHANGES),
+    PublishedTable("Erasures", "PublishTombstonesMapping", TOMBSTONES),
+)
+
+
+class DeclaredResource(NamedTuple):
+    """A resource of the template, as far as marks need to know it."""
+
+    logical_id: str
+    kind: str  # its Type
+    condition: str = ""  # "" for none
 
 
 def template_marks(
-    resources: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[str, str]]
+    resources: Iterable[DeclaredResource], parameters: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the text of each mark.
-
-    resources: (logical id, type, condition or "") of those that the fragments declare.
-    parameters: (name, type).
-    """
-    streams = {
+    """Return the text of each mark. resources: those that the fragments declare. parameters: (name, type)."""
+    streams = {  # the delivery stream of each entity
         name: name.title().replace("_", "") + "Delivery"
         for name, entity in ENTITIES.items()
         if not entity.is_of_nights
     }
-    watched = [*resources, *((stream, DELIVERY, "") for stream in streams.values())]
-    queues = [logical_id for logical_id, kind, _ in watched if kind == QUEUE]
-    published = [*(table for table, _, _ in PUBLISHED_TABLES.values()), *KEPT_ITEMS]
+    all_resources = [*resources, *(DeclaredResource(stream, DELIVERY) for stream in streams.values())]
+    queues = [resource.logical_id for resource in all_resources if resource.kind == QUEUE]
+    published = [each.table for each in (*PUBLISHED_TABLES.values(), *KEPT_ITEMS)]
     triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
     return {
         "queue_urls": f"QUEUE_URLS: {_names_as_json(queues)}\n",
@@ -91,7 +108,7 @@ def template_marks(
         "followed_names": f"TABLES: {_names_as_json(FOLLOWED)}\n",
         "followed_arns": _yaml_list("Resource", (f"!GetAtt {table}.Arn" for table in FOLLOWED)),
         "curated_retention": "".join(_retention(name) for name, entity in ENTITIES.items() if entity.may_age),
-        "deliveries": "".join(_delivery(*item) for item in streams.items()),
+        "deliveries": "".join(_delivery(entity, stream) for entity, stream in streams.items()),
         "delivery_streams": "".join(
             f"{entity.upper()}_DELIVERY_STREAM: !Ref {stream}\n" for entity, stream in streams.items()
         ),
@@ -104,7 +121,9 @@ def template_marks(
         "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",
         "parameters": "".join(f"{name}: {_text_of(name, kind)}\n" for name, kind in parameters),
         "watched": "".join(
-            f"{item[0]}: {metric_reference(*item)}\n" for item in watched if item[1] in DIMENSIONS
+            f"{resource.logical_id}: {metric_reference(*resource)}\n"
+            for resource in all_resources
+            if resource.kind in DIMENSIONS
         ),
     }
 
@@ -125,17 +144,16 @@ def _retention(entity: str) -> str:
 def _delivery(entity: str, stream: str) -> str:
     """Return an entity's delivery stream, and the mappings from the streams of its tables."""
     text = fill(DERIVED["delivery"], stream=stream, entity=entity)
-    if entity in PUBLISHED_TABLES:
-        return text + _mapping_text(*PUBLISHED_TABLES[entity])
-    return text + "".join(_mapping_text(table, *published) for table, published in KEPT_ITEMS.items())
+    tables = (PUBLISHED_TABLES[entity],) if entity in PUBLISHED_TABLES else KEPT_ITEMS
+    return text + "".join(map(_mapping_text, tables))
 
 
-def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
-    filters = [f"Pattern: '{pattern}'" for pattern in patterns]
+def _mapping_text(published: PublishedTable) -> str:
+    filters = [f"Pattern: '{pattern}'" for pattern in published.changes]
     criteria = f" {{Filters: [{{{filters[0]}}}]}}"
     if len(filters) > 1:
         criteria = "\n        Filters:" + "".join(f"\n          - {text}" for text in filters)
-    return fill(DERIVED["published"], table=table, mapping=mapping, filters=criteria)
+    return fill(DERIVED["published"], table=published.table, mapping=published.mapping, filters=criteria)
 
 
 def _locked_versions(*packages: str) -> str:
@@ -153,6 +171,7 @@ def _locked_versions(*packages: str) -> str:
 
 
 def _text_of(parameter: str, kind: str) -> str:
+    """Return a parameter's value as text: a list becomes its items with commas."""
     return f"!Ref {parameter}" if kind in ("String", "Number") else f'!Join [",", !Ref {parameter}]'
 
 

@@ -1,7 +1,8 @@
-"""Completes the resources of a fragment.
+"""Completes the resources of a fragment of the template, for infra/assemble.py.
 
-A resource gets what all resources of its type have (infra/patterns/common.yaml). After it comes what is
-derived from it, such as a function's log group and routes (infra/patterns/derived.yaml).
+A *pattern* is a piece of YAML with places to fill in, such as <name>. A resource gets the pattern that all
+resources of its type have (infra/patterns/common.yaml). After it come resources that are derived from it,
+such as a function's log group and routes (infra/patterns/derived.yaml).
 """
 
 import re
@@ -18,17 +19,15 @@ FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "A
 BUCKET = "AWS::S3::Bucket"
 DELIVERY, MAPPING = "AWS::KinesisFirehose::DeliveryStream", "AWS::Lambda::EventSourceMapping"
 COMMON, DERIVED = patterns("common"), patterns("derived")
-# A resource's lines, in three groups: those up to its Type, its other attributes, its properties.
-PARTS = re.compile(
-    r"((?:.*\n)*?    Type: .*\n)((?:    (?!Properties:).*\n)*)(?:    Properties:\n)?((?:.*\n)*)"
-)
-# A function with one of these variables reaches into the network. Its variables -> the condition under which
-# the function is in the network.
+TYPE_LINE = re.compile(r"(?m)^    Type: .*\n")
+# A function with one of these variables connects to a server in the network. Variables -> the condition under
+# which the function is in the network.
 NETWORKS = {
     frozenset({"REDIS_URL"}): "CacheInVpc",
     frozenset({"IDENTITY_URL"}): "IdentityInVpc",
     frozenset({"REDIS_URL", "IDENTITY_URL"}): "LeadsInVpc",
 }
+# Type of a resource that has an output -> the ending of the output's name
 OUTPUTS = {FUNCTION: "Name", QUEUE: "Url", TABLE: "Table"}
 GATEWAY_SECONDS_MIN = 16
 # These are called by an alias, and so are the functions that routes lead to: infra/app/release.yaml says why.
@@ -77,11 +76,11 @@ def _complete_resource(block: Block) -> str:
     """
     if block.kind not in COMMON:
         return block.text
-    attributes, properties = _split_pattern(fill(COMMON[block.kind], name=block.name))
-    parts = PARTS.fullmatch(block.text)
-    if parts is None:
+    type_line = TYPE_LINE.search(block.text)
+    if type_line is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
-    opening, own_attributes, own_properties = parts.groups()
+    own_attributes, own_properties = _attributes_and_properties(block.text[type_line.end() :])
+    attributes, properties = _attributes_and_properties(fill(COMMON[block.kind], name=block.name))
     if block.kind == TABLE and block.logical_id in FOLLOWED_TABLES:
         properties += DERIVED["followed"]
     if block.logical_id in COPIED_BUCKETS:
@@ -90,14 +89,16 @@ def _complete_resource(block: Block) -> str:
         properties += _network(block)
         own_properties = own_properties.replace(STATEMENTS, STATEMENTS + _statements(block), 1)
         if _routes(block) or block.name in CALLED_BY_ALIAS:
-            gradual_attributes, gradual_properties = _split_pattern(DERIVED["gradual"])
+            gradual_attributes, gradual_properties = _attributes_and_properties(DERIVED["gradual"])
             attributes, properties = attributes + gradual_attributes, properties + gradual_properties
             own_properties = own_properties.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
+    opening = block.text[: type_line.end()]
     return f"{opening}{attributes}{own_attributes}    Properties:\n{properties}{own_properties}"
 
 
-def _split_pattern(pattern: str) -> tuple[str, str]:
-    attributes, _, properties = pattern.partition("    Properties:\n")
+def _attributes_and_properties(lines: str) -> tuple[str, str]:
+    """Split the lines below a resource's Type: attributes such as DependsOn, and what is in Properties."""
+    attributes, _, properties = lines.partition("    Properties:\n")
     return attributes, properties
 
 
@@ -106,15 +107,17 @@ def _routes(block: Block) -> list[Route]:
 
 
 def _statements(block: Block) -> str:
+    """Return the statements of a function's policy that follow from its variables."""
     variables = _variables(block)
-    reads_register = block.name in ("Sender", "OperationsApi")  # these ask whether it is the region's turn
-    has_tables = reads_register or any(name == "TABLES" or name.endswith("_TABLE") for name in variables)
+    asks_for_turn = block.name in ("Sender", "OperationsApi")  # they ask whether it is the region's turn
+    has_tables = any(name == "TABLES" or name.endswith("_TABLE") for name in variables)
     has_identity = "IDENTITY_URL" in variables and "ADMIN_SECRET_ARN" not in variables
-    return DERIVED["register"] * has_tables + DERIVED["identity"] * has_identity
+    register = DERIVED["register"] if asks_for_turn or has_tables else ""
+    return register + (DERIVED["identity"] if has_identity else "")
 
 
 def _network(block: Block) -> str:
-    """Return the network of a function that reaches into one; "" for another."""
+    """Return the VpcConfig of a function that connects to a server in the network; "" for another."""
     condition = NETWORKS.get(frozenset(_variables(block)) & {"REDIS_URL", "IDENTITY_URL"})
     return fill(DERIVED["network"], condition=condition) if condition else ""
 

@@ -1,6 +1,8 @@
 """Reads and fills templates as text, so that comments and short forms (!Ref) stay as they were written.
 
-And as data: !Ref X is {"Ref": "X"}, !GetAtt X.Y is {"Fn::GetAtt": "X.Y"}.
+A *pattern* has places to fill in, such as <name>. A *mark* is a line such as `# @queue_arns`, in whose place
+another text is put. Templates are also read as data: !Ref X is {"Ref": "X"}, !GetAtt X.Y is
+{"Fn::GetAtt": "X.Y"}.
 """
 
 import re

@@ -3,6 +3,9 @@
 A row is what the live table would have shown at that instant if every event had arrived in time. Example: an
 order of 2 March does not count in a row as of 1 March. The declaration is the live path's
 (rules.leads.features), and all arithmetic is in whole numbers.
+
+`point_in_time` makes temporary tables of the labels and of the events that they ask for (`_create_tables`).
+Then one query sums up the events of each label's lead (`_result`).
 """
 
 from collections.abc import Collection, Iterator
@@ -44,7 +47,6 @@ COLUMNS = {
 }
 READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
-_TYPES = {False: "BIGINT", True: "BOOLEAN"}  # by whether a feature is a flag
 
 
 def check(labels: pa.Table) -> None:
@@ -206,11 +208,7 @@ def _result(grace_days: int) -> str:
 
     It also names counts that no feature uses. DuckDB leaves out their computation.
     """
-    columns = ", ".join(
-        f"(CASE WHEN series.n IS NOT NULL THEN {_column(feature)} END)::{_TYPES[feature.unit is Unit.FLAG]}"
-        f" AS {column_of(feature)}"
-        for feature in FEATURES
-    )
+    columns = ", ".join(map(_column, FEATURES))
     parts = ", ".join(part for series in SERIES for part in _parts(series))
     return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),
     counted_events AS NOT MATERIALIZED (
@@ -269,6 +267,10 @@ def _campaigns(grace_days: int) -> str:
 
 
 def _column(feature: Feature) -> str:
+    """Return a feature's column. It is NULL for a label of whose lead nothing was known."""
     if feature.input is Input.CAMPAIGNS:
-        return f"COALESCE({feature.input}.{feature.name}, 0)"
-    return value_sql(feature, "asked.day", DUCKDB_DIVISION, f"series.{feature.input}_")
+        value = f"COALESCE({feature.input}.{feature.name}, 0)"
+    else:
+        value = value_sql(feature, "asked.day", DUCKDB_DIVISION, f"series.{feature.input}_")
+    type_ = "BOOLEAN" if feature.unit is Unit.FLAG else "BIGINT"
+    return f"(CASE WHEN series.n IS NOT NULL THEN {value} END)::{type_} AS {column_of(feature)}"

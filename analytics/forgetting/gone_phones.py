@@ -1,8 +1,9 @@
 """Removes rows of phones that are gone from the lake: a token must not outlive its phone there (rule 22).
 
 A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
-It finds the phones that have been gone for long enough in all files of table_items, and writes the files that
-have earlier rows of these phones without them. The row that says that a phone is gone stays: it has only an
+It finds the phones that have been gone for long enough in all files of table_items. Then it cleans the lines
+that curation or Firehose could not place, and writes the files that have earlier rows of these phones without
+them. The row that says that a phone is gone stays: it has only an
 id, and by it the next pass finds an earlier row that arrives late.
 """
 
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
+from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import rewrite_without_rows
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
@@ -41,8 +43,8 @@ PHONE_ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at"
 READERS = 16  # threads, because reading a file is mostly waiting
 # A pass opens every file, and there is one more each day. So it is not made each night, but once a week:
 # half a day less, because some nights begin earlier than others.
-EVERY = timedelta(days=6, hours=12)
-LAST = run_key("gone_phones", "last.json")
+PASS_INTERVAL = timedelta(days=6, hours=12)
+LAST_PASS = run_key("gone_phones", "last.json")
 Ends = Mapping[str, str]  # the key of a phone's item -> the version by which the phone was gone
 
 
@@ -56,7 +58,7 @@ class GonePhones:
     def is_due(self, now: datetime) -> bool:
         """Whether the last pass that came to its end is a week ago."""
         try:
-            return now - unstamp(json.loads(self.objects.get(LAST))["ended"]) >= EVERY
+            return now - unstamp(json.loads(self.objects.get(LAST_PASS))["ended"]) >= PASS_INTERVAL
         except NoObject:
             return True
 
@@ -70,9 +72,8 @@ class GonePhones:
             phones_of_files = list(pool.map(self._phones, files))
         ends = _ends(phones_of_files, now)
         if ends:
-            raw, finder = self._raw(), _finder(ends)
-            raw.clean_quarantine(ENTITY, finder)
-            raw.clean_errors(ENTITY, finder)
+            self._raw.clean_quarantine(ENTITY, _finder(ends))
+            self._raw.clean_errors(f"{ERRORS}{ENTITY}/", _finder(ends))
         total = 0
         for stored, phones in zip(files, phones_of_files, strict=True):
             gone_count = pc.sum(_gone_flags(phones, ends)).as_py()
@@ -83,7 +84,7 @@ class GonePhones:
             with suppress(NoObject, ObjectChanged):
                 self._rewrite_without_phones(stored, ends)
                 total += gone_count
-        self.objects.put(LAST, json.dumps({"ended": stamp(now)}).encode())
+        self.objects.put(LAST_PASS, json.dumps({"ended": stamp(now)}).encode())
         return True, total
 
     def _phones(self, stored: StoredObject) -> pa.Table:
@@ -108,15 +109,16 @@ class GonePhones:
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         sources = bookkeeping_of(self.objects, stored.key).sources
-        self._raw().clean([layout.source_key(place, name) for name in sources], _finder(ends))
+        self._raw.clean([layout.source_key(place, name) for name in sources], _finder(ends))
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)
             rewrite_without_rows(self.objects, ENTITY, stored, path, lambda rows: _gone_flags(rows, ends))
         self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
 
+    @property
     def _raw(self) -> RawObjects:
-        return RawObjects(self.objects, lambda _what, _counts: None)
+        return RawObjects(self.objects, note=lambda _what, _counts: None)  # nobody asks how many lines left
 
 
 def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:

@@ -1,4 +1,7 @@
-"""One night's pass over the lake, which takes out the erased persons who wait to leave it.
+"""One night's pass over the lake, which takes out the erased persons who wait to leave it (erasees.py).
+
+The step in analytics/steps/forget_function.py runs it. `Progress` is stored, so a call does what its time
+allows, and the next call goes on. The pass has three parts:
 
 1. Each curated file's footer is read. It has the least and the greatest name, and the marks of the erasures
    that have changed the file. If a person is in the file, the file is written again without the person. Then
@@ -24,7 +27,7 @@ from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, rewrite_for_persons
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.other_objects import Named, OtherObjects
+from analytics.forgetting.other_objects import NameCounts, OtherObjects
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
@@ -35,7 +38,10 @@ from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS
 from rules.privacy.tombstones import Tombstone
 
-NAME = "forget.json"
+PROGRESS_NAME = "forget.json"  # of a run
+LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"  # names of stores in the counts
+ATTEMPTS_MAX = 8
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long; an older upload is abandoned
 
 
 @dataclass(slots=True)
@@ -63,13 +69,13 @@ class Progress:
     def read(cls, objects: Objects, run_id: str) -> "Progress | None":
         """Return the progress that an earlier call of the run has stored; None if this is the first call."""
         try:
-            return cls(**json.loads(objects.get(run_key(run_id, NAME))))
+            return cls(**json.loads(objects.get(run_key(run_id, PROGRESS_NAME))))
         except NoObject:
             return None
 
     def save(self, objects: Objects) -> None:
         """Store the progress."""
-        objects.put(run_key(self.run_id, NAME), json.dumps(asdict(self)).encode())
+        objects.put(run_key(self.run_id, PROGRESS_NAME), json.dumps(asdict(self)).encode())
 
     def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
         """Add how many rows or lines of each erasure an object has, before it is changed; and store the sums.
@@ -97,11 +103,6 @@ def changed_places(objects: Objects, run_id: str) -> list[Place]:
     return [Place(entity, dt, hour or None) for entity, dt, hour in progress.places] if progress else []
 
 
-LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"  # names of stores in the counts
-ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long; an older upload is abandoned
-
-
 @dataclass(frozen=True, slots=True)
 class LakePass:
     """Takes erased persons out of the lake."""
@@ -112,13 +113,13 @@ class LakePass:
     curated_tonight: Collection[Place]  # partitions
     has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
-    def run(self, now: datetime) -> bool:
-        """Do as much of the pass as the call has time for; returns whether all of it is done."""
+    def run(self, now: datetime) -> None:
+        """Do as much of the pass as the call has time for. `progress.is_done` says whether that was all."""
         for entity in sorted(PERSONS):
             if entity in self.progress.entities:
                 continue
             if not self._clean_curated(entity):
-                return False
+                return
             if self.progress.due:
                 self._clean_other_lines(entity)
             self.progress.entities.append(entity)
@@ -129,10 +130,9 @@ class LakePass:
             self._remove_former_versions(now)
             names = {kind: by_name.keys() for kind, by_name in self.erasees.by_kind.items()}
             other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
-            self.progress.left = dict(self._named_by_erasure(other_objects.clean()))
+            self.progress.left = dict(self._names_by_erasure(other_objects.clean()))
         self.progress.is_done = True
         self.progress.save(self.objects)
-        return True
 
     def _clean_curated(self, entity: str) -> bool:
         """Clean an entity's files, the last one first, at least one; returns whether all are clean."""
@@ -184,40 +184,53 @@ class LakePass:
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         end = footer_of(self.objects, stored.key)
-        metadata, bookkeeping = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
-        erasees_of_entity = self.erasees.in_entity(entity)
-        uncleaned = self.erasees.with_mark(bookkeeping.erased)
+        bookkeeping, erasees_of_entity = read_bookkeeping(end), self.erasees.in_entity(entity)
         is_of_tonight = place.dt in self._dates_of_tonight(entity)
-        with TemporaryDirectory() as folder:
-            path, names = Path(folder, "rows.parquet"), dict[str, int]()
-            if is_of_tonight or may_hold(metadata, entity, erasees_of_entity):
-                self.objects.save(stored.key, path)
-                names = names_in(path, entity)
-            waiting = {name: erasees_of_entity[name] for name in names.keys() & erasees_of_entity.keys()}
-            refused = (
-                self._tombstones_of(entity, names.keys() - erasees_of_entity.keys()) if is_of_tonight else {}
-            )
-            # Raw lines of the refused go first: once the file is written, no row in it leads to them.
-            if refused:
-                self._clean_sources(entity, place, bookkeeping, _finder(entity, refused))
-            if waiting or refused:
-                self.progress.note_change(place)
-                counts = self._by_erasure(entity, names)
-                self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
-                self.progress.save(self.objects)
-                rewrite_for_persons(self.objects, entity, stored, path, FilePersons(waiting, refused))
-        if waiting or refused or uncleaned:
-            ids = {erasee.erasure_id for erasee in waiting.values()} | uncleaned
-            persons = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in ids]
-            self._clean_sources(entity, place, bookkeeping, Finder(entity, persons))
+        persons = FilePersons({}, {})
+        if is_of_tonight or may_hold(pq.read_metadata(pa.BufferReader(end)), entity, erasees_of_entity):
+            persons = self._rewrite_file(entity, stored, place, bookkeeping, with_tombstones=is_of_tonight)
+        # The erasures that have changed the file: now, or in a call that died before it cleaned raw objects.
+        erasure_ids = {erasee.erasure_id for erasee in persons.waiting.values()}
+        erasure_ids |= self.erasees.with_mark(bookkeeping.erased)
+        if erasure_ids or persons.refused:
+            names = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in erasure_ids]
+            self._clean_sources(entity, place, bookkeeping, Finder(entity, names))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
         # A line in quarantine has no row in the file, so the file's names do not tell whose line it is.
         if self.progress.due and bookkeeping.counts.quarantined:
             self._clean_sources(entity, place, bookkeeping, Finder(entity, erasees_of_entity))
 
-    def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
-        tombstones = {name: self.erasees.tombstone_of(entity, name) for name in names}
-        return {name: tombstone for name, tombstone in tombstones.items() if tombstone}
+    def _rewrite_file(
+        self,
+        entity: str,
+        stored: StoredObject,
+        place: Place,
+        bookkeeping: Bookkeeping,
+        *,
+        with_tombstones: bool,
+    ) -> FilePersons:
+        """Take persons out of a file's rows, and return them. with_tombstones: also those who have left."""
+        erasees_of_entity = self.erasees.in_entity(entity)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "rows.parquet")
+            self.objects.save(stored.key, path)
+            names = names_in(path, entity)
+            waiting = {name: erasees_of_entity[name] for name in names.keys() & erasees_of_entity.keys()}
+            refused = {}
+            for name in names.keys() - waiting.keys() if with_tombstones else ():
+                if tombstone := self.erasees.tombstone_of(entity, name):
+                    refused[name] = tombstone
+            persons = FilePersons(waiting, refused)
+            # Raw lines of the refused go first: once the file is written, no row in it leads to them.
+            if refused:
+                self._clean_sources(entity, place, bookkeeping, _finder_of_refused(entity, refused))
+            if waiting or refused:
+                self.progress.note_change(place)
+                counts = self._by_erasure(entity, names)
+                self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
+                self.progress.save(self.objects)
+                rewrite_for_persons(self.objects, entity, stored, path, persons)
+        return persons
 
     def _clean_sources(self, entity: str, place: Place, bookkeeping: Bookkeeping, finder: Finder) -> None:
         keys = [layout.source_key(place, name) for name in bookkeeping.sources]
@@ -263,15 +276,15 @@ class LakePass:
                 counts[erasee.erasure_id] += number
         return counts
 
-    def _note_other(self, what: str, named: Named) -> None:
-        self.progress.note(self.objects, what, OTHERS, self._named_by_erasure(named))
+    def _note_other(self, what: str, name_counts: NameCounts) -> None:
+        self.progress.note(self.objects, what, OTHERS, self._names_by_erasure(name_counts))
 
-    def _named_by_erasure(self, named: Named) -> Counter[str]:
+    def _names_by_erasure(self, name_counts: NameCounts) -> Counter[str]:
         counts: Counter[str] = Counter()
-        for (kind, name), number in named.items():
+        for (kind, name), number in name_counts.items():
             counts[self.erasees.by_kind[kind][name].erasure_id] += number
         return counts
 
 
-def _finder(entity: str, refused: Mapping[str, Tombstone]) -> Finder:
+def _finder_of_refused(entity: str, refused: Mapping[str, Tombstone]) -> Finder:
     return Finder(entity, refused, lambda row: is_refused(entity, row, refused[row[PERSONS[entity]]]))

@@ -27,8 +27,8 @@ OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
 RUN_OVER_AFTER = timedelta(hours=7)
 PARQUET = b"PAR1"
 FOREIGN = "it names somebody who is to be forgotten, and is none of ours"
-Named = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
-Note = Callable[[str, Named], None]
+NameCounts = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
+Note = Callable[[str, NameCounts], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +41,33 @@ class OtherObjects:
     names: Mapping[str, Collection[str]]  # of those who wait, by kind
     note: Note  # is called before each deletion
 
-    def clean(self) -> Named:
+    def clean(self) -> NameCounts:
         """Delete the objects that name a person, and their former versions.
 
         Returns the names in objects that stay. These are files of a run that may still be under way, which a
         later night deletes; and objects that this system has not written, which an operator must look at.
         """
-        left: Counter[tuple[str, str]] = Counter()
+        remaining: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
             for stored in list(self.objects.list(folder)):
                 if stored.key.startswith(HEADS):
                     continue
                 try:
-                    named = self._count_names(self.objects.get(stored.key))
+                    counts = self._count_names(self.objects.get(stored.key))
                 except NoObject:
                     continue
-                if named and folder == RUNS and self._may_be_in_use(stored):
-                    left += named
-                elif named:
-                    self.note(f"{stored.key} {stored.etag}", named)
+                if counts and folder == RUNS and self._may_be_in_use(stored):
+                    remaining += counts
+                elif counts:
+                    self.note(f"{stored.key} {stored.etag}", counts)
                     self.objects.delete([stored.key])
             self.objects.forget_former(folder)
         for stored in self._foreign_objects():
             with suppress(NoObject):
-                if named := self._count_names(self.objects.get(stored.key)):
+                if counts := self._count_names(self.objects.get(stored.key)):
                     run_notes.note_odd_object(self.objects, self.run_id, stored.key, FOREIGN)
-                    left += named
-        return left
+                    remaining += counts
+        return remaining
 
     def _foreign_objects(self) -> Iterator[StoredObject]:
         prefixes = [prefix for prefix in self.objects.below("") if not prefix.startswith(OWN_FOLDERS)]

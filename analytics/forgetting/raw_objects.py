@@ -1,4 +1,8 @@
-"""Takes lines of persons out of raw objects, the quarantine and Firehose's errors."""
+"""Takes lines of persons out of raw objects, the quarantine and Firehose's errors.
+
+lake_pass.py does so for erased persons, gone_phones.py for phones. A `Finder` knows which lines of a text are
+to be removed. `RawObjects` lists the objects, and puts each again without these lines.
+"""
 
 import base64
 import json
@@ -18,6 +22,12 @@ from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
+# Called before an object is changed: with its key and ETag, and how many lines of each person it has.
+Note = Callable[[str, Mapping[str, int]], None]
+# Returns a text without some persons' lines, and how many lines of each were removed.
+RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
+FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Takes a row of one of the persons, and returns whether it is to be removed.
 MustGo = Callable[[Mapping[str, Any]], bool]
 
@@ -36,10 +46,6 @@ class Finder:
                 self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
         pattern = b"|".join(map(re.escape, sorted(self._name_of)))
         self._pattern = re.compile(pattern) if pattern else None  # None: no names
-
-    def may_be_in(self, text: bytes) -> bool:
-        """Whether a text has any of the names."""
-        return self._pattern is not None and self._pattern.search(text) is not None
 
     def count_names(self, text: bytes) -> Counter[str]:
         """Return how often a text has each of the names."""
@@ -68,7 +74,7 @@ class Finder:
         read: returns the raw line that a line of the text holds; None: it is one itself.
         """
         removed: Counter[str] = Counter()
-        if read is None and not self.may_be_in(text):
+        if self._pattern is None or (read is None and not self._pattern.search(text)):
             return text, removed
         staying_lines = []
         for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
@@ -77,14 +83,6 @@ class Finder:
             else:
                 staying_lines.append(line)
         return b"".join(staying_lines), removed
-
-
-_BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Called before an object is changed: with its key and ETag, and how many lines of each person it has.
-Note = Callable[[str, Mapping[str, int]], None]
-# Returns a text without some persons' lines, and how many lines of each were removed.
-RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
-FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)

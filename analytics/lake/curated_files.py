@@ -142,13 +142,10 @@ def tables(
             day = date.fromisoformat(date_of(stored))
             waiting.append((day, pool.submit(read_file, objects, entity, stored, names)))
             if len(waiting) > threads:
-                yield _result(*waiting.popleft())
-        while waiting:
-            yield _result(*waiting.popleft())
-
-
-def _result(day: date, table: Future[pa.Table]) -> tuple[date, pa.Table]:
-    return day, table.result()
+                day, table = waiting.popleft()
+                yield day, table.result()
+        for day, table in waiting:
+            yield day, table.result()
 
 
 def reader(

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.layout import NOWHERE, Place, arrival_date, dates_prefix, raw_place, raw_prefix
+from analytics.lake.layout import NOWHERE, Place, dates_prefix, raw_place, raw_prefix, source_name
 
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
@@ -51,7 +51,7 @@ def raw_objects_of_dates(
 def raw_objects_of_place(
     objects: Objects, place: Place, arrived: Collection[str] | None
 ) -> list[StoredObject]:
-    """Return a partition's raw objects, by hour, and by key within it.
+    """Return a partition's raw objects, by hour, and by date of arrival and name within it.
 
     arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all. For the place NOWHERE they are the
     objects that belong to no hour.
@@ -68,14 +68,7 @@ def raw_objects_of_place(
     stored_objects = [
         stored for prefix in prefixes for stored in objects.list(prefix) if raw_place(stored.key)
     ]
-    return sorted(
-        stored_objects, key=lambda stored: (_hour(stored.key), arrival_date(stored.key), stored.key)
-    )
-
-
-def _hour(key: str) -> str:
-    place = raw_place(key)
-    return str(place.hour) if place else ""
+    return sorted(stored_objects, key=lambda stored: source_name(stored.key))
 
 
 def _is_arrival(entity: str, name: str) -> bool:

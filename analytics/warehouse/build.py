@@ -1,4 +1,7 @@
-"""Builds the models from the rows that were loaded since the last build, or from all rows.
+"""Builds the models (models.py) from the rows that were loaded since the last build, or from all rows.
+
+`Builder.statements` decides what to do with a model; functions below it write the SQL. The end of the file
+computes the dates whose rows are built anew.
 
 Each model is built in one transaction, so a reader sees either all of the old rows or all of the new ones.
 Building again changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a
@@ -86,7 +89,7 @@ class Builder:
         if model.materialized == "view" or self._has_all(model, last.loads):
             return []
         if model.materialized == "table":
-            return _refill(model)
+            return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
         if not model.by_date:
             (entity,) = entities_of(model, self.model_of)
             return _increment(model, last.loads.get(entity, 0), self._changed_spans(model, last.loads))
@@ -94,15 +97,15 @@ class Builder:
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
         """Return the dates of a model with by_date whose rows may have changed since these loads."""
-        days = self._days(model, loads)
+        days = self._touched_days(model, loads)
         if days and model.also_touched:
             days |= {row["dt"] for row in self.warehouse.rows(with_load_numbers(model.also_touched, loads))}
         return touched_periods(days, model.periods, model.window, model.around)
 
     def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
-        return joined_days(self._days(model, since))
+        return joined_days(self._touched_days(model, since))
 
-    def _days(self, model: Model, since: Loads) -> set[date]:
+    def _touched_days(self, model: Model, since: Loads) -> set[date]:
         """Return the dates of rows that later loads brought or replaced."""
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
@@ -222,10 +225,6 @@ def _create(model: Model, kind: str | None) -> list[str]:
     return [f"CREATE TABLE {new} {dist}{sort}AS {model.sql}", *drop, f"ALTER TABLE {new} RENAME TO {name}"]
 
 
-def _refill(model: Model) -> list[str]:
-    return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
-
-
 def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
     """Return the SQL that adds the rows of later loads to a table.
 
@@ -259,6 +258,7 @@ def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
 
 
 def _insert(model: Model, where: str, sql: str) -> str:
+    """Return the SQL that adds a query's rows to a model. where: a condition of these rows; "": all."""
     columns = _columns(model)
     return f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM ({sql}) AS model{where}"  # noqa: S608
 

@@ -34,12 +34,11 @@ TYPES = {
 _FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
 _COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
 FROM information_schema.columns WHERE table_schema = 'lake'"""
-StoredColumns = dict[str, dict[str, Any]]  # a table's rows of _COLUMNS, by the column's name
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column."""
+    """A column as it is declared, or as the engine's catalog has it."""
 
     name: str
     type: str  # Redshift's type with its size, such as `VARCHAR(64)`
@@ -53,6 +52,9 @@ class Column:
     def size_max(self) -> int | None:
         """The most bytes that a text may have; None for other types."""
         return int(self.type.partition("(")[2].rstrip(")")) if "(" in self.type else None
+
+
+StoredColumns = dict[str, Column]  # the columns of a stored table, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,10 @@ def prepare(warehouse: Warehouse) -> list[str]:
     create += [table.sql for table in declared_tables().values()]
     for batch in chunks(create, STATEMENTS_MAX):
         warehouse.run(batch)
-    stored: dict[str, StoredColumns] = {}
+    stored: dict[str, StoredColumns] = {}  # by table
     for row in warehouse.rows(_COLUMNS):
-        stored.setdefault(str(row["table_name"]), {})[str(row["column_name"])] = row
+        column = _stored_column(row)
+        stored.setdefault(str(row["table_name"]), {})[column.name] = column
     changes: list[list[str]] = []
     for table in declared_tables().values():
         changes += _changes(table, stored.get(table.name, {}))
@@ -133,15 +136,22 @@ def prepare(warehouse: Warehouse) -> list[str]:
     return list(chain.from_iterable(changes))
 
 
+def _stored_column(row: dict[str, Any]) -> Column:
+    """Return a column from its row of the catalog (_COLUMNS)."""
+    family = str(row["data_type"]).lower()
+    family = _FAMILIES.get(family, family)
+    # PostgreSQL and DuckDB may say no length.
+    type_ = f"VARCHAR({row['size_max'] or BYTES_MAX})" if family == "varchar" else family.upper()
+    return Column(str(row["column_name"]), type_)
+
+
 def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
     """Yield the transactions that give a table its declared columns.
 
     If a column's type has changed or is to be widened, the table is recreated. Redshift widens few types in
     place, and no column that it spreads or sorts by.
     """
-    if any(
-        column.name in stored and _needs_recreation(stored[column.name], column) for column in table.columns
-    ):
+    if any(column.name in stored and _is_outgrown(stored[column.name], column) for column in table.columns):
         yield _recreate_statements(table, stored)
         return
     for column in table.columns:
@@ -163,7 +173,7 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
             column.set("constraints", constraints)
     types = {column.name: column.type for column in table.columns}
     for name in sorted(stored.keys() - types.keys()):  # no longer declared: it stays
-        types[name] = _type(stored[name])
+        types[name] = stored[name].type
         kind = exp.DataType.build(types[name], dialect=REDSHIFT)
         tree.this.append("expressions", exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind))
     stored_names = [name for name in types if name in stored]
@@ -177,18 +187,10 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
     ]
 
 
-def _type(column: dict[str, Any]) -> str:
-    """Return the type of a column of the catalog, such as `VARCHAR(64)`."""
-    name = str(column["data_type"]).lower()
-    name = _FAMILIES.get(name, name)
-    # PostgreSQL and DuckDB may say no length.
-    return f"VARCHAR({column['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
-
-
-def _needs_recreation(stored: dict[str, Any], column: Column) -> bool:
-    """Whether a column of the catalog has another type than declared, or a smaller size."""
-    name = str(stored["data_type"]).lower()
-    if _FAMILIES.get(name, name) != column.family:
+def _is_outgrown(stored: Column, declared: Column) -> bool:
+    """Whether a stored column has another type than declared, or a smaller size."""
+    if stored.family != declared.family:
         return True
-    size = stored["size_max"]
-    return isinstance(size, int) and column.size_max is not None and size < column.size_max
+    return (
+        stored.size_max is not None and declared.size_max is not None and stored.size_max < declared.size_max
+    )

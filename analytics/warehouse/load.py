@@ -140,6 +140,14 @@ class CuratedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """The files of one staging table: those that have the same columns."""
+
+    columns: Columns
+    manifest_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Loader:
     """Loads the files of a nightly run."""
 
@@ -165,10 +173,9 @@ class Loader:
         for start in range(0, len(days), DAYS_MAX):
             chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, chunk)
-            # Without files the last transaction only replaces the bookkeeping.
-            *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), COLUMN_SETS_MAX)) or [
-                []
-            ]
+            staged_sets = list(chunks(self._store_manifests(run_id, entity, files), COLUMN_SETS_MAX))
+            # The last transaction also replaces the bookkeeping. Without files it does that alone.
+            *earlier, last = staged_sets or [[]]
             for staged in earlier:
                 self.warehouse.run(self._load_statements(entity, staged))
             self.warehouse.run(
@@ -192,29 +199,25 @@ class Loader:
 
     def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
-    ) -> Iterator[tuple[Columns, str]]:
-        """Store a manifest for each set of columns (a schema grows); yield the columns and URL of each."""
+    ) -> Iterator[StagedFiles]:
+        """Store and yield a manifest for each set of columns, because a schema grows."""
         by_columns: dict[Columns, list[StoredObject]] = {}
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)
         for number, (columns, stored) in enumerate(by_columns.items()):
             key = layout.run_key(run_id, f"load-{entity}-{files[0].place.dt}-{number}.manifest")
             self.objects.put(key, manifest(self.lake, stored))
-            yield columns, f"{self.lake}/{key}"
+            yield StagedFiles(columns, f"{self.lake}/{key}")
 
-    def _load_statements(self, entity: str, staged: Sequence[tuple[Columns, str]]) -> list[str]:
-        """Return the load's statements. staged: columns and manifest of each staging table."""
+    def _load_statements(self, entity: str, staged: Sequence[StagedFiles]) -> list[str]:
+        """Return the load's statements. staged: the files of each staging table."""
         if not staged:
             return []
-        copies = [
-            statement
-            for number, (columns, url) in enumerate(staged)
-            for statement in (
-                create_staging(f"staged_{number}", columns),
-                Copy(f"staged_{number}", url, self.role_arn).sql(),
-            )
-        ]
-        return [LOCK, *copies, *merge_statements(LOADED[entity], [columns for columns, _ in staged])]
+        statements = [LOCK]
+        for number, files in enumerate(staged):
+            statements.append(create_staging(f"staged_{number}", files.columns))
+            statements.append(Copy(f"staged_{number}", files.manifest_url, self.role_arn).sql())
+        return [*statements, *merge_statements(LOADED[entity], [files.columns for files in staged])]
 
 
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:

@@ -1,35 +1,22 @@
-"""Reads the warehouse's models, which are declared in sql/models, and runs their tests.
+"""Reads the warehouse's models, which are declared in sql/models, and runs their tests. build.py builds them.
 
 A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL. NAME.yml beside it has
-the fields of Model from `grain` on. The model of an entity of the lake has no NAME.sql. Its NAME.yml names
-the entity, and SELECT, key and columns follow from the entity's declaration (sql/lake.md lists them).
-`{campaign_grace_days}` in a SELECT stands for the setting. When the setting changes, such a model is built
-anew.
+the fields of `Model` from `grain` on, which are explained there. The model of an entity of the lake has no
+NAME.sql. Its NAME.yml names the entity, and SELECT, key and columns follow from the entity's declaration
+(sql/lake.md lists them). `{campaign_grace_days}` in a SELECT stands for the setting. When the setting
+changes, such a model is built anew.
 
-A view is not stored. A table is built anew whenever a table that it reads has changed; `whole` says why it is
-not incremental. An incremental model takes new rows in one of two ways:
+A view is not stored. A table is built anew whenever a table that it reads has changed. An incremental model
+takes new rows in one of two ways:
 
 - By load number: it has a column load_number. Each row depends on rows of the lake, and load_number is the
-  newest load that brought any of these. Rows of later loads replace those with the same key. If rows are the
-  newest of many versions, newest_by names the version: a row never replaces one with a greater version.
-  placed_by names the column whose date places a row in the lake. Then the rows to replace are searched only
-  in touched dates.
-- By date: by_date names the column with a row's date. All rows of the dates that later loads have touched are
-  built anew. `periods` lists day, week and month. A row of a week has its Monday, a row of a month its first
-  date. The rows of a period must depend only on the lake's rows of its dates, by the time that places them
-  in the lake. With `window: 30` they also depend on the 30 dates before it, with `around: 2` on the 2 dates
-  before and after it. also_touched is a query for further dates (`dt`). `{events}` in it stands for the
-  newest load of lake.events that the model has.
+  newest load that brought any of these. Rows of later loads replace those with the same key.
+- By date: it has by_date. All rows of the dates that later loads have touched are built anew. A row may also
+  be for a week or a month (`periods`). The rows of a period must depend only on the lake's rows of its dates,
+  by the time that places them in the lake; `window` and `around` add further dates.
 
-reads_by is `{table: column}`: the column whose date places the rows of a table. Then only the touched dates
-of that table are read.
-
-Each test becomes a query for the rows that break it. The columns of a key are never NULL, and unique
-together. Further tests stand below `tests`: not_null: [columns]; unique: [columns]; accepted_values:
-{column: [values]}; relationships: {column: schema.table.column}; expression: [conditions that hold for each
-row]; sql: {name: a query that must find no row}. A night tests the rows that have come since the tests last
-succeeded. Once a week it tests all rows, and runs the `sql` tests. A view with `tested_in: MODEL` has the
-same rows as that model, and a night tests them there.
+Each test becomes a query for the rows that break it. A night tests the rows that have come since the tests
+last succeeded (`Scope`). Once a week it tests all rows, and runs the `sql` tests.
 """
 
 import hashlib
@@ -60,90 +47,55 @@ GRACE_DAYS = "{campaign_grace_days}"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
-def staged_columns(field: Field) -> Iterator[StagedColumn]:
-    """Yield the columns that a staging model has in a field's place. Mostly this is the field unchanged."""
-    unchanged = f"COALESCE({field.name}, {field.default})" if field.default else field.name
-    for column in field.staged or (StagedColumn(field.name),):
-        yield StagedColumn(column.name, column.sql or unchanged, column.doc or field.doc)
-
-
-def columns_of(entity: Entity) -> list[StagedColumn]:
-    """Return a staging model's columns, in order: those of the fields, and load_number."""
-    columns = [column for field in entity.fields for column in staged_columns(field)]
-    return [*columns, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
-
-
-def staging_sql(entity: Entity) -> str:
-    """Return a staging model's SELECT. Of rows that are versions of one thing, it has the newest."""
-    select_list = ",\n".join(
-        f"    {column.sql}" if column.sql == column.name else f"    {column.sql} AS {column.name}"
-        for column in columns_of(entity)
-    )
-    if not entity.newest_of:
-        return f"SELECT\n{select_list}\nFROM lake.{entity.name}"
-    thing = ", ".join(f"v.{name}" for name in entity.newest_of)
-    return f"""SELECT
-{select_list}
-FROM (
-    SELECT
-        v.*,
-        ROW_NUMBER() OVER (PARTITION BY {thing} ORDER BY v.version DESC) AS place
-    FROM lake.{entity.name} AS v
-) AS versions
-WHERE place = 1"""  # noqa: S608
-
-
-def staging_about(entity: Entity) -> dict[str, Any]:
-    """Return those fields of a staging model's NAME.yml that follow from the entity's declaration."""
-    key = [next(staged_columns(entity.field(name))).name for name in entity.newest_of or entity.key]
-    columns = {column.name: column.doc for column in columns_of(entity)}
-    return {"key": key, "materialized": "view", "columns": columns}
-
-
 class ModelError(ValueError):
     """A model's files are wrong. The message has the model's name and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One table or view. Fields from `grain` on are those of NAME.yml (see this module's docstring)."""
+    """One table or view. Fields from `grain` on are those of NAME.yml."""
 
     name: str
     sql: str
     reads: frozenset[str]  # the tables and models that it selects from, as schema.name
     grain: str  # what a row is, as a sentence
-    key: tuple[str, ...]  # the columns that identify a row
+    key: tuple[str, ...]  # the columns that identify a row: never NULL, and unique together
     materialized: str  # one of MATERIALIZED
     columns: Mapping[str, str]  # name: description
-    tests: Mapping[str, Any] = field(default_factory=dict)  # kind of test: its columns, values or queries
-    dist: str | None = None  # the column by which Redshift spreads the rows over its nodes
-    sort: tuple[str, ...] = ()  # the columns by which Redshift sorts the rows
-    by_date: str | None = None  # the column with a row's date
-    periods: tuple[str, ...] = ("day",)  # the periods that rows are for: day, week, month
-    window: int = 0  # a period also depends on so many dates before it
-    also_touched: str = ""  # a query for further dates
-    reads_by: Mapping[str, str] = field(default_factory=dict)  # table: the column that places its rows
-    around: int = 0  # a period also depends on so many dates before and after it
-    placed_by: str | None = None  # the column whose date places a row in the lake
-    newest_by: str | None = None  # the column with a row's version
-    tested_in: str | None = None  # the model that has the same rows
+    # Further tests: not_null: [columns]; unique: [columns]; accepted_values: {column: [values]};
+    # relationships: {column: schema.table.column}; expression: [conditions that hold for each row];
+    # sql: {name: a query that must find no row}
+    tests: Mapping[str, Any] = field(default_factory=dict)
+    tested_in: str | None = None  # of a view: the model that has the same rows; a night tests them there
     whole: str = ""  # why a table is not incremental
     left_out: Mapping[str, str] = field(default_factory=dict)  # of facts: column of staging: why it is absent
+    dist: str | None = None  # the column by which Redshift spreads the rows over its nodes
+    sort: tuple[str, ...] = ()  # the columns by which Redshift sorts the rows
+    # table: the column whose date places the table's rows; then only touched dates of the table are read
+    reads_by: Mapping[str, str] = field(default_factory=dict)
+    # By load number. newest_by: the column with a row's version, if rows are the newest of many versions: a
+    # row never replaces one with a greater version. placed_by: the column whose date places a row in the
+    # lake; then the rows to replace are searched only in touched dates.
+    newest_by: str | None = None
+    placed_by: str | None = None
+    # By date. by_date: the column with a row's date, for a week its Monday, for a month its first date.
+    by_date: str | None = None
+    periods: tuple[str, ...] = ("day",)  # the periods that rows are for: day, week, month
+    window: int = 0  # a period also depends on so many dates before it
+    around: int = 0  # a period also depends on so many dates before and after it
+    # A query for further dates (`dt`). `{events}` in it is the newest load of lake.events that the model has.
+    also_touched: str = ""
 
 
 _DECLARED = {model_field.name for model_field in fields(Model)} - {"name", "sql", "reads"}
 
 
+@cache
 def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
     """Return all models by name, each after those that it reads. Raises ModelError.
 
     grace_days: of campaigns, the deployment's setting.
     """
-    return _models(grace_days)
-
-
-@cache
-def _models(grace_days: int) -> dict[str, Model]:
     by_name = {}
     for schema in FOLDERS:
         for path in sorted((SQL / "models" / schema).glob("*.yml")):
@@ -195,6 +147,46 @@ def _check_sources(model: Model, models: Mapping[str, Model]) -> None:
     if model.materialized == "incremental" and not model.by_date and len(entities_of(model, models)) != 1:
         # Each lake table counts its own load numbers, so those of two tables cannot be compared.
         raise ModelError(f"{model.name} goes by load numbers, so it must follow from one lake table")
+
+
+def staged_columns(field: Field) -> Iterator[StagedColumn]:
+    """Yield the columns that a staging model has in a field's place. Mostly this is the field unchanged."""
+    unchanged = f"COALESCE({field.name}, {field.default})" if field.default else field.name
+    for column in field.staged or (StagedColumn(field.name),):
+        yield StagedColumn(column.name, column.sql or unchanged, column.doc or field.doc)
+
+
+def columns_of(entity: Entity) -> list[StagedColumn]:
+    """Return a staging model's columns, in order: those of the fields, and load_number."""
+    columns = [column for field in entity.fields for column in staged_columns(field)]
+    return [*columns, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
+
+
+def staging_sql(entity: Entity) -> str:
+    """Return a staging model's SELECT. Of rows that are versions of one thing, it has the newest."""
+    select_list = ",\n".join(
+        f"    {column.sql}" if column.sql == column.name else f"    {column.sql} AS {column.name}"
+        for column in columns_of(entity)
+    )
+    if not entity.newest_of:
+        return f"SELECT\n{select_list}\nFROM lake.{entity.name}"
+    thing = ", ".join(f"v.{name}" for name in entity.newest_of)
+    return f"""SELECT
+{select_list}
+FROM (
+    SELECT
+        v.*,
+        ROW_NUMBER() OVER (PARTITION BY {thing} ORDER BY v.version DESC) AS place
+    FROM lake.{entity.name} AS v
+) AS versions
+WHERE place = 1"""  # noqa: S608
+
+
+def staging_about(entity: Entity) -> dict[str, Any]:
+    """Return those fields of a staging model's NAME.yml that follow from the entity's declaration."""
+    key = [next(staged_columns(entity.field(name))).name for name in entity.newest_of or entity.key]
+    columns = {column.name: column.doc for column in columns_of(entity)}
+    return {"key": key, "materialized": "view", "columns": columns}
 
 
 def ancestors(model: Model, models: Mapping[str, Model]) -> list[Model]:

@@ -119,9 +119,8 @@ def manifest_tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]
 
 def _without_zones(table: pa.Table) -> pa.Table:
     """Return a table whose timestamps have no zone, as DuckDB's columns have none."""
-    table = table.replace_schema_metadata(None)
-    for index, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
-            naive = table.column(index).cast(pa.timestamp("us"))
-            table = table.set_column(index, field.name, naive)
-    return table
+    fields = [
+        field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

@@ -1,8 +1,12 @@
-"""Replays users one after the other, and adds up their figures. One process does this for its parts."""
+"""Replays users one after the other, and adds up their figures. One process does this for its parts.
+
+Of each user there are two *worlds*: the points and streak as they are, and as they would be.
+`CountedUsers.add` counts both. Functions at the end put into words why a user's figures change.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +23,7 @@ from analytics.what_if.figures import (
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_fold import Outcome, UserFold
-from analytics.what_if.user_history import Row, Todays, UserSettings, World, actual_world
+from analytics.what_if.user_history import Row, UserSettings, World, actual_world
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.days import EPOCH
@@ -32,102 +36,111 @@ NO_DAY = -(1 << 23)  # the last active day of a user who has none: before all da
 NO_SETTINGS = UserSettings()
 
 
-@dataclass(slots=True)
-class Reason:
-    """One cause by which the points of some of a user's events change."""
-
-    cause: str  # in words
-    events: int  # the number of these events
-    points: int  # the sum of their changes
-    first: date  # the earliest date of these events
-    last: date  # the latest one
-
-    @property
-    def text(self) -> str:
-        """The reason as a line."""
-        days = str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
-        events = "1 event" if self.events == 1 else f"{self.events} events"
-        return f"{self.points:+,} points, {events}, {days}: {self.cause}"
-
-
-def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
-    """Return the causes that change a user's points, the largest change first."""
-    by_cause: dict[str, Reason] = {}
-    for outcome in user.outcomes:
-        day, change = outcome.day, (outcome.points or 0) - outcome.row.points
-        if not change:
-            continue
-        cause = ": ".join(_cause(outcome, timeline))
-        reason = by_cause.setdefault(cause, Reason(cause, 0, 0, day, day))
-        reason.events += 1
-        reason.points += change
-        reason.first, reason.last = min(reason.first, day), max(reason.last, day)
-    return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
-
-
-def other_reasons(
-    actual: World, hypothetical: World, corrected_before: int, corrected_after: int
-) -> Iterator[str]:
-    """Yield what else changes a user's balance and streak, beside the points of events.
-
-    corrected_before, corrected_after: the points of reversed events and corrections.
-    """
-    if hypothetical.expired != actual.expired:
-        yield f"{hypothetical.expired:,} points would have expired by now, in place of {actual.expired:,}"
-    if corrected_before != corrected_after:
-        yield (
-            f"{corrected_after:+,} points by reversed events and corrections, in place of "
-            f"{corrected_before:+,}"
-        )
-    lost_days, won_days = actual.active - hypothetical.active, hypothetical.active - actual.active
-    for days, word in ((lost_days, "no longer be"), (won_days, "be")):
-        if days:
-            span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
-            dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
-            yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
-
-
-def _cause(outcome: Outcome, timeline: Timeline) -> Iterator[str]:
-    """Yield, in words, the version that has judged the event, then in what the candidate differs from it."""
-    row, ruling = outcome.row, outcome.terms.ruling
-    kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
-    yield f"{kind}, judged by version {number}"
-    if outcome.points is None:
-        yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
-        return
-    before = next((version.book for version in timeline.real.versions if version.number == number), None)
-    boosted_before, factor_before = _worth(before, kind, occurred)
-    boosted_after, factor_after = ruling.points, ruling.factor
-    changes = []
-    if boosted_before is not None and boosted_after is not None:
-        points_before, points_after = boosted_before // factor_before, boosted_after // factor_after
-        if points_before != points_after:
-            changes.append(f"{points_before} -> {points_after} points each")
-    if factor_before != factor_after:
-        changes.append(f"boost x{factor_before} -> x{factor_after}")
-    cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
-    if not ruling.is_as_entry_says and cap_before != cap_after:
-        changes.append(f"cap {cap_before} -> {cap_after}")
-    if outcome.day != row.day:
-        changes.append("counts for another date")
-    yield "; ".join(changes) or "other events have used more or less of its cap"
-
-
-def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
-    """Return an event's points, boosted, and the boost's factor; (None, 1) if no book has its type."""
-    if book is None or kind not in book.event_types:
-        return None, 1
-    return book.points(kind, occurred), book.factor(kind, occurred)
-
-
 @dataclass(frozen=True)
-class Replay:
+class ReplayInputs:
     """The values that all processes of one question share."""
 
     question: WhatIfQuestion
     timeline: Timeline
     settings: dict[str, UserSettings]  # by user; others have none
-    todays: Todays
+    other_dates: dict[str, date]  # today, by user; of users for whom it is another date than in UTC
+
+
+class CountedUsers:
+    """Replays users, and adds up their figures."""
+
+    def __init__(self, inputs: ReplayInputs) -> None:
+        self._inputs, self._figures = inputs, Figures()
+        self._terms = TermsMemo(inputs.timeline)
+        self._goals = Goals(inputs.timeline, inputs.question.now, self._figures)
+        self._rows: list[tuple[Any, ...]] = []
+        self._largest_changes: list[dict[str, Any]] = []
+
+    def add(self, rows: list[Row]) -> None:
+        """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
+        inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
+        settings = inputs.settings.get(user_id, NO_SETTINGS)
+        today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
+        before = actual_world(rows, settings, inputs.question.now)
+        user = UserFold(rows, inputs.timeline, self._terms, settings).replay()
+        after = user.world(inputs.question.now)
+        streak_before = folded_streak(before, today)
+        is_same = (before.active, before.cover) == (after.active, after.cover)
+        streak_after = streak_before if is_same else folded_streak(after, today)
+        streak_before.count(figures.runs_before)
+        streak_after.count(figures.runs_after)
+        self._count_events(user)
+        self._count_other_entries(user)
+        self._goals.count(user, (before.cover, after.cover), today)
+        row = (
+            user_id,
+            *(before.earned, before.balance, *streak_before.measures),
+            *(after.earned, after.balance, *streak_after.measures),
+        )
+        self._rows.append(row)
+        changes = (
+            after.earned - before.earned,
+            after.balance - before.balance,
+            streak_after.longest - streak_before.longest,
+        )
+        if score := max(map(abs, changes)):
+            self._list_change(score, row, user, (before, after))
+
+    def _count_events(self, user: UserFold) -> None:
+        figures = self._figures
+        for row, terms, _, points in user.outcomes:
+            sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
+            sums.entries += 1
+            sums.before += row.points
+            month.before += row.points
+            if points is None:
+                sums.refused += 1
+                sums.broken += terms.is_broken
+            else:
+                sums.after += points
+                month.after += points
+
+    def _count_other_entries(self, user: UserFold) -> None:
+        figures = self._figures
+        figures.entries += len(user.rows)
+        figures.impossible += user.impossible
+        for row in user.rows:
+            if row.kind == EntryKind.REDEEM:
+                figures.redemptions += row.points < 0
+            elif row.kind in INTO_DEBT:
+                figures.of_type(row.event_type).before += row.points
+                figures.of_month(row.day).before += row.points
+        for draft in user.corrected:
+            figures.of_type(draft.event_type or "").after += draft.points
+            figures.of_month(date.fromisoformat(draft.activity_date or "")).after += draft.points
+
+    def _list_change(
+        self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
+    ) -> None:
+        """List the user among those who change most, with the reasons, unless so many others change more.
+
+        score: how much the user changes. row: of USERS. worlds: before and after.
+        """
+        if len(self._largest_changes) == LARGEST_CHANGES and (-score, user.user_id) > rank(
+            self._largest_changes[-1]
+        ):
+            return
+        corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
+        corrected_after = sum(draft.points for draft in user.corrected)
+        other_texts = other_reasons(*worlds, corrected_before, corrected_after)
+        change = dict(zip(USERS.names, row, strict=True)) | {
+            "score": score,
+            "why": [*(reason.text for reason in reasons(user, self._inputs.timeline)), *other_texts],
+            "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
+        }
+        self._largest_changes = sorted([*self._largest_changes, change], key=rank)[:LARGEST_CHANGES]
+
+    def answer(self) -> WhatIfAnswer:
+        """Return the answer for all users that were added."""
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
+        users = pa.table(arrays, USERS)
+        return WhatIfAnswer(self._inputs.question, users, self._figures, self._largest_changes)
 
 
 @dataclass(slots=True)
@@ -171,97 +184,90 @@ def folded_streak(world: World, today: date) -> FoldedStreak:
     return FoldedStreak(streak, shown, ended)
 
 
-class CountedUsers:
-    """Replays users, and adds up their figures."""
+@dataclass(slots=True)
+class Reason:
+    """One cause by which the points of some of a user's events change."""
 
-    def __init__(self, replay: Replay) -> None:
-        self._replay, self._figures = replay, Figures()
-        self._terms = TermsMemo(replay.timeline)
-        self._goals = Goals(replay.timeline, replay.question.now, self._figures)
-        self._rows: list[tuple[Any, ...]] = []
-        self._largest_changes: list[dict[str, Any]] = []
+    cause: str  # in words
+    events: int  # the number of these events
+    points: int  # the sum of their changes
+    first: date  # the earliest date of these events
+    last: date  # the latest one
 
-    def add(self, rows: list[Row]) -> None:
-        """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
-        replay, figures, user_id = self._replay, self._figures, rows[0].user_id
-        settings, today = replay.settings.get(user_id, NO_SETTINGS), replay.todays.of(user_id)
-        before = actual_world(rows, settings, replay.question.now)
-        user = UserFold(rows, replay.timeline, self._terms, settings).replay()
-        after = user.world(replay.question.now)
-        streak_before = folded_streak(before, today)
-        is_same = (before.active, before.cover) == (after.active, after.cover)
-        streak_after = streak_before if is_same else folded_streak(after, today)
-        streak_before.count(figures.runs_before)
-        streak_after.count(figures.runs_after)
-        self._count_events(user)
-        self._count_other_entries(user)
-        self._goals.count(user, (before.cover, after.cover), today)
-        row = (
-            user_id,
-            *(before.earned, before.balance, *streak_before.measures),
-            *(after.earned, after.balance, *streak_after.measures),
+    @property
+    def text(self) -> str:
+        """The reason as a line."""
+        days = str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+        events = "1 event" if self.events == 1 else f"{self.events} events"
+        return f"{self.points:+,} points, {events}, {days}: {self.cause}"
+
+
+def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
+    """Return the causes that change a user's points, the largest change first."""
+    by_cause: dict[str, Reason] = {}
+    for outcome in user.outcomes:
+        day, change = outcome.day, (outcome.points or 0) - outcome.row.points
+        if not change:
+            continue
+        cause = _cause(outcome, timeline)
+        reason = by_cause.setdefault(cause, Reason(cause, 0, 0, day, day))
+        reason.events += 1
+        reason.points += change
+        reason.first, reason.last = min(reason.first, day), max(reason.last, day)
+    return sorted(by_cause.values(), key=lambda reason: (-abs(reason.points), reason.cause))
+
+
+def other_reasons(
+    actual: World, hypothetical: World, corrected_before: int, corrected_after: int
+) -> Iterator[str]:
+    """Yield what else changes a user's balance and streak, beside the points of events.
+
+    corrected_before, corrected_after: the points of reversed events and corrections.
+    """
+    if hypothetical.expired != actual.expired:
+        yield f"{hypothetical.expired:,} points would have expired by now, in place of {actual.expired:,}"
+    if corrected_before != corrected_after:
+        yield (
+            f"{corrected_after:+,} points by reversed events and corrections, in place of "
+            f"{corrected_before:+,}"
         )
-        self._rows.append(row)
-        changes = (
-            after.earned - before.earned,
-            after.balance - before.balance,
-            streak_after.longest - streak_before.longest,
+    lost_days, won_days = actual.active - hypothetical.active, hypothetical.active - actual.active
+    for days, word in ((lost_days, "no longer be"), (won_days, "be")):
+        if days:
+            span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
+            dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
+            yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
+
+
+def _cause(outcome: Outcome, timeline: Timeline) -> str:
+    """Return, in words, which version has judged an event, and in what the candidate differs from it."""
+    row, ruling = outcome.row, outcome.terms.ruling
+    kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
+    judged = f"{kind}, judged by version {number}"
+    if outcome.points is None:
+        return (
+            f"{judged}: " + ("breaks the contract" if row.is_broken else "is not in this book") + ": refused"
         )
-        if score := max(map(abs, changes)):
-            self._list_change(score, row, user, (before, after))
+    before = next((version.book for version in timeline.real.versions if version.number == number), None)
+    boosted_before, factor_before = _worth(before, kind, occurred)
+    boosted_after, factor_after = ruling.points, ruling.factor
+    changes = []
+    if boosted_before is not None and boosted_after is not None:
+        points_before, points_after = boosted_before // factor_before, boosted_after // factor_after
+        if points_before != points_after:
+            changes.append(f"{points_before} -> {points_after} points each")
+    if factor_before != factor_after:
+        changes.append(f"boost x{factor_before} -> x{factor_after}")
+    cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
+    if not ruling.is_as_entry_says and cap_before != cap_after:
+        changes.append(f"cap {cap_before} -> {cap_after}")
+    if outcome.day != row.day:
+        changes.append("counts for another date")
+    return f"{judged}: " + ("; ".join(changes) or "other events have used more or less of its cap")
 
-    def _count_events(self, user: UserFold) -> None:
-        figures = self._figures
-        for row, terms, _, points in user.outcomes:
-            sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
-            sums.entries += 1
-            sums.before += row.points
-            month[0] += row.points
-            if points is None:
-                sums.refused += 1
-                sums.broken += terms.is_broken
-            else:
-                sums.after += points
-                month[1] += points
 
-    def _count_other_entries(self, user: UserFold) -> None:
-        figures = self._figures
-        figures.entries += len(user.rows)
-        figures.impossible += user.impossible
-        for row in user.rows:
-            if row.kind == EntryKind.REDEEM:
-                figures.redemptions += row.points < 0
-            elif row.kind in INTO_DEBT:
-                figures.of_type(row.event_type).before += row.points
-                figures.of_month(row.day)[0] += row.points
-        for draft in user.corrected:
-            figures.of_type(draft.event_type or "").after += draft.points
-            figures.of_month(date.fromisoformat(draft.activity_date or ""))[1] += draft.points
-
-    def _list_change(
-        self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
-    ) -> None:
-        """List the user among those who change most, with the reasons, unless so many others change more.
-
-        score: how much the user changes. row: of USERS. worlds: before and after.
-        """
-        if len(self._largest_changes) == LARGEST_CHANGES and (-score, user.user_id) > rank(
-            self._largest_changes[-1]
-        ):
-            return
-        corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
-        corrected_after = sum(draft.points for draft in user.corrected)
-        other_texts = other_reasons(*worlds, corrected_before, corrected_after)
-        change = dict(zip(USERS.names, row, strict=True)) | {
-            "score": score,
-            "why": [*(reason.text for reason in reasons(user, self._replay.timeline)), *other_texts],
-            "impossible": [f"{item.what} of {item.points} at {item.at}" for item in user.impossible],
-        }
-        self._largest_changes = sorted([*self._largest_changes, change], key=rank)[:LARGEST_CHANGES]
-
-    def answer(self) -> WhatIfAnswer:
-        """Return the answer for all users that were added."""
-        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(USERS)
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, USERS.types, strict=True)]
-        users = pa.table(arrays, USERS)
-        return WhatIfAnswer(self._replay.question, users, self._figures, self._largest_changes)
+def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
+    """Return an event's points, boosted, and the boost's factor; (None, 1) if no book has its type."""
+    if book is None or kind not in book.event_types:
+        return None, 1
+    return book.points(kind, occurred), book.factor(kind, occurred)

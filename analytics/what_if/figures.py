@@ -59,6 +59,14 @@ class TypeSums:
 
 
 @dataclass(slots=True)
+class PointSums:
+    """The points of a month."""
+
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(slots=True)
 class GoalSums:
     """The sums of a streak or an achievement under some books. An achievement has `reached` alone."""
 
@@ -102,7 +110,7 @@ class Figures:
     """The figures of all users together."""
 
     types: dict[str, TypeSums] = field(default_factory=dict)
-    months: dict[str, list[int]] = field(default_factory=dict)  # YYYY-MM -> points before and after
+    months: dict[str, PointSums] = field(default_factory=dict)  # by YYYY-MM
     runs_before: RunLengths = field(default_factory=RunLengths)
     runs_after: RunLengths = field(default_factory=RunLengths)
     impossible: list[ImpossibleAct] = field(default_factory=list)
@@ -115,9 +123,9 @@ class Figures:
         """Return the sums of a type."""
         return self.types.setdefault(name, TypeSums())
 
-    def of_month(self, day: date) -> list[int]:
+    def of_month(self, day: date) -> PointSums:
         """Return the sums of a date's month."""
-        return self.months.setdefault(day.isoformat()[:7], [0, 0])
+        return self.months.setdefault(day.isoformat()[:7], PointSums())
 
     def add(self, other: "Figures") -> None:
         """Count other users in. Both are of one question, so streaks and achievements are the same."""
@@ -125,10 +133,10 @@ class Figures:
             total = self.of_type(name)
             for figure in fields(TypeSums):
                 setattr(total, figure.name, getattr(total, figure.name) + getattr(sums, figure.name))
-        for name, (before, after) in other.months.items():
-            month = self.months.setdefault(name, [0, 0])
-            month[0] += before
-            month[1] += after
+        for name, points in other.months.items():
+            month = self.months.setdefault(name, PointSums())
+            month.before += points.before
+            month.after += points.after
         run_pairs = ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after))
         for runs, other_runs in run_pairs:
             runs.ended.update(other_runs.ended)

@@ -35,7 +35,9 @@ class GoalWorld:
 
     is_after: bool  # whether it is the history as it would be
     books: Books
-    changes: tuple[GoalChange, ...]  # those whose streak or achievement the book in force has
+    # The changes whose streak or achievement the book in force has
+    streaks: Sequence[GoalChange]
+    achievements: Sequence[GoalChange]
     period_of: Mapping[str, StreakPeriod]  # by name, of all streaks that the changes are about or need
     event_types: frozenset[str] | None  # the types of events that count for the changes; None: all types
 
@@ -43,10 +45,15 @@ class GoalWorld:
         """Return the sums of a streak or an achievement in this world."""
         return change.after if self.is_after else change.before
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything to compute."""
+        return bool(self.streaks or self.achievements)
+
     def concerns(self, user: UserFold) -> bool:
         """Whether a user may have any of these streaks and achievements."""
-        if not self.changes or self.event_types is None:
-            return bool(self.changes)
+        if not self.has_changes or self.event_types is None:
+            return self.has_changes
         return not self.event_types.isdisjoint([row.event_type for row in user.rows])
 
 
@@ -71,15 +78,17 @@ class Goals:
     @property
     def summed_types(self) -> set[str]:
         """The event types with a property that a version of the predicted books sums."""
-        books = [version.book for version in self.timeline.predicted.versions] if self._after.changes else []
+        if not self._after.has_changes:
+            return set()
+        books = [version.book for version in self.timeline.predicted.versions]
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
         """Count a user who was replayed. covers: what protects the user's streak, before and after."""
         if self._before.concerns(user):
-            self._count(self._before, user, _drafts_before(user.rows), covers[0], today)
+            self._count_world(self._before, user, _drafts_before(user.rows), covers[0], today)
         if self._after.concerns(user):
-            self._count(self._after, user, self._drafts_after(user), covers[1], today)
+            self._count_world(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
         for row, terms, day, points in user.outcomes:
@@ -87,23 +96,22 @@ class Goals:
                 yield _event(row, day, points, self._measures(row, terms))
         yield from user.corrected
 
-    def _count(
+    def _count_world(
         self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
         """Count a user's goals in one world. drafts: the entries that earn there."""
         entries = ordered_history(Entry(user.user_id, "", 0, 0, draft) for draft in drafts)
         known = KnownPeriods(unsettled_goals(world.books), world.books, measured_days(entries))
-        for change in world.changes:
-            if change.per is not None:
-                streak, _ = known.standing(change.name, world.period_of[change.name], today, cover)
-                if streak.reached:
-                    sums = world.sums(change)
-                    sums.reached += 1
-                    sums.current += streak.length > 0
-                    sums.longest = max(sums.longest, streak.longest)
-        achievements = {change.name: change for change in world.changes if change.per is None}
-        if not achievements:
+        for change in world.streaks:
+            streak, _ = known.standing(change.name, world.period_of[change.name], today, cover)
+            if streak.reached:
+                sums = world.sums(change)
+                sums.reached += 1
+                sums.current += streak.length > 0
+                sums.longest = max(sums.longest, streak.longest)
+        if not world.achievements:
             return
+        achievements = {change.name: change for change in world.achievements}
         declared = declared_achievements(world.books, self.now)
         periods = {name: known.until(name, per, today) for name, per in world.period_of.items()}
         streaks = StreakHistory(periods, cover, world.books)
@@ -196,7 +204,7 @@ def _world(books: Books, now: datetime, changes: Sequence[GoalChange], *, is_aft
                 types.update(rule.event_types)
     counts_points = any(rule.kind is ConditionKind.POINTS for rule in conditions)
     event_types = None if counts_points else frozenset(types)
-    return GoalWorld(is_after, books, (*streaks, *achievements), period_of, event_types)
+    return GoalWorld(is_after, books, streaks, achievements, period_of, event_types)
 
 
 def _read_object(text: str | None) -> Any:

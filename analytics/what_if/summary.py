@@ -1,13 +1,13 @@
 """The figures of a prediction, in the shape of the answer's JSON."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 import duckdb
 
-from analytics.what_if.figures import GoalChange, ImpossibleAct, WhatIfAnswer
+from analytics.lake.curated_files import connect, query
+from analytics.what_if.figures import GoalChange, WhatIfAnswer
 
 # ruff: noqa: S608 (names of columns are our own)
 SURVIVAL_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 60, 90, 180, 365)
@@ -43,11 +43,14 @@ FROM (SELECT balance_after - balance_before AS change FROM users) GROUP BY ALL
 def summary(answer: WhatIfAnswer, book: str) -> Json:
     """Return all figures. book: the candidate book's name."""
     question, figures = answer.question, answer.figures
-    db = duckdb.connect()
+    db = connect()
     db.register("users", answer.users)
-    totals = _row(db, TOTALS)
+    (totals,) = query(db, TOTALS).to_pylist()
     impossible_kinds = Counter(act.what for act in figures.impossible)
-    days = [day for day in SURVIVAL_DAYS if day <= max(_run_lengths(answer))]
+    impossible_by_time = sorted(figures.impossible, key=lambda act: (act.at, act.user_id, act.what))
+    runs = (figures.runs_before, figures.runs_after)
+    longest_run = max((length for each in runs for length in (*each.ended, *each.alive)), default=0)
+    days = [day for day in SURVIVAL_DAYS if day <= longest_run]
     survival_before, survival_after = figures.runs_before.survival(days), figures.runs_after.survival(days)
     return {
         "book": book,
@@ -68,9 +71,9 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
         "liability": _pair(totals, "balance"),
         "by_type": {name: asdict(sums) for name, sums in sorted(figures.types.items())},
         "by_month": {
-            month: {"before": before, "after": after}
-            for month, (before, after) in sorted(figures.months.items())
-            if before or after
+            month: asdict(points)
+            for month, points in sorted(figures.months.items())
+            if points.before or points.after
         },
         "streaks": {
             "current": _pair(totals, "shown") | _longer_and_shorter(totals, "shown"),
@@ -93,7 +96,7 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
             "points": sum(act.points for act in figures.impossible),
             "redemptions": figures.redemptions,
             "by_kind": dict(sorted(impossible_kinds.items())),
-            "listed": [asdict(act) for act in _by_time(figures.impossible)[:IMPOSSIBLE_LISTED]],
+            "listed": [asdict(act) for act in impossible_by_time[:IMPOSSIBLE_LISTED]],
         },
         "largest_changes": answer.largest_changes,
     }
@@ -107,16 +110,6 @@ def _streak(streak: GoalChange) -> Json:
 def _achievement(achievement: GoalChange) -> Json:
     change = {"name": achievement.name, "title": achievement.title, "change": achievement.change}
     return {**change, "before": achievement.before.reached, "after": achievement.after.reached}
-
-
-def _run_lengths(answer: WhatIfAnswer) -> Iterable[int]:
-    """Return the lengths of all runs before and after, and 0, so that there is one."""
-    before, after = answer.figures.runs_before, answer.figures.runs_after
-    return [0, *before.ended, *before.alive, *after.ended, *after.alive]
-
-
-def _by_time(impossible: Iterable[ImpossibleAct]) -> list[ImpossibleAct]:
-    return sorted(impossible, key=lambda act: (act.at, act.user_id, act.what))
 
 
 def _pair(totals: Json, name: str) -> Json:
@@ -146,9 +139,3 @@ def _class_name(number: int) -> str:
     if abs(number) == len(SIZE_CLASSES):
         return f"{sign}{low:,} and more"
     return f"{sign}{low:,} to {sign}{SIZE_CLASSES[abs(number)] - 1:,}"
-
-
-def _row(db: duckdb.DuckDBPyConnection, sql: str) -> Json:
-    result = db.execute(sql)
-    names = [column[0] for column in result.description or ()]
-    return dict(zip(names, result.fetchone() or (), strict=True))

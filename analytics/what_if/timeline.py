@@ -1,8 +1,8 @@
 """Says which book would judge an event, if a candidate had been in force in the place of some versions.
 
-A *ruling* is one book's judgement of an event. *Terms* are a ruling as it applies to entries with equal
-values. A *segment* is the time between two neighbouring *boundaries*: the instants at which the worth of
-events may change.
+The *candidate* is the book that a what-if asks about. A *ruling* is one book's judgement of an event. *Terms*
+are a ruling as it applies to entries with equal values. A *segment* is the time between two neighbouring
+*boundaries*: the instants at which the worth of events may change.
 
 The candidate takes the place of all versions in force in [since, until). It judges the events that occurred
 in that time. It also judges an earlier event that a version of that time has judged: the event had waited for
@@ -61,7 +61,7 @@ class Terms:
     is_broken: bool  # the candidate's contract refuses the events' properties
     # As Ruling.later, with instants in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
-    _ends: dict[date, date] = field(default_factory=dict)  # when points expire, by their date
+    _expiry_dates: dict[date, date] = field(default_factory=dict)  # by the date of the points
 
     def at(self, created_at: int) -> "Terms":
         """Return the terms of an entry that was written at an instant."""
@@ -70,11 +70,11 @@ class Terms:
                 return terms
         return self
 
-    def end_of(self, day: date) -> date:
+    def expiry_date(self, day: date) -> date:
         """Return when points of a date expire. The ruling must have a rule of expiry."""
-        if (end := self._ends.get(day)) is None:
-            end = self._ends[day] = lot_date(self.ruling.expiry or "", day, self.cap)
-        return end
+        if day not in self._expiry_dates:
+            self._expiry_dates[day] = lot_date(self.ruling.expiry or "", day, self.cap)
+        return self._expiry_dates[day]
 
 
 class TermsKey(NamedTuple):
@@ -97,7 +97,7 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
 
     def __missing__(self, values: tuple[Any, ...]) -> Terms:
         key = TermsKey._make(values)
-        occurred = self._timeline.begin_of(key.segment)
+        occurred = self._timeline.segment_begin(key.segment)
         ruling = self._timeline.ruling(key.event_type, key.version or None, occurred, is_broken=key.is_broken)
         terms = self[key] = _terms_of(ruling, key)
         terms.later = tuple(
@@ -118,6 +118,10 @@ def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
         was_active=was_active,
         is_broken=key.is_broken,
     )
+
+
+class NotOffered(ValueError):
+    """A reward could not have been redeemed. The message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +154,11 @@ class Timeline:
         """The boundaries as texts that event ids can be compared with."""
         return [stamp(boundary) for boundary in self.boundaries]
 
-    def begin_of(self, segment: int) -> datetime:
+    def segment_begin(self, segment: int) -> datetime:
         """Return the first instant of a segment. Its number says how many boundaries are not after it."""
         return self.boundaries[segment - 1] if segment else FIRST_INSTANT
 
-    def is_candidates(self, instant: datetime) -> bool:
+    def has_candidate_at(self, instant: datetime) -> bool:
         """Whether the candidate is in force at an instant."""
         is_begun = self.since is None or self.since <= instant
         return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
@@ -179,10 +183,10 @@ class Timeline:
 
     def _falls_to_candidate(self, occurred: datetime, judged_by: Version | None) -> bool:
         """Whether an event occurred in the candidate's time, or had waited for its type until then."""
-        if self.is_candidates(occurred):
+        if self.has_candidate_at(occurred):
             return True
         is_before = self.since is not None and occurred < self.since
-        return is_before and judged_by is not None and self.is_candidates(judged_by.effective_at)
+        return is_before and judged_by is not None and self.has_candidate_at(judged_by.effective_at)
 
     def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
         """Yield the ruling of each version after the candidate, with the instant from which it is known.
@@ -235,25 +239,25 @@ class Timeline:
 
     def book_at(self, now: datetime) -> Book:
         """Return the book in force at an instant."""
-        return self.candidate if self.candidate and self.is_candidates(now) else self.real_at(now)
+        return self.candidate if self.candidate and self.has_candidate_at(now) else self.real_at(now)
 
     def real_at(self, now: datetime) -> Book:
         """Return the book that was in force at an instant, of the versions that were published then."""
         known = [version for version in self.real.versions if version.published_at <= now]
         return (Books(known) if known else self.real).at(now).book
 
-    def price(self, reward_id: str, paid: int, now: datetime) -> int | str:
-        """Return the price of a reward that was redeemed at an instant, or why it could not be redeemed.
+    def price(self, reward_id: str, paid: int, now: datetime) -> int:
+        """Return the price of a reward that was redeemed at an instant. paid: the price that was paid.
 
-        paid: the price that was paid.
+        Raises NotOffered if it could not have been redeemed then.
         """
-        if self.candidate is None or not self.is_candidates(now):
+        if self.candidate is None or not self.has_candidate_at(now):
             return paid
         reward = self.candidate.rewards.get(reward_id)
         if reward is None:
-            return f"the reward {reward_id} is not in this book"
+            raise NotOffered(f"the reward {reward_id} is not in this book")
         if not reward.is_valid(now):
-            return f"the reward {reward_id} would not have been offered then"
+            raise NotOffered(f"the reward {reward_id} would not have been offered then")
         return reward.price_points
 
 
@@ -290,7 +294,7 @@ class PredictedBooks(Books):
             for version in timeline.real.versions
             if version.published_at <= now
         ]
-        in_force = [version for version in known if not timeline.is_candidates(version.effective_at)]
+        in_force = [version for version in known if not timeline.has_candidate_at(version.effective_at)]
         if (candidate := timeline.candidate) is not None:
             in_force.append(_as_version(candidate, CANDIDATE, timeline.since))
         if (until := timeline.until) and known:

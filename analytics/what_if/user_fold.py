@@ -1,18 +1,21 @@
 """Replays one user's history under other books: what events would earn, and what would have been possible.
 
-UserFold goes through the ledger in order. Until the first difference from what happened, each redemption was
-possible. After it, the rules decide.
+counted_users.py makes a `UserFold` of a user's rows, calls `replay`, and reads what came out: `world`,
+`outcomes`, `corrected` and `impossible`. The replay goes through the ledger in order, with a method for each
+kind of entry. Until the first difference from what happened, each redemption was possible. After it, the
+rules decide. Freezes and the dates of doubtful events have classes of their own, below.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from analytics.what_if.figures import ImpossibleAct
-from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
+from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, Terms, TermsMemo, Timeline
 from analytics.what_if.user_history import NO_DATES, Row, UserSettings, World
 from rules.book.point_rules import Cap
 from rules.days import UnknownZone, skipped_dates, stamp
@@ -45,97 +48,6 @@ class Outcome(NamedTuple):
         return self.points is not None and self.terms.is_active
 
 
-class PlacedDates:
-    """Places the events of one user on dates anew (rule 8).
-
-    This is needed if some events no longer count, and the dates of the events contradict each other: then
-    others of the events may decide on the dates.
-    """
-
-    def __init__(self, user_id: str) -> None:
-        self._user_id = user_id
-        self._days = dict[date, Day]()
-        self.flight_gaps = set[date]()  # dates that flights leave out
-
-    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
-        """Return the dates of one transaction's events by event id. Refused events are left out.
-
-        terms_of: the terms of each event, by its id.
-        """
-        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
-        events = [self._event(row, terms_of[row.event_id]) for row in judged]
-        near = dates_beside(event.activity_date for event in events)
-        placed = assign_dates(events, {day: self._days.get(day) for day in near})
-        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
-        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
-        self.flight_gaps |= flight_gap_dates(opened, beside)
-        dates = {event.event_id: event.activity_date for event in placed}
-        for row in judged:
-            is_passive = not terms_of[row.event_id].is_active
-            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
-        return dates
-
-    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
-        """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
-        for outcome in outcomes:
-            if outcome.row.event_id == row.event_id and outcome.points is not None:
-                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
-
-    def count(self, row: Row, draft: Draft) -> None:
-        """Count an entry into its day. row: has the entry's place in the ledger."""
-        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
-
-    def _event(self, row: Row, terms: Terms) -> Event:
-        # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
-        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
-        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
-
-
-def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
-    """Return an entry that changes an event's day, and has no points."""
-    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
-
-
-class Freezes:
-    """The freezes of one user under the books of a timeline."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-        self.changes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
-        self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
-        # How many of a month's free freezes were taken: in the ledger, and under the books; by YYYY-MM
-        self._free_taken: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-
-    def price(self, row: Row) -> int:
-        """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
-        if self._is_gift(row):
-            return 0
-        _, free_after = self._free_taken[row.month]
-        return self._timeline.book_at(row.at).freezes.price(free_after)
-
-    def _is_gift(self, row: Row) -> bool:
-        """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
-        real = self._timeline.real_at(row.at).freezes
-        free_before, _ = self._free_taken[row.month]
-        return row.points == 0 and free_before >= real.free_a_month and bool(real.price_points)
-
-    def take(self, row: Row) -> None:
-        """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
-        free_taken, is_gift = self._free_taken[row.month], self._is_gift(row)
-        # A freeze may cost nothing for another reason. It is one of the month's free ones only if one is
-        # left.
-        real_max = self._timeline.real_at(row.at).freezes.free_a_month
-        free_taken[0] += row.points == 0 and free_taken[0] < real_max
-        free_taken[1] += not is_gift and free_taken[1] < self._timeline.book_at(row.at).freezes.free_a_month
-        if row.freeze_date:
-            self.changes.append((row.freeze_date, 1))
-            self._date_of[row.place] = row.freeze_date
-
-    def pop_date(self, place: str) -> date | None:
-        """Return the date of the freeze that was taken at a place, and forget it; None if there is none."""
-        return self._date_of.pop(place, None)
-
-
 class UserFold:
     """The replay of one user's ledger under the books of a timeline."""
 
@@ -146,12 +58,9 @@ class UserFold:
         self.rows, self.timeline, self.settings = rows, timeline, settings
         self.user_id = rows[0].user_id
         self.outcomes: list[Outcome] = []  # of the events
-        # The CLAWBACK and RERATE entries that there would be
-        self.corrected: list[Draft] = []
+        self.corrected: list[Draft] = []  # the CLAWBACK and RERATE entries that there would be
         self.impossible: list[ImpossibleAct] = []
-        self.full_balance = 0  # points, without the expiries: _expired computes these
-        self.lots: dict[date, int] = defaultdict(int)  # points by the date on which they expire
-        self.spendings: dict[str, Spending] = {}  # by place
+        # What does not change during the replay
         self._terms = {
             row.event_id: terms_of[row.terms_key].at(row.created_at)
             for row in rows
@@ -164,25 +73,30 @@ class UserFold:
         self._keeps_points = not is_judged_anew and bool(timeline.candidate or corrections)
         self._rates_anew = bool(corrections) and not self._keeps_points
         self._rerated = rerated_since(rows) if self._rates_anew else {}
-        self._drafts: list[Draft] = []  # all entries so far, if corrections are computed anew from them
-        self.has_changed = any(terms.is_active != terms.was_active for terms in self._terms.values())
-        # None: the events stay on the dates of the ledger
-        self._placed_dates = PlacedDates(self.user_id) if self.has_changed and settings.has_doubts else None
+        # Whether an event keeps a streak that did not, or the other way round
+        self._changes_activity = any(terms.is_active != terms.was_active for terms in self._terms.values())
+        # The state of the replay
+        self._full_balance = 0  # points, without the expiries: _expired computes these
+        self._lots: dict[date, int] = defaultdict(int)  # points by the date on which they expire
+        self._spendings: dict[str, Spending] = {}  # by place
+        self._held: dict[str, int] = {}  # points of holds, by place
         self._capped = CappedPoints()
+        self._freezes = Freezes(timeline)
+        self._drafts: list[Draft] = []  # all entries so far, if corrections are computed anew from them
+        self._clawed_back: set[str] = set()  # ids of the events that a CLAWBACK has reversed
         self._impossible_places: set[str] = set()  # of entries that would have been impossible
         # How many more entries there would be than there are, by their points and the date on which these
         # expire. All are zero while nothing differs.
         self._differences = Counter[tuple[int, date | None]]()
-        self._held: dict[str, int] = {}  # points of holds, by place
-        self._freezes = Freezes(timeline)
-        self._clawed_back: set[str] = set()  # ids of the events that a CLAWBACK has reversed
+        # None: the events stay on the dates of the ledger
+        is_placed_anew = self._changes_activity and settings.has_doubts
+        self._placed_dates = PlacedDates(self.user_id) if is_placed_anew else None
 
     def replay(self) -> "UserFold":
         """Replay all rows in order; returns itself."""
         steps = {
             EntryKind.REDEEM: self._redeem,
             EntryKind.REVERSE: self._reverse,
-            EntryKind.EXPIRE: self._ignore,
             EntryKind.CLAWBACK: self._claw_back,
             EntryKind.RERATE: self._rerate,
             CAPTURE: self._capture,
@@ -193,7 +107,7 @@ class UserFold:
                     self._earn(batch, self._placed_dates.place(batch, self._terms))
             elif kind == EntryKind.EARN:
                 self._earn(rows, NO_NEW_DATES)
-            else:
+            elif kind != EntryKind.EXPIRE:  # `_expired` computes expiries
                 step = steps.get(kind, self._keep)
                 for row in rows:
                     step(row)
@@ -218,7 +132,7 @@ class UserFold:
         of_events = sum(outcome.points or 0 for outcome in self.outcomes)
         earned = of_events + sum(draft.points for draft in self.corrected)
         expired = self._expired(now)
-        return World(earned, self.full_balance - expired, expired, self.active, self.cover)
+        return World(earned, self._full_balance - expired, expired, self.active, self.cover)
 
     @property
     def cover(self) -> Cover:
@@ -264,13 +178,13 @@ class UserFold:
             if not self._keeps_points:
                 worth = points if ruling.points is None else ruling.points
                 points = self._capped.award(row.event_type, day, worth, terms.cap)
-            self.full_balance += points
+            self._full_balance += points
             self.outcomes.append(Outcome(row, terms, day, points))
             ends = None if ruling.is_new else row.expires_on
             if ends is None and ruling.expiry:
-                ends = terms.end_of(day)
+                ends = terms.expiry_date(day)
             if ends and points:
-                self.lots[ends] += points
+                self._lots[ends] += points
             if points != row.points or ends != row.expires_on:
                 self._differences[points, ends] += 1
                 self._differences[row.points, row.expires_on] -= 1
@@ -309,11 +223,11 @@ class UserFold:
         """Apply corrections in the place of a row of the ledger."""
         self._drafts += drafts
         for draft in drafts:
-            self.full_balance += draft.points
+            self._full_balance += draft.points
             ends = date.fromisoformat(draft.expires_on) if draft.expires_on else None
             self._differences[draft.points, ends] += 1
             if ends and draft.points:
-                self.lots[ends] += draft.points
+                self._lots[ends] += draft.points
             if draft.cap:
                 self._capped.add(draft.event_type or "", _day_of(draft), draft.cap, draft.points)
             if draft.kind is EntryKind.CLAWBACK and self._placed_dates:
@@ -325,11 +239,11 @@ class UserFold:
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
         if row.is_price:
-            price_or_reason = self.timeline.price(row.reward_id or "", price, row.at)
-            if isinstance(price_or_reason, str):
-                self._refuse(row, "redemption", price, 0, price_or_reason)
+            try:
+                price = self.timeline.price(row.reward_id or "", price, row.at)
+            except NotOffered as reason:
+                self._refuse(row, "redemption", price, 0, str(reason))
                 return
-            price = price_or_reason
         if is_freeze:
             price = self._freezes.price(row)
             if why := self._freeze_refusal(row):
@@ -338,15 +252,15 @@ class UserFold:
         if price != -row.points:
             self._differences[-price, None] += 1
             self._differences[row.points, None] -= 1
-        missing = self._missing_points(price, self.full_balance, at)
+        missing = self._missing_points(price, self._full_balance, at)
         if price and missing > 0:
             what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
             self._refuse(row, what, price, missing, "the balance would not have covered it")
             return
         if is_freeze:
             self._freezes.take(row)
-        self.full_balance -= price
-        self.spendings[row.place] = (at, price)
+        self._full_balance -= price
+        self._spendings[row.place] = (at, price)
         if row.held_at:
             self._held[row.place] = price
 
@@ -358,18 +272,18 @@ class UserFold:
 
     def _expired(self, now: datetime) -> int:
         """Return how many points have expired by an instant."""
-        return expired_points(self.lots, list(self.spendings.values()), now)
+        return expired_points(self._lots, list(self._spendings.values()), now)
 
     def _capture(self, row: Row) -> None:
         """Spend held points, if clawbacks have left enough of them. Otherwise the hold is released."""
         if (price := self._held.get(row.place)) is None:
             return
         # The points of all holds are subtracted from the balance, but not spent yet.
-        missing = self._missing_points(price, self.full_balance + sum(self._held.values()), row.at)
+        missing = self._missing_points(price, self._full_balance + sum(self._held.values()), row.at)
         del self._held[row.place]
         if price and missing > 0:
-            self.spendings.pop(row.place, None)
-            self.full_balance += price
+            self._spendings.pop(row.place, None)
+            self._full_balance += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
     def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
@@ -382,9 +296,9 @@ class UserFold:
     def _reverse(self, row: Row) -> None:
         """Undo a redemption, if it was possible. A spent freeze that is returned has no points."""
         undone = row.reverses or ""
-        if undone in self.spendings:
-            _, price = self.spendings.pop(undone)
-            self.full_balance += price
+        if undone in self._spendings:
+            _, price = self._spendings.pop(undone)
+            self._full_balance += price
             if row.freeze == FreezeNote.REVOKED and (granted := self._freezes.pop_date(undone)):
                 self._freezes.changes.append((self._revoked_on(row, granted), -1))
         elif undone not in self._impossible_places and not row.freeze:
@@ -392,18 +306,15 @@ class UserFold:
 
     def _keep(self, row: Row) -> None:
         """Apply an entry of another kind unchanged. An opening position may have brought a freeze."""
-        self.full_balance += row.points
+        self._full_balance += row.points
         if row.freeze == FreezeNote.GRANTED and row.freeze_date:
             self._freezes.changes.append((row.freeze_date, 1))
-
-    def _ignore(self, row: Row) -> None:
-        """Skip an EXPIRE entry: `_expired` computes expiries."""
 
     @property
     def _is_as_it_was(self) -> bool:
         """Whether active dates, freezes and pauses have not differed so far."""
         settings = self.settings
-        return not (self.has_changed or self.impossible or settings.pauses != settings.pauses_after)
+        return not (self._changes_activity or self.impossible or settings.pauses != settings.pauses_after)
 
     def _freeze_refusal(self, row: Row) -> str:
         """Return why no further freeze may be held; "" if one may. A gift for a certain date may always."""
@@ -481,15 +392,107 @@ def _day_of(draft: Draft) -> date:
     return date.fromisoformat(draft.activity_date or "")
 
 
-def _skipped_in(zone: str) -> frozenset[date]:
-    try:
-        return skipped_dates(zone)
-    except UnknownZone:
-        return NO_DATES
+@dataclass(slots=True)
+class FreeFreezes:
+    """How many of a month's free freezes were taken."""
+
+    in_ledger: int = 0
+    under_books: int = 0  # of the timeline
+
+
+class Freezes:
+    """The freezes of one user under the books of a timeline."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.changes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
+        self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
+        self._free_taken: dict[str, FreeFreezes] = defaultdict(FreeFreezes)  # by YYYY-MM
+
+    def price(self, row: Row) -> int:
+        """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
+        if self._is_gift(row):
+            return 0
+        return self._timeline.book_at(row.at).freezes.price(self._free_taken[row.month].under_books)
+
+    def _is_gift(self, row: Row) -> bool:
+        """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
+        real = self._timeline.real_at(row.at).freezes
+        are_used_up = self._free_taken[row.month].in_ledger >= real.free_a_month
+        return row.points == 0 and are_used_up and bool(real.price_points)
+
+    def take(self, row: Row) -> None:
+        """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
+        free, is_gift = self._free_taken[row.month], self._is_gift(row)
+        free_before = self._timeline.real_at(row.at).freezes.free_a_month
+        free_after = self._timeline.book_at(row.at).freezes.free_a_month
+        # A freeze may cost nothing for another reason. It is a free one only if one is left.
+        if row.points == 0 and free.in_ledger < free_before:
+            free.in_ledger += 1
+        if not is_gift and free.under_books < free_after:
+            free.under_books += 1
+        if row.freeze_date:
+            self.changes.append((row.freeze_date, 1))
+            self._date_of[row.place] = row.freeze_date
+
+    def pop_date(self, place: str) -> date | None:
+        """Return the date of the freeze that was taken at a place, and forget it; None if there is none."""
+        return self._date_of.pop(place, None)
+
+
+class PlacedDates:
+    """Places the events of one user on dates anew (rule 8).
+
+    This is needed if some events no longer count, and the dates of the events contradict each other: then
+    others of the events may decide on the dates.
+    """
+
+    def __init__(self, user_id: str) -> None:
+        self._user_id = user_id
+        self._days = dict[date, Day]()
+        self.flight_gaps = set[date]()  # dates that flights leave out
+
+    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
+        """Return the dates of one transaction's events by event id. Refused events are left out.
+
+        terms_of: the terms of each event, by its id.
+        """
+        judged = [row for row in batch if not terms_of[row.event_id].ruling.is_refused]
+        events = [self._event(row, terms_of[row.event_id]) for row in judged]
+        near = dates_beside(event.activity_date for event in events)
+        placed = assign_dates(events, {day: self._days.get(day) for day in near})
+        opened = [(event.event_id, event.activity_date) for event in placed if not event.is_passive]
+        beside = {day: self._days.get(day) for day in dates_beside(day for _, day in opened)}
+        self.flight_gaps |= flight_gap_dates(opened, beside)
+        dates = {event.event_id: event.activity_date for event in placed}
+        for row in judged:
+            is_passive = not terms_of[row.event_id].is_active
+            self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
+        return dates
+
+    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
+        """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
+        for outcome in outcomes:
+            if outcome.row.event_id == row.event_id and outcome.points is not None:
+                self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
+
+    def count(self, row: Row, draft: Draft) -> None:
+        """Count an entry into its day. row: has the entry's place in the ledger."""
+        self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
+
+    def _event(self, row: Row, terms: Terms) -> Event:
+        # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
+        values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
+        return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
+
+
+def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
+    """Return an entry that changes an event's day, and has no points."""
+    return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the entries of each transaction: their places are a microsecond apart."""
+    """Yield the entries of each transaction: they were written a microsecond apart."""
     batch: list[Row] = []
     for row in rows:
         if batch and row.created_at - batch[-1].created_at != 1:
@@ -498,3 +501,10 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         batch.append(row)
     if batch:
         yield batch
+
+
+def _skipped_in(zone: str) -> frozenset[date]:
+    try:
+        return skipped_dates(zone)
+    except UnknownZone:
+        return NO_DATES

@@ -1,15 +1,19 @@
-"""One user's history as it is: the entries of the ledger, the user's settings, and what follows from both."""
+"""One user's history as it is: the entries of the ledger, the user's settings, and what follows from both.
+
+what_if.py reads the settings of all users (`user_settings`), and makes a `Row` of each entry of the ledger.
+counted_users.py then asks for each user's `actual_world`.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
-from analytics.lake.user_rows import small_database
 from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
+from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import Timeline
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote
@@ -18,29 +22,6 @@ from rules.engagement.streak import YEAR, Checkpoint, Cover, net_freezes, paused
 
 NO_DATES: frozenset[date] = frozenset()
 Pauses = tuple[tuple[date, date], ...]
-# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
-# before a date, so older versions have those.
-NEWEST_SETTINGS = f"""
-CREATE TABLE settings AS
-WITH newest AS (
-  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
-  GROUP BY user_id
-), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
-listed AS (
-  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT profiles.user_id, profiles.pauses,
-    archived.archived_until - {YEAR.days} FROM profiles JOIN archived USING (user_id)
-), each AS (
-  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
-), known AS (
-  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS all_pauses FROM each
-  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
-)
-SELECT newest.* REPLACE (coalesce(all_pauses, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
-"""  # noqa: S608 (no input)
-WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
-WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
-ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
-USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
 
 class Row(NamedTuple):
@@ -155,22 +136,42 @@ def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> 
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
-@dataclass(frozen=True, slots=True)
-class Todays:
-    """The date that is today, for each user."""
-
-    in_utc: date
-    others: Mapping[str, date] = field(default_factory=dict)  # by user; only of users with another date
-
-    def of(self, user: str) -> date:
-        """Return a user's date."""
-        return self.others.get(user, self.in_utc)
+# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
+# before a date (archived_until), so older rows have those. `until` is the date up to which pauses are taken
+# from older rows; NULL: all are taken, from the newest row.
+NEWEST_SETTINGS = f"""
+CREATE TABLE settings AS
+WITH newest AS (
+  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
+  GROUP BY user_id
+), archived AS (
+  SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL
+), lists AS (
+  SELECT user_id, pauses, NULL AS until FROM archived
+  UNION SELECT user_id, profiles.pauses, archived.archived_until - {YEAR.days}
+  FROM profiles JOIN archived USING (user_id)
+), single_pauses AS (
+  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM lists WHERE pauses > ''
+), all_pauses AS (
+  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS pauses_ever FROM single_pauses
+  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
+)
+SELECT newest.* REPLACE (coalesce(pauses_ever, pauses) AS pauses)
+FROM newest LEFT JOIN all_pauses USING (user_id)
+"""  # noqa: S608 (no input)
+WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
+WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
+ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
+USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
 
 def user_settings(
     objects: Objects, timeline: Timeline, now: datetime
-) -> tuple[dict[str, UserSettings], Todays]:
-    """Return the settings of users who have pauses, skipped dates or an opening; and every user's date."""
+) -> tuple[dict[str, UserSettings], dict[str, date]]:
+    """Return the settings of users who have pauses, skipped dates or an opening.
+
+    Also returns the date that is today, of users for whom it is another one than in UTC.
+    """
     db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
         db.execute(NEWEST_SETTINGS)
@@ -186,7 +187,7 @@ def user_settings(
         skipped = frozenset(dates_of(skipped_text))
         allowed, _ = judged_pauses(pauses, timeline)
         settings[user] = UserSettings(pauses, skipped, opening_of(opening_text), allowed)
-    return settings, Todays(in_utc, {user: today_of[zone] for user, zone in others})
+    return settings, {user: today_of[zone] for user, zone in others}
 
 
 def _today(now: datetime, zone: str) -> date:

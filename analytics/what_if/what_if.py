@@ -1,7 +1,9 @@
 """Predicts what another book would have led to: what a fresh stack would show after the same history.
 
-The ledger is read once, and written in parts of whole users. Each part is replayed by the rules, in as many
-processes as there are cores. Their figures are added up. Only temporary files are written.
+`what_if` is called by analytics/steps/what_if_function.py, and by local/what_if on a laptop. The ledger is
+read once, and written in parts of whole users (history_parts.py). Each part is replayed by the rules, in as
+many processes as there are cores (counted_users.py, user_fold.py). Their figures are added up (figures.py).
+Only temporary files are written.
 """
 
 import json
@@ -20,11 +22,11 @@ from adapters.platform.objects import Objects
 from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
-from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.recompute.lake_books import lake_books
-from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, Replay
+from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, ReplayInputs
 from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
+from analytics.what_if.history_parts import part_source, parts_of, rows_of_users, small_database, write_parts
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
 from rules.book.book import Book, Books
@@ -32,58 +34,6 @@ from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import SafeToLog
 
 # ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
-EXPIRIES = (
-    "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
-)
-EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
-WHERE kind = '{EntryKind.EARN}'"""
-# The columns of user_history.Row: those of the ledger, and those of the events (SENT)
-ENTRIES = f"""
-SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
-  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
-  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
-  reverses, "freeze", freeze_date, reward_id, measures
-FROM ledger
-LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
-  ON broken_user = account_id AND broken_id = event_id
-WHERE kind <> '{EntryKind.OPEN}'
-  AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
-"""
-SENT = """
-SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
-  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
-FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
-  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
-WHERE is_doubtful OR is_summed
-"""
-ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
-NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
-JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
-    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
-PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
-# In one calendar a later instant never has an earlier date, and three dates take more than a day.
-DOUBTFUL = """
-WITH dates AS (
-  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
-  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
-), beside AS (
-  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
-    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
-  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
-)
-SELECT DISTINCT user_id FROM beside
-WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
-  OR third_first < last + INTERVAL 1 DAY
-"""
-EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
-PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
-WHERE event_type IN (SELECT event_type FROM contracts)"""
-REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
-ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
-
-
-class ProcessDied(SafeToLog, RuntimeError):
-    """One of the processes that replay users has died."""
 
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
@@ -91,22 +41,27 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
     if question.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
-    settings, todays = user_settings(objects, timeline, question.now)
-    broken = broken_contracts(objects, question.book)
-    if broken.num_rows or (question.book and _changes_activity(objects, question.book)):
+    settings, other_dates = user_settings(objects, timeline, question.now)
+    broken_events = events_with_broken_contracts(objects, question.book)
+    if broken_events.num_rows or (question.book and _changes_activity(objects, question.book)):
         with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
         for user in doubtful_users(objects) | with_skipped:
             settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
-    replay = Replay(question, timeline, settings, todays)
-    summed = Goals(timeline, question.now, Figures()).summed_types
+    inputs = ReplayInputs(question, timeline, settings, other_dates)
+    summed_types = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
-        parts = _write_history(objects, Path(name), replay, broken, summed)
-        answer = replayed(replay, Path(name), parts)
+        parts = _write_history(objects, Path(name), inputs, broken_events, summed_types)
+        answer = replay_history(inputs, Path(name), parts)
     answer.figures.impossible += _impossible_pauses(settings)
     answer.users = answer.users.combine_chunks().sort_by("user_id")
     for change in answer.largest_changes:
         del change["score"]
     return answer
+
+
+EXPIRIES = (
+    "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
+)
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
@@ -115,6 +70,10 @@ def _expiries(objects: Objects, real: Books) -> dict[int, str]:
         of_events = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
     of_books = {version.number: version.book.expiry for version in real.versions if version.book.expiry}
     return of_books | of_events
+
+
+EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+WHERE kind = '{EntryKind.EARN}'"""
 
 
 def _changes_activity(objects: Objects, book: Book) -> bool:
@@ -127,106 +86,14 @@ def _changes_activity(objects: Objects, book: Book) -> bool:
     )
 
 
-def _write_history(
-    objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
-) -> int:
-    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
-
-    broken: events whose properties the candidate refuses. summed: the event types of which streaks and
-    achievements sum a property.
-    """
-    stamps = replay.timeline.stamps
-    segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
-    parts = parts_of(objects, "ledger")
-    with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
-        write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    doubted = [user for user, settings in replay.settings.items() if settings.has_doubts]
-    if doubted or summed:
-        with table_of(db := small_database(), "events", objects, "events"):
-            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
-            db.register("summed", pa.table({"event_type": pa.array(sorted(summed), pa.string())}))
-            write_parts(db, SENT, folder / "sent", parts)
-    return parts
+EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
+PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
+WHERE event_type IN (SELECT event_type FROM contracts)"""
+REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
-def replayed(replay: Replay, folder: Path, parts: int) -> WhatIfAnswer:
-    """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
-    count = min(os.cpu_count() or 1, parts)
-    shares = [range(first, parts, count) for first in range(count)]
-    if count == 1:
-        return replay_parts(replay, folder, shares[0])
-    # Spawned, because a forked process would inherit locks held by threads of DuckDB or Arrow. With pipes,
-    # because a pool needs semaphores, which Lambda does not have (it has no shared memory).
-    context = multiprocessing.get_context("spawn")
-    receivers, processes = list[Connection](), []
-    try:
-        for share in shares:
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_send_answer, args=(sender, replay, folder, share))
-            process.start()
-            sender.close()  # so that the pipe ends with the process
-            receivers.append(receiver)
-            processes.append(process)
-        total, *others = map(_received_answer, receivers)
-    finally:
-        for process in processes:
-            process.terminate()
-            process.join()
-    for other in others:
-        total.add(other)
-    return total
-
-
-def _send_answer(sender: Connection, replay: Replay, folder: Path, parts: Iterable[int]) -> None:
-    sender.send(replay_parts(replay, folder, parts))
-
-
-def _received_answer(receiver: Connection) -> WhatIfAnswer:
-    try:
-        answer: WhatIfAnswer = receiver.recv()
-    except EOFError:
-        raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
-    return answer
-
-
-def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
-    """Return the answer of some parts."""
-    counted = CountedUsers(replay)
-    for part in parts:
-        if (source := part_source(folder / "ledger", part)) is None:
-            continue
-        sent = part_source(folder / "sent", part)
-        join = JOIN_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(
-            sent="claimed, zone, properties" if sent else NO_SENT_COLUMNS, source=source, join=join
-        )
-        for _, rows in rows_of_users(small_database(), sql, Row._make):
-            counted.add(rows)
-    return counted.answer()
-
-
-def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
-    for user, user_setting in settings.items():
-        for first, last in user_setting.pauses:
-            if (first, last) not in user_setting.pauses_after:
-                why = f"it would have been one of too many dates up to {last}"
-                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
-
-
-def doubtful_users(objects: Objects) -> set[str]:
-    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
-
-    One part of the users is read after the other, because the dates of all do not fit into memory.
-    """
-    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
-    users: set[str] = set()
-    with table_of(db := small_database(), "events", objects, "events"):
-        for part in range(parts):
-            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
-    return users
-
-
-def broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
+def events_with_broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
     """Return the events whose properties a book refuses, as a table with the columns EVENTS.
 
     Equal properties are checked once.
@@ -253,3 +120,158 @@ def _read_json(text: str | None) -> Any:
         return json.loads(text or "{}")
     except ValueError:
         return {}
+
+
+PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
+# In one calendar a later instant never has an earlier date, and three dates take more than a day.
+DOUBTFUL = """
+WITH dates AS (
+  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
+  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+), beside AS (
+  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
+    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
+  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
+)
+SELECT DISTINCT user_id FROM beside
+WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
+  OR third_first < last + INTERVAL 1 DAY
+"""
+
+
+def doubtful_users(objects: Objects) -> set[str]:
+    """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
+
+    One part of the users is read after the other, because the dates of all do not fit into memory.
+    """
+    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
+    users: set[str] = set()
+    with table_of(db := small_database(), "events", objects, "events"):
+        for part in range(parts):
+            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return users
+
+
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
+    for user, user_setting in settings.items():
+        for first, last in user_setting.pauses:
+            if (first, last) not in user_setting.pauses_after:
+                why = f"it would have been one of too many dates up to {last}"
+                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
+
+
+# ENTRIES has the columns of user_history.Row that come from the ledger, SENT those that come from the events.
+ENTRIES = f"""
+SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
+  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
+  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
+  reverses, "freeze", freeze_date, reward_id, measures
+FROM ledger
+LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
+  ON broken_user = account_id AND broken_id = event_id
+WHERE kind <> '{EntryKind.OPEN}'
+  AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
+"""
+SENT = """
+SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
+  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
+FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
+  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
+WHERE is_doubtful OR is_summed
+"""
+
+
+def _write_history(
+    objects: Objects,
+    folder: Path,
+    inputs: ReplayInputs,
+    broken_events: pa.Table,
+    summed_types: Collection[str],
+) -> int:
+    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
+
+    broken_events: those whose properties the candidate refuses. summed_types: the event types of which
+    streaks and achievements sum a property.
+    """
+    stamps = inputs.timeline.stamps
+    segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
+    parts = parts_of(objects, "ledger")
+    with (
+        table_of(db := small_database(), "ledger", objects, "ledger"),
+        arrow_table(db, "broken", broken_events),
+    ):
+        write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
+    doubted = [user for user, settings in inputs.settings.items() if settings.has_doubts]
+    if doubted or summed_types:
+        with table_of(db := small_database(), "events", objects, "events"):
+            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
+            db.register("summed", pa.table({"event_type": pa.array(sorted(summed_types), pa.string())}))
+            write_parts(db, SENT, folder / "sent", parts)
+    return parts
+
+
+class ProcessDied(SafeToLog, RuntimeError):
+    """One of the processes that replay users has died."""
+
+
+def replay_history(inputs: ReplayInputs, folder: Path, parts: int) -> WhatIfAnswer:
+    """Return the answer of all parts. Each process replays its own share of them. Raises ProcessDied."""
+    count = min(os.cpu_count() or 1, parts)
+    shares = [range(first, parts, count) for first in range(count)]
+    if count == 1:
+        return replay_parts(inputs, folder, shares[0])
+    # Spawned, because a forked process would inherit locks held by threads of DuckDB or Arrow. With pipes,
+    # because a pool needs semaphores, which Lambda does not have (it has no shared memory).
+    context = multiprocessing.get_context("spawn")
+    receivers, processes = list[Connection](), []
+    try:
+        for share in shares:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_send_answer, args=(sender, inputs, folder, share))
+            process.start()
+            sender.close()  # so that the pipe ends with the process
+            receivers.append(receiver)
+            processes.append(process)
+        total, *others = map(_received_answer, receivers)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+    for other in others:
+        total.add(other)
+    return total
+
+
+def _send_answer(sender: Connection, inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> None:
+    sender.send(replay_parts(inputs, folder, parts))
+
+
+def _received_answer(receiver: Connection) -> WhatIfAnswer:
+    try:
+        answer: WhatIfAnswer = receiver.recv()
+    except EOFError:
+        raise ProcessDied("a process that replays users has died, perhaps for want of memory") from None
+    return answer
+
+
+ROWS = f"""SELECT {", ".join(f'"{name}"' for name in Row._fields)}
+FROM (SELECT entries.*, {{sent_columns}} FROM {{source}} AS entries {{join}})
+ORDER BY user_id, created_at, seq"""
+NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
+JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+
+
+def replay_parts(inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
+    """Return the answer of some parts."""
+    counted = CountedUsers(inputs)
+    for part in parts:
+        if (source := part_source(folder / "ledger", part)) is None:
+            continue
+        sent = part_source(folder / "sent", part)
+        sent_columns = "claimed, zone, properties" if sent else NO_SENT_COLUMNS
+        join = JOIN_SENT.format(sent=sent) if sent else ""
+        sql = ROWS.format(sent_columns=sent_columns, source=source, join=join)
+        for rows in rows_of_users(small_database(), sql):
+            counted.add([Row._make(values) for values in rows])
+    return counted.answer()

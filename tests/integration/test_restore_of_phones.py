@@ -1,5 +1,6 @@
 """Phones come back from the lake: each is told again, of nothing twice; none that is gone comes back (rule 21)."""
 
+import base64
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from adapters.platform.items import encode_item
 from adapters.privacy.erasers import SubscriptionEraser
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
+from analytics.curation.raw_lines import unzip
 from analytics.forgetting.gone_phones import GONE_PHONES_STAY, GonePhones
 from analytics.lake.layout import raw_place
 from analytics.restore.restorer import RestoreReport
@@ -240,4 +242,16 @@ def test_a_row_that_comes_late_leaves_with_the_next_pass(drill: Drill) -> None:
         curate(drill.objects, place)
     assert having(Path(drill.objects.root), ["ann-phone"])
     assert GonePhones(drill.objects).run(now)[1] > 0
+    assert having(Path(drill.objects.root), ["ann-phone"]) == set()
+
+
+def test_a_row_that_firehose_could_not_place_leaves_too(drill: Drill) -> None:
+    own = drill.subscribe("ann")["subscription_id"]
+    drill.publish()
+    lines = b"".join(unzip(drill.objects.get(each.key)) for each in drill.objects.list("raw/table_items/"))
+    drill.api.call("ann", "DELETE", f"/v1/subscriptions/{own}")
+    drill.publish()
+    record = json.dumps({"rawData": base64.b64encode(lines).decode(), "errorCode": "DynamicPartitioning"})
+    drill.objects.put("errors/table_items/processing-failed/one", record.encode())
+    GonePhones(drill.objects).run(datetime.now(UTC) + LATER)
     assert having(Path(drill.objects.root), ["ann-phone"]) == set()

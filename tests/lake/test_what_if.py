@@ -91,7 +91,7 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     for each in told.values():
         for day, points in each.days().items():
             months[str(day)[:7]] += points
-    after = {month: points for month, (_, points) in found.figures.months.items() if points}
+    after = {month: points.after for month, points in found.figures.months.items() if points.after}
     assert after == {month: points for month, points in months.items() if points}
     impossible = sorted(each.user_id for each in found.figures.impossible)
     assert impossible == sorted(user for user, each in told.items() for _ in each.refused)
@@ -313,7 +313,7 @@ def unchanged(found: WhatIfAnswer) -> bool:
         and not found.largest_changes
         and not figures.impossible
         and all(each.before == each.after and not each.refused for each in figures.types.values())
-        and all(before == after for before, after in figures.months.values())
+        and all(points.before == points.after for points in figures.months.values())
         and figures.runs_before == figures.runs_after
     )
 
@@ -356,7 +356,7 @@ def test_parts_are_replayed_in_processes_and_added_up(
     story.into(objects)
     document = story.some_book()
     one, start = ask(story, objects, document), SpawnProcess.start
-    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("analytics.what_if.history_parts.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("_multiprocessing.SemLock", no_semaphores)
     started = list[Any]()

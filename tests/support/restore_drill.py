@@ -286,7 +286,7 @@ def is_published(record: Any) -> bool:
     """Whether the mapping's filter lets a record pass; of other tables than that of phones all but removals."""
     if table_of(record) != PHONES:
         return "NewImage" in record["dynamodb"]
-    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"][2])
+    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"].changes)
 
 
 def restorer_of(

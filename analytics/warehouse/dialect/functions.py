@@ -1,8 +1,10 @@
 """The functions of Redshift that DuckDB can answer, by name: FUNCTIONS. Any other function is refused.
 
-Most are declared as the type of the answer and an expression of DuckDB (`row`). special.py has the others.
+Most are declared as the type of the answer and an expression of DuckDB (`sql`). special.py has the others.
 Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tests have its examples.
 """
+
+import re
 
 from sqlglot import exp
 
@@ -37,7 +39,7 @@ _INITCAP = (
 )
 
 
-def row(kind: AnswerKind, *forms: str) -> Function:
+def sql(kind: AnswerKind, *forms: str) -> Function:
     """Return a function that is an expression of DuckDB, one for each number of arguments.
 
     {0} is the first argument and {moment0} the same as an instant, {args} any number of them, {over}
@@ -57,13 +59,11 @@ def row(kind: AnswerKind, *forms: str) -> Function:
 
 
 def _arguments(form: str) -> int:
-    for index in (2, 1, 0):
-        if f"{{{index}}}" in form or f"{{moment{index}}}" in form:
-            return index + 1
-    return 0
+    """Return how many arguments a form has places for."""
+    return max(map(int, re.findall(r"\{(?:moment)?(\d)\}", form)), default=-1) + 1
 
 
-def _json_row(kind: Kind, expression: str) -> Function:
+def _json_sql(kind: Kind, expression: str) -> Function:
     """Return a function of a JSON text, {json}. A last argument TRUE makes NULL of what is no JSON."""
     wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
     form = f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
@@ -92,10 +92,6 @@ def _json_path(call: Call, end: int) -> str:
     return "'$" + "".join('."' + key.replace("'", "''") + '"' for key in keys) + "'"
 
 
-def _no_part_below_1(expression: str) -> str:
-    return f"CASE WHEN {{2}} < 1 THEN error('SPLIT_PART counts from 1') ELSE {expression} END"
-
-
 def _not_negative(name: str) -> str:
     return f"CASE WHEN {{1}} < 0 THEN error('{name} takes no negative length') ELSE {name}({{0}}, {{1}}) END"
 
@@ -107,131 +103,134 @@ def _comparison(type_: str) -> str:
 
 # Aggregates, which are window functions too.
 AGGREGATES: dict[str, Function] = {
-    "ANY_VALUE": row(first, "any_value({0}){over}"),
-    "BIT_AND": row(first, "bit_and({0}){over}"),
-    "BIT_OR": row(first, "bit_or({0}){over}"),
-    "BOOL_AND": row(BOOLEAN, "bool_and({0}){over}"),
-    "BOOL_OR": row(BOOLEAN, "bool_or({0}){over}"),
-    "COUNT": row(INT8, "count({0}){over}"),
-    "MAX": row(first, "max({0}){over}"),
-    "MIN": row(first, "min({0}){over}"),
-    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), row(FLOAT, "stddev_samp({0}){over}")),
-    "STDDEV_POP": row(FLOAT, "stddev_pop({0}){over}"),
-    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), row(FLOAT, "var_samp({0}){over}")),
-    "VAR_POP": row(FLOAT, "var_pop({0}){over}"),
+    "ANY_VALUE": sql(first, "any_value({0}){over}"),
+    "BIT_AND": sql(first, "bit_and({0}){over}"),
+    "BIT_OR": sql(first, "bit_or({0}){over}"),
+    "BOOL_AND": sql(BOOLEAN, "bool_and({0}){over}"),
+    "BOOL_OR": sql(BOOLEAN, "bool_or({0}){over}"),
+    "COUNT": sql(INT8, "count({0}){over}"),
+    "MAX": sql(first, "max({0}){over}"),
+    "MIN": sql(first, "min({0}){over}"),
+    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), sql(FLOAT, "stddev_samp({0}){over}")),
+    "STDDEV_POP": sql(FLOAT, "stddev_pop({0}){over}"),
+    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), sql(FLOAT, "var_samp({0}){over}")),
+    "VAR_POP": sql(FLOAT, "var_pop({0}){over}"),
 }
 # Window functions that return the value of a row of the window.
 VALUES: dict[str, Function] = {
-    "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
-    "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
-    "LAST_VALUE": row(first, "last_value({0}{nulls}){over}"),
-    "LEAD": row(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
-    "NTH_VALUE": row(first, "nth_value({0}, {1}{nulls}){over}"),
+    "FIRST_VALUE": sql(first, "first_value({0}{nulls}){over}"),
+    "LAG": sql(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
+    "LAST_VALUE": sql(first, "last_value({0}{nulls}){over}"),
+    "LEAD": sql(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
+    "NTH_VALUE": sql(first, "nth_value({0}, {1}{nulls}){over}"),
 }
 FUNCTIONS: dict[str, Function] = {
     # Texts
-    "ASCII": row(INT4, "ascii({0})"),
-    "BTRIM": row(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
-    "CHARINDEX": row(INT4, "strpos({1}, {0})"),
-    "CHR": row(TEXT, "chr({0})"),
-    "CONCAT": row(TEXT, "({0} || {1})"),
-    "INITCAP": row(TEXT, _INITCAP),
-    "LEFT": row(TEXT, _not_negative("left")),
+    "ASCII": sql(INT4, "ascii({0})"),
+    "BTRIM": sql(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
+    "CHARINDEX": sql(INT4, "strpos({1}, {0})"),
+    "CHR": sql(TEXT, "chr({0})"),
+    "CONCAT": sql(TEXT, "({0} || {1})"),
+    "INITCAP": sql(TEXT, _INITCAP),
+    "LEFT": sql(TEXT, _not_negative("left")),
     **dict.fromkeys(
-        ("LEN", "LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH", "TEXTLEN"), row(INT4, "length({0})")
+        ("LEN", "LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH", "TEXTLEN"), sql(INT4, "length({0})")
     ),
-    "LOWER": row(TEXT, "lower({0})"),
-    "LPAD": row(TEXT, "lpad({0}, {1}, ' ')", "lpad({0}, {1}, {2})"),
-    "LTRIM": row(TEXT, "ltrim({0}, ' ')", "ltrim({0}, {1})"),
-    "MD5": row(TEXT, "md5({0})"),
-    "OCTET_LENGTH": row(INT4, "strlen({0})"),
-    "REPEAT": row(TEXT, "repeat({0}, {1})"),
-    "REPLACE": row(TEXT, "replace({0}, {1}, {2})"),
-    "REPLICATE": row(TEXT, "repeat({0}, {1})"),
-    "REVERSE": row(TEXT, "reverse({0})"),
-    "RIGHT": row(TEXT, _not_negative("right")),
-    "RPAD": row(TEXT, "rpad({0}, {1}, ' ')", "rpad({0}, {1}, {2})"),
-    "RTRIM": row(TEXT, "rtrim({0}, ' ')", "rtrim({0}, {1})"),
-    **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), row(TEXT, "sha1({0})")),
-    "SPLIT_PART": row(TEXT, _no_part_below_1("split_part({0}, {1}, {2})")),
-    "STRPOS": row(INT4, "strpos({0}, {1})"),
-    "TRANSLATE": row(TEXT, "translate({0}, {1}, {2})"),
-    "UPPER": row(TEXT, "upper({0})"),
+    "LOWER": sql(TEXT, "lower({0})"),
+    "LPAD": sql(TEXT, "lpad({0}, {1}, ' ')", "lpad({0}, {1}, {2})"),
+    "LTRIM": sql(TEXT, "ltrim({0}, ' ')", "ltrim({0}, {1})"),
+    "MD5": sql(TEXT, "md5({0})"),
+    "OCTET_LENGTH": sql(INT4, "strlen({0})"),
+    "REPEAT": sql(TEXT, "repeat({0}, {1})"),
+    "REPLACE": sql(TEXT, "replace({0}, {1}, {2})"),
+    "REPLICATE": sql(TEXT, "repeat({0}, {1})"),
+    "REVERSE": sql(TEXT, "reverse({0})"),
+    "RIGHT": sql(TEXT, _not_negative("right")),
+    "RPAD": sql(TEXT, "rpad({0}, {1}, ' ')", "rpad({0}, {1}, {2})"),
+    "RTRIM": sql(TEXT, "rtrim({0}, ' ')", "rtrim({0}, {1})"),
+    **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), sql(TEXT, "sha1({0})")),
+    "SPLIT_PART": sql(
+        TEXT,
+        "CASE WHEN {2} < 1 THEN error('SPLIT_PART counts from 1') ELSE split_part({0}, {1}, {2}) END",
+    ),
+    "STRPOS": sql(INT4, "strpos({0}, {1})"),
+    "TRANSLATE": sql(TEXT, "translate({0}, {1}, {2})"),
+    "UPPER": sql(TEXT, "upper({0})"),
     # Numbers
-    "ABS": row(first, "abs({0})"),
-    "ACOS": row(FLOAT, "acos({0})"),
-    "ASIN": row(FLOAT, "asin({0})"),
-    "ATAN": row(FLOAT, "atan({0})"),
-    "ATAN2": row(FLOAT, "atan2({0}, {1})"),
-    "CBRT": row(FLOAT, "cbrt({0})"),
-    **dict.fromkeys(("CEIL", "CEILING"), row(first, "ceil({0})")),
-    "COS": row(FLOAT, "cos({0})"),
-    "COT": row(FLOAT, "cot({0})"),
-    "DEGREES": row(FLOAT, "degrees({0})"),
-    **dict.fromkeys(("DEXP", "EXP"), row(FLOAT, "exp({0})")),
-    **dict.fromkeys(("DLOG1", "LN"), row(FLOAT, "ln({0})")),
-    **dict.fromkeys(("DLOG10", "LOG"), row(FLOAT, "log10({0})")),
-    "FLOOR": row(first, "floor({0})"),
-    "MOD": row(common, "({0} % {1})"),
-    "PI": row(FLOAT, "pi()"),
-    **dict.fromkeys(("DPOW", "POW", "POWER"), row(FLOAT, "pow({0}, {1})")),
-    "RADIANS": row(FLOAT, "radians({0})"),
-    "RANDOM": row(FLOAT, "random()"),
-    "ROUND": row(first, "round({0})", "round({0}, {1})"),
-    "SIGN": row(first, "sign({0})"),
-    "SIN": row(FLOAT, "sin({0})"),
-    **dict.fromkeys(("DSQRT", "SQRT"), row(FLOAT, "sqrt({0})")),
-    "TAN": row(FLOAT, "tan({0})"),
-    "TO_HEX": row(
+    "ABS": sql(first, "abs({0})"),
+    "ACOS": sql(FLOAT, "acos({0})"),
+    "ASIN": sql(FLOAT, "asin({0})"),
+    "ATAN": sql(FLOAT, "atan({0})"),
+    "ATAN2": sql(FLOAT, "atan2({0}, {1})"),
+    "CBRT": sql(FLOAT, "cbrt({0})"),
+    **dict.fromkeys(("CEIL", "CEILING"), sql(first, "ceil({0})")),
+    "COS": sql(FLOAT, "cos({0})"),
+    "COT": sql(FLOAT, "cot({0})"),
+    "DEGREES": sql(FLOAT, "degrees({0})"),
+    **dict.fromkeys(("DEXP", "EXP"), sql(FLOAT, "exp({0})")),
+    **dict.fromkeys(("DLOG1", "LN"), sql(FLOAT, "ln({0})")),
+    **dict.fromkeys(("DLOG10", "LOG"), sql(FLOAT, "log10({0})")),
+    "FLOOR": sql(first, "floor({0})"),
+    "MOD": sql(common, "({0} % {1})"),
+    "PI": sql(FLOAT, "pi()"),
+    **dict.fromkeys(("DPOW", "POW", "POWER"), sql(FLOAT, "pow({0}, {1})")),
+    "RADIANS": sql(FLOAT, "radians({0})"),
+    "RANDOM": sql(FLOAT, "random()"),
+    "ROUND": sql(first, "round({0})", "round({0}, {1})"),
+    "SIGN": sql(first, "sign({0})"),
+    "SIN": sql(FLOAT, "sin({0})"),
+    **dict.fromkeys(("DSQRT", "SQRT"), sql(FLOAT, "sqrt({0})")),
+    "TAN": sql(FLOAT, "tan({0})"),
+    "TO_HEX": sql(
         TEXT,
         "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END",
     ),
     # Choices
-    **dict.fromkeys(("COALESCE", "NVL"), row(common, "coalesce({args})")),
-    "GREATEST": row(common, "greatest({args})"),
-    "LEAST": row(common, "least({args})"),
-    "NULLIF": row(first, "nullif({0}, {1})"),
-    "NVL2": row(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
+    **dict.fromkeys(("COALESCE", "NVL"), sql(common, "coalesce({args})")),
+    "GREATEST": sql(common, "greatest({args})"),
+    "LEAST": sql(common, "least({args})"),
+    "NULLIF": sql(first, "nullif({0}, {1})"),
+    "NVL2": sql(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
     # JSON
-    "ARRAY": row(SUPER, "[{args}]"),
-    "CAN_JSON_PARSE": row(BOOLEAN, _VALID),
-    "IS_VALID_JSON": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
-    "IS_VALID_JSON_ARRAY": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
-    "JSON_PARSE": row(
+    "ARRAY": sql(SUPER, "[{args}]"),
+    "CAN_JSON_PARSE": sql(BOOLEAN, _VALID),
+    "IS_VALID_JSON": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
+    "IS_VALID_JSON_ARRAY": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
+    "JSON_PARSE": sql(
         SUPER,
         f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) "
         "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
     ),
-    "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
+    "JSON_SERIALIZE": sql(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
     # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual
     # says an empty text. For a missing path it says NULL in one place and an empty text in another; its
     # examples show NULL.
-    "JSON_ARRAY_LENGTH": _json_row(
+    "JSON_ARRAY_LENGTH": _json_sql(
         INT4,
         "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
         "ELSE error('JSON_ARRAY_LENGTH: this is no array') END",
     ),
-    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": _json_row(
+    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": _json_sql(
         TEXT,
         "CASE WHEN json_type({json}) <> 'ARRAY' "
         "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
         "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
         "ELSE ({json} ->> CAST({1} AS BIGINT)) END",
     ),
-    "JSON_EXTRACT_PATH_TEXT": _json_row(TEXT, "({json} ->> {path})"),
+    "JSON_EXTRACT_PATH_TEXT": _json_sql(TEXT, "({json} ->> {path})"),
     # Dates
-    "DATE_CMP": row(INT4, _comparison("DATE")),
-    "DATE_PART_YEAR": row(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
-    "GETDATE": row(TIMESTAMP, f"date_trunc('second', {NOW})"),
-    "LAST_DAY": row(DATE, "last_day({moment0})"),
-    "TIMESTAMP_CMP": row(INT4, _comparison("TIMESTAMP")),
+    "DATE_CMP": sql(INT4, _comparison("DATE")),
+    "DATE_PART_YEAR": sql(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
+    "GETDATE": sql(TIMESTAMP, f"date_trunc('second', {NOW})"),
+    "LAST_DAY": sql(DATE, "last_day({moment0})"),
+    "TIMESTAMP_CMP": sql(INT4, _comparison("TIMESTAMP")),
     # Windows
-    "CUME_DIST": row(FLOAT, "cume_dist(){over}"),
-    "DENSE_RANK": row(INT8, "dense_rank(){over}"),
-    "NTILE": row(INT8, "ntile({0}){over}"),
-    "PERCENT_RANK": row(FLOAT, "percent_rank(){over}"),
-    "RANK": row(INT8, "rank(){over}"),
-    "ROW_NUMBER": row(INT8, "row_number(){over}"),
+    "CUME_DIST": sql(FLOAT, "cume_dist(){over}"),
+    "DENSE_RANK": sql(INT8, "dense_rank(){over}"),
+    "NTILE": sql(INT8, "ntile({0}){over}"),
+    "PERCENT_RANK": sql(FLOAT, "percent_rank(){over}"),
+    "RANK": sql(INT8, "rank(){over}"),
+    "ROW_NUMBER": sql(INT8, "row_number(){over}"),
     **AGGREGATES,
     **VALUES,
     **SPECIAL,

@@ -15,23 +15,11 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.functions import FUNCTIONS
-from analytics.warehouse.dialect.kinds import BOOLEAN, UNKNOWN, Kind
+from analytics.warehouse.dialect.kinds import BOOLEAN, UNKNOWN, Kind, kind_of, set_kind
 from analytics.warehouse.dialect.parser import name_of
 
 Columns = Mapping[str, Kind]  # of a table, by name in small letters
 Catalog = Callable[[str], Columns]  # by schema.name in small letters; of an unknown table it has none
-_KIND = "kind"
-
-
-def kind_of(node: Any) -> Kind:
-    """Return the type that was noted for an expression, also after it was rewritten."""
-    kind = node.meta.get(_KIND, UNKNOWN)
-    return kind if isinstance(kind, Kind) else UNKNOWN
-
-
-def set_kind(node: exp.Expr, kind: Kind) -> None:
-    """Note the type of an expression."""
-    node.meta[_KIND] = kind
 
 
 def infer_kinds(tree: exp.Expr, catalog: Catalog) -> None:

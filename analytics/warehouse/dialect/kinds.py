@@ -1,4 +1,4 @@
-"""Types as Redshift has them: of columns, of literals, and of expressions of these.
+"""Types as Redshift has them: of columns, of literals, and of expressions of these. A type is a `Kind`.
 
 DuckDB divides, averages and adds with types of its own. So a translation has to know the type that an
 expression has on Redshift. Source of the rules:
@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/redshift/latest/dg/r_numeric_computations201.html
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
@@ -71,6 +71,17 @@ _TYPES = {
     "SUPER": SUPER,
     "JSON": SUPER,
 }
+
+
+def kind_of(node: Any) -> Kind:
+    """Return the type that inference.py has noted for an expression, also after it was rewritten."""
+    kind = node.meta.get("kind", UNKNOWN)
+    return kind if isinstance(kind, Kind) else UNKNOWN
+
+
+def set_kind(node: exp.Expr, kind: Kind) -> None:
+    """Note the type of an expression."""
+    node.meta["kind"] = kind
 
 
 def decimal(precision: int, scale: int) -> Kind:

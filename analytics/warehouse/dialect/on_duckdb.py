@@ -19,8 +19,8 @@ from sqlglot import exp
 from analytics.warehouse.dialect import special
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
 from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, VALUES
-from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
-from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
+from analytics.warehouse.dialect.inference import Catalog, infer_kinds
+from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
 from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift, name_of
 from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
@@ -49,7 +49,7 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.Dot: "a path into a SUPER value, or a function of a schema",
     exp.TryCast: "TRY_CAST: CASE WHEN ... ~ '^[0-9]+$' THEN CAST(...) END",
 }
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_COMPARISONS = exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE
 VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
 LONGEST_PLAIN_TEXT = 45  # characters of any number or moment
 # Functions whose OVER (ORDER BY ...) Redshift refuses without a frame.
@@ -86,9 +86,7 @@ def _rewrite(node: exp.Expr) -> None:
     if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
         return  # the builder of Escape writes both
     if build := _BUILDERS.get(type(node)):
-        text = build(node)
-        if text is not None:
-            _replace(node, text)
+        _replace(node, build(node))
 
 
 def _replace(node: exp.Expr, text: str) -> None:
@@ -109,6 +107,19 @@ def _check(node: exp.Expr) -> None:
         raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
     if isinstance(node, exp.Column) and node.args.get("join_mark"):
         raise NotAsRedshift("(+): write LEFT JOIN")
+    if isinstance(node, exp.In | _COMPARISONS):
+        _check_blanks(node)
+    if isinstance(node, exp.Interval) and node.args.get("unit") is not None:
+        date_part(node.args["unit"].name)
+
+
+def _check_blanks(node: Any) -> None:
+    """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
+    sides = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
+    if any(isinstance(side, exp.Literal) and side.is_string and side.name.endswith(" ") for side in sides):
+        raise NotAsRedshift(
+            "a text with blanks at its end is compared: Redshift disregards them, DuckDB does not"
+        )
 
 
 @cache
@@ -365,26 +376,12 @@ def _now(node: exp.CurrentTimestamp) -> str:
     return "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"
 
 
-def _check_blanks(node: Any) -> None:
-    """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
-    sides = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
-    if any(isinstance(side, exp.Literal) and side.is_string and side.name.endswith(" ") for side in sides):
-        raise NotAsRedshift(
-            "a text with blanks at its end is compared: Redshift disregards them, DuckDB does not"
-        )
-
-
-def _check_unit(node: exp.Interval) -> None:
-    if node.args.get("unit") is not None:
-        date_part(node.args["unit"].name)
-
-
 def _at_zone(node: exp.AtTimeZone) -> str:
     return f"({_sql(node.this)} AT TIME ZONE {zone(node.args['zone'], _sql(node.args['zone']))})"
 
 
 # A builder returns a node as SQL of DuckDB.
-_BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
+_BUILDERS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Anonymous: _translate_call,
     # The exact count is within what Redshift allows.
     exp.ApproxDistinct: lambda node: f"count(DISTINCT {_sql(node.this)})",
@@ -407,8 +404,4 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.StrPosition: lambda node: f"strpos({_sql(node.this)}, {_sql(node.args['substr'])})",
     exp.Substring: _substring,
     exp.Trim: _trim,
-    # These only check: they return None, and the node stays.
-    exp.In: _check_blanks,
-    exp.Interval: _check_unit,
-    **dict.fromkeys(_COMPARISONS, _check_blanks),
 }

@@ -1,4 +1,7 @@
-"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type."""
+"""Builders of the functions whose translation for DuckDB depends on a unit, a format or a type.
+
+A builder gets a `Call` and returns SQL of DuckDB. `SPECIAL`, at the end, has the builder of each function.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -272,9 +275,9 @@ def _percentile_cont(call: Call) -> str:
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
     (ordered,) = call.order.expressions
-    text, kind = f"({ordered.this.sql(dialect=DUCKDB)})", ordered.this.meta.get("kind", kinds.UNKNOWN)
+    text = f"({ordered.this.sql(dialect=DUCKDB)})"
     share = f"1 - {call.texts[0]}" if ordered.args.get("desc") else call.texts[0]
-    return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
+    return f"quantile_cont({_as_float(text, kinds.kind_of(ordered.this))}, {share}){call.over}"
 
 
 def _median(call: Call) -> str:

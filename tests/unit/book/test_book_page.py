@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from infra.assemble import book_tables
+from infra.book_page import book_tables
 from local.book import check
 from tests.support.template import ROOT
 

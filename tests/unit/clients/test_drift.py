@@ -8,9 +8,16 @@ from infra import client_types
 from ingest.web.routes import DOCUMENT, REFERENCE
 
 
+def digest_in(path: Path, mark: str) -> str:
+    """Return the digest that a generated file was made from; "" if it names none."""
+    return path.read_text().partition(mark)[2][:64]
+
+
 @pytest.mark.parametrize("path", [client_types.TYPESCRIPT, client_types.PYTHON], ids=lambda each: each.name)
 def test_a_client_was_made_from_the_api_that_is_served(path: Path) -> None:
-    assert client_types.digest_in(path) == client_types.digest(), "the API has changed: run `make clients`"
+    assert digest_in(path, client_types.MARK) == client_types.digest(), (
+        "the API has changed: run `make clients`"
+    )
 
 
 def test_what_is_served_is_what_the_routes_declare() -> None:
@@ -20,6 +27,6 @@ def test_what_is_served_is_what_the_routes_declare() -> None:
 
 def test_the_pages_elements_were_made_from_the_clients_sources() -> None:
     made_from = client_types.digest_of(client_types.element_sources())
-    assert client_types.digest_in(client_types.ELEMENTS, client_types.ELEMENTS_MARK) == made_from, (
+    assert digest_in(client_types.ELEMENTS, client_types.ELEMENTS_MARK) == made_from, (
         "client/typescript/src/elements has changed: run `make clients`"
     )

@@ -77,7 +77,7 @@ def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
 
 def is_published(record: Any) -> bool:
     """Whether the filters of the table's mapping let a record pass."""
-    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"][2])
+    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"].changes)
 
 
 def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:

@@ -1,13 +1,13 @@
-"""Yields the lake's rows by user, for folds over whole histories.
+"""Yields the lake's rows user by user, for the replay of whole histories (what_if.py).
 
 The rows are written to disk in parts. A part has all rows of its users, and fits into memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +18,6 @@ from analytics.lake.layout import curated_files
 
 # ruff: noqa: S608 (names of columns and folders are our own)
 Values = tuple[Any, ...]
-R = TypeVar("R")
 MEMORY = "300MB"
 # A part is sorted in memory. So many bytes of curated files are some 250,000 entries of a ledger.
 PART_BYTES, PARTS_MAX = 10_000_000, 250
@@ -63,18 +62,12 @@ def part_source(folder: Path, part: int) -> str | None:
     return f"read_parquet('{part_folder}/*.parquet', hive_partitioning = false)"
 
 
-def rows_of_users(
-    db: duckdb.DuckDBPyConnection, sql: str, make: Callable[[Values], R]
-) -> Iterator[tuple[str, list[R]]]:
-    """Yield each user with the rows of a query.
-
-    sql: a query whose first column is the user, in the order of that column. make: returns a row from a tuple
-    of its values, and may be `tuple` itself.
-    """
+def rows_of_users(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[list[Values]]:
+    """Yield the rows of each user. sql: a query in the order of its first column, which is the user."""
     batches = db.sql(sql).to_arrow_reader(BATCH_ROWS)
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for user, rows_of_user in groupby(rows, key=itemgetter(0)):
-        yield user, [make(row) for row in rows_of_user]
+    for _, rows_of_user in groupby(rows, key=itemgetter(0)):
+        yield list(rows_of_user)
 
 
 def _values(column: pa.Array) -> list[Any]:
