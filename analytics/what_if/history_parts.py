@@ -1,30 +1,23 @@
-"""Yields the lake's rows user by user, for the replay of whole histories (what_if.py).
+"""Writes the lake's rows to disk in parts, for the replay of whole histories (what_if.py).
 
-The rows are written to disk in parts. A part has all rows of its users, and fits into memory.
+A part has all rows of its users, and fits into memory.
 """
 
-from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import THREADS, connect
 from analytics.lake.layout import curated_files
 
 # ruff: noqa: S608 (names of columns and folders are our own)
-Values = tuple[Any, ...]
 MEMORY = "300MB"
 # A part is sorted in memory. So many bytes of curated files are some 250,000 entries of a ledger.
 PART_BYTES, PARTS_MAX = 10_000_000, 250
 # All parts are written at once, and each has a row group in memory.
 OPEN_ROWS = 500_000  # in the row groups of all parts
 ROW_GROUP_MIN = 2_048  # rows in the row group of one part, at least
-BATCH_ROWS = 20_000
 
 
 def small_database() -> duckdb.DuckDBPyConnection:
@@ -60,20 +53,3 @@ def part_source(folder: Path, part: int) -> str | None:
     if not part_folder.exists():
         return None
     return f"read_parquet('{part_folder}/*.parquet', hive_partitioning = false)"
-
-
-def rows_of_users(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[list[Values]]:
-    """Yield the rows of each user. sql: a query in the order of its first column, which is the user."""
-    batches = db.sql(sql).to_arrow_reader(BATCH_ROWS)
-    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for _, rows_of_user in groupby(rows, key=itemgetter(0)):
-        yield list(rows_of_user)
-
-
-def _values(column: pa.Array) -> list[Any]:
-    """Return a column's values. NumPy is thirty times as fast as Arrow with dates."""
-    if column.null_count == len(column):
-        return [None] * len(column)
-    is_date = pa.types.is_date32(column.type)
-    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist() if is_date else column.to_pylist()
-    return values

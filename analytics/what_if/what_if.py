@@ -22,11 +22,12 @@ from adapters.platform.objects import Objects
 from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
+from analytics.lake.user_rows import rows_of_users
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, ReplayInputs
 from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.goals import Goals
-from analytics.what_if.history_parts import part_source, parts_of, rows_of_users, small_database, write_parts
+from analytics.what_if.history_parts import part_source, parts_of, small_database, write_parts
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
 from rules.book.book import Book, Books
@@ -272,6 +273,6 @@ def replay_parts(inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> Wh
         sent_columns = "claimed, zone, properties" if sent else NO_SENT_COLUMNS
         join = JOIN_SENT.format(sent=sent) if sent else ""
         sql = ROWS.format(sent_columns=sent_columns, source=source, join=join)
-        for rows in rows_of_users(small_database(), sql):
+        for _, rows in rows_of_users(small_database(), sql, tuple):
             counted.add([Row._make(values) for values in rows])
     return counted.answer()

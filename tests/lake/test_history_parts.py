@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.what_if.history_parts import part_source, rows_of_users, small_database, write_parts
+from analytics.lake.user_rows import rows_of_users
+from analytics.what_if.history_parts import part_source, small_database, write_parts
 
 MANY = """SELECT 'u' || (n * 7 % 61) AS user_id, n AS seq, CASE WHEN n % 3 > 0 THEN 'k' || n % 5 END AS kind,
   CASE WHEN n % 4 > 0 THEN n END AS points, n % 2 = 0 AS is_even, NULL::VARCHAR AS nothing,
@@ -21,7 +22,7 @@ def test_each_user_comes_once_with_all_rows_in_order(tmp_path: Path, parts: int)
         source = part_source(tmp_path / "parts", part)
         assert source
         sql = f"SELECT * FROM {source} ORDER BY user_id, seq"
-        for rows in rows_of_users(small_database(), sql):
+        for _, rows in rows_of_users(small_database(), sql, tuple):
             user = str(rows[0][0])
             assert user not in found
             found[user] = rows
