@@ -99,7 +99,9 @@ class WarehouseNight:
 
     def save(self, objects: Objects) -> None:
         """Store the state of the night and of all its items."""
-        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(asdict(self)).encode())
+        # It is stored after each item. dataclasses.asdict would copy all items each time.
+        text = json.dumps(self, default=lambda part: {name: getattr(part, name) for name in part.__slots__})
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), text.encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""
