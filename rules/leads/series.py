@@ -54,7 +54,7 @@ class Mark(NamedTuple):
 class Sums(NamedTuple):
     """What some events add up to."""
 
-    count: int  # below 0 if more orders were cancelled than placed
+    number: int  # of events that count; below 0 if more orders were cancelled than placed
     amount: int
 
 
@@ -90,7 +90,7 @@ class Series:
     @property
     def priced(self) -> int:
         """The number of counted orders whose amount is in the organization's own currency."""
-        return self.count - sum(sums.count for sums in self.foreign.values())
+        return self.count - sum(sums.number for sums in self.foreign.values())
 
 
 EMPTY_SERIES = Series()
@@ -191,7 +191,7 @@ def _span(series: Series, contribution: Contribution, *, is_kept: bool) -> tuple
     is_kept: whether the sums of its date are kept. None: only all events together say which dates these are.
     """
     first, last, day = series.first, series.last, contribution.day
-    count_after = series.days.get(day, NO_SUMS).count + contribution.count
+    count_after = series.days.get(day, NO_SUMS).number + contribution.count
     if contribution.count == 0:  # a refund or a further charge
         return first, last
     if contribution.count > 0:
@@ -209,7 +209,7 @@ def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     A date whose count is below 0 is kept: an order was cancelled there before its own event came.
     """
     floor = as_of.toordinal() - KEPT_DAYS[input_]
-    days = {day: sums for day, sums in series.days.items() if day > floor or sums.count < 0}
+    days = {day: sums for day, sums in series.days.items() if day > floor or sums.number < 0}
     return replace(series, days=days)
 
 
@@ -246,13 +246,13 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
 def _build_series(input_: Input, added: Mapping[Mark, Contribution], as_of: datetime) -> Series:
     """Return the series of the contributions to one input, as of an instant that none is later than."""
     days = _sum_by_key(*({each.day: Sums(each.count, each.amount)} for each in added.values()))
-    counted_days = [day for day, sums in days.items() if sums.count > 0]
+    counted_days = [day for day, sums in days.items() if sums.number > 0]
     first, last = min(counted_days, default=0), max(counted_days, default=0)
     if input_ is Input.ACTIVITY:
         return Series(first=first, last=last)
     marks, newest_dropped = _newest_marks(added)
     series = Series(
-        count=sum(sums.count for sums in days.values()),
+        count=sum(sums.number for sums in days.values()),
         amount=sum(sums.amount for sums in days.values()),
         first=first,
         last=last,
@@ -270,7 +270,7 @@ def _sum_by_key(*parts: Mapping[K, Sums]) -> dict[K, Sums]:
     for part in parts:
         for key, sums in part.items():
             before = totals.get(key, NO_SUMS)
-            totals[key] = Sums(before.count + sums.count, before.amount + sums.amount)
+            totals[key] = Sums(before.number + sums.number, before.amount + sums.amount)
     return dict(sorted(totals.items()))
 
 
@@ -295,7 +295,7 @@ def encode_series(series: Series) -> str:
     from the one before; their counts, left out if all are 1; their amounts; the marks, each time as its
     distance from the one before; `newest_dropped`; the foreign totals, if there are any.
     """
-    counts = [sums.count for sums in series.days.values()]
+    counts = [sums.number for sums in series.days.values()]
     mark_distances = _distances(mark.microseconds for mark in series.marks)
     marks = [
         _encode_mark(distance, mark.id_start)
@@ -310,7 +310,7 @@ def encode_series(series: Series) -> str:
         _encode_mark(*series.newest_dropped) if series.newest_dropped else "",
     ]
     if series.foreign:
-        totals = (f"{currency}:{sums.count}:{sums.amount}" for currency, sums in series.foreign.items())
+        totals = (f"{currency}:{sums.number}:{sums.amount}" for currency, sums in series.foreign.items())
         parts.append(",".join(totals))
     return ";".join(parts)
 
