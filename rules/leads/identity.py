@@ -102,6 +102,10 @@ class IdentityFacts:
         groups = set(roots)
         return any(pair <= groups for pair in self.apart)
 
+    def identities(self, root: int) -> frozenset[Identity]:
+        """Return the strong identities of a group; a lead that is still to be created has none."""
+        return frozenset(() if root == NEW else self.identities_of[root])
+
     def proven(self, root: int) -> frozenset[Identity]:
         """Return the verified identities of a group: a source has proven that they are one person's."""
         return frozenset(identity for identity in self.identities_of[root] if identity.is_verified)
@@ -155,21 +159,3 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
     """Return whether one lead may have all of these identities."""
     counts = Counter((identity.kind, identity.scope) for identity in set(identities))
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
-
-
-def has_room(identities: Iterable[Identity], another: Identity) -> bool:
-    """Return whether a lead that has these may get another one.
-
-    There always is room for a thing, even if an operator gave the person more than channels allow.
-    """
-    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
-
-
-def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
-    """Merge all roots into the oldest one, older roots first."""
-    into, *others = sorted(roots, key=_age)
-    return tuple(Merge(other, into, tuple(sorted(via, key=_age))) for other in others)
-
-
-def _age(lead: int) -> tuple[bool, int]:
-    return lead == NEW, lead

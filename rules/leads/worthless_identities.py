@@ -1,4 +1,4 @@
-"""Identities that identify nobody, though they have the right shape: what people in a hurry type into forms."""
+"""Identities that identify nobody, though they have the right shape: what people in a hurry type."""
 
 import re
 
@@ -25,8 +25,8 @@ def is_worthless(channel: str, external_id: str) -> bool:
 
     external_id: without its scope. Examples, as forms get them from people in a hurry: test@example.com,
     asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose: a value that many people
-    type without being listed is caught by the cap of claims (rules.leads.identity_plan). People who have a domain of
-    their own may be mail@ it, or have their name on both sides: that is an address like any other.
+    type without being listed is caught by the cap of claims (rules.leads.identity_plan). People who have a
+    domain of their own may be mail@ it, or have their name on both sides: that is an address like any other.
     """
     if channel == "email":
         local, _, domain = external_id.partition("@")
