@@ -71,7 +71,7 @@ def decide(
 
     profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
     active_events = [
-        (draft.event_id, date.fromisoformat(draft.activity_date))
+        (draft.event_id, draft.day)
         for draft in (*(entry.draft for entry in account.pending), *earned)
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
     ]
@@ -126,7 +126,7 @@ def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry])
         draft = entry.draft
         if draft.kind not in EARNING or draft.activity_date is None:
             continue
-        when = date.fromisoformat(draft.activity_date)
+        when = draft.day
         day = changed.get(when) or days.get(when)
         if day is None:
             if draft.kind is not EntryKind.EARN or draft.event_id is None:
@@ -185,12 +185,12 @@ def _lost_dates(
     days: with the pending entries counted in, and the commands not.
     """
     reversals = Counter(
-        date.fromisoformat(command.activity_date)
+        command.day
         for command in commands
         if command.kind is EntryKind.CLAWBACK and command.activity_date and not command.is_passive
     )
     pending_dates = {
-        date.fromisoformat(entry.draft.activity_date)
+        entry.draft.day
         for entry in pending
         if entry.draft.kind is EntryKind.CLAWBACK and entry.draft.activity_date
     }

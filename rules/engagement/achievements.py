@@ -74,7 +74,7 @@ class UserHistory:
 
 def position(entry: Entry) -> Position:
     """Return an entry's position in the history."""
-    return date.fromisoformat(entry.draft.activity_date or ""), entry.draft.event_id or ""
+    return entry.draft.day, entry.draft.event_id or ""
 
 
 def date_of(at: Position) -> date:
@@ -119,7 +119,7 @@ def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
     days: dict[date, Mapping[str, int]] = {}
     for draft in (entry.draft for entry in history):
         if draft.measures:
-            day = date.fromisoformat(draft.activity_date or "")
+            day = draft.day
             days[day] = with_measures(days.get(day, {}), draft.event_type or "", draft.measures)
     return days
 

@@ -139,7 +139,7 @@ def _kind_of(draft: Draft) -> str:
     if draft.is_passive:
         words.append(PASSIVE)
     if draft.expires_on:
-        lasts = date.fromisoformat(draft.expires_on) - date.fromisoformat(draft.activity_date or "")
+        lasts = date.fromisoformat(draft.expires_on) - draft.day
         words.append(f"{LASTS}{lasts.days}")
     if draft.measures is not None:
         words.append(f"{MEASURED}{draft.measures}")
