@@ -308,22 +308,20 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
     otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
     last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
     for amnesty in amnesties.known:
-        number, stored_dates = amnesty.number, dates_by_number.get(amnesty.number, frozenset[date]())
-        if amnesty.revoked_at:
-            dates_by_number.pop(number, None)
-            continue
-        is_named = number in amnesties.named
+        dates = dates_by_number.pop(amnesty.number, frozenset[date]())
+        is_named = amnesty.number in amnesties.named
         # In zones that are ahead of UTC, the outage may have touched one date more than in UTC.
         is_past = amnesty.until.date() + DAY < min(since, last_active)
-        if not is_named and number not in dates_by_number and (amnesty.is_listed or is_past):
+        applies = bool(dates) or is_named or not (amnesty.is_listed or is_past)
+        if amnesty.revoked_at or not applies:
             continue
         new_dates = {
             day
             for day in amnesty.dates_in(zone_at(profile, amnesty.since))
             if is_named or day >= since or day > last_active
         }
-        if dates := stored_dates.union(new_dates) - otherwise_skipped:
-            dates_by_number[number] = dates
+        if dates := dates.union(new_dates) - otherwise_skipped:
+            dates_by_number[amnesty.number] = dates
     in_order = tuple((number, tuple(sorted(dates))) for number, dates in sorted(dates_by_number.items()))
     if in_order == profile.amnesties:
         return profile
