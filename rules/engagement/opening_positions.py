@@ -7,7 +7,7 @@ a row of a file.
 import json
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -72,29 +72,18 @@ class OpeningPosition:
 
     def drafts(self) -> list[Draft]:
         """Return the entries that bring points and freezes into the ledger."""
-        day = self.as_of.isoformat()
-        lots = [
-            Draft(
-                EntryKind.EARN,
-                points,
-                event_id=self.lot_id(expires_on),
-                event_type=OPENING_TYPE,
-                activity_date=day,
-                is_passive=True,
-                expires_on=expires_on.isoformat() if expires_on else None,
-            )
-            for expires_on, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max)
-            if points
-        ]
+        day, at = self.as_of.isoformat(), stamp(datetime.combine(self.as_of, time(), UTC))
+        drafts: list[Draft] = []
+        for date_of_lot, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max):
+            if not points:
+                continue
+            expires_on = date_of_lot.isoformat() if date_of_lot else None
+            # The id of a lot's entry is the same at each attempt.
+            lot_id = uuid.uuid5(NAMESPACE, f"{self.user_id}\x00opening\x00{expires_on or LASTING_LOT}")
+            draft = Draft(EntryKind.EARN, points, f"{at}#{lot_id}", OPENING_TYPE, day)
+            drafts.append(replace(draft, is_passive=True, expires_on=expires_on))
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
-        return [*lots, *([granted] * self.freezes)]
-
-    def lot_id(self, expires_on: date | None) -> str:
-        """Return the id of the entry that brings a lot along: always the same one."""
-        lot = expires_on.isoformat() if expires_on else LASTING_LOT
-        name = f"{self.user_id}\x00opening\x00{lot}"
-        at = datetime.combine(self.as_of, time(), UTC)
-        return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, name)}"
+        return [*drafts, *([granted] * self.freezes)]
 
 
 def has_position(account: Account, position: OpeningPosition) -> bool:
@@ -117,7 +106,10 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
     if account.history is None and (before.streak or account.pending):
         raise NeedsHistory(date.min)
     dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
-    check_active_dates(position, dates)
+    first = min(dates, default=date.max)
+    if position.last_date and first < position.last_date - MOVE_WINDOW:
+        reason = f"has a history here since {first}: a position would count it twice"
+        raise InputRefused("conflict", "user_id", reason)
     # 1. Pending entries are counted first, as any writer does.
     days = days_with_entries(account.days, account.pending)
     repaired = profile_with_entries(before, account.pending)
@@ -139,14 +131,6 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
 def _entries_of(profile: Profile, drafts: Sequence[Draft], now: datetime) -> list[Entry]:
     """Return drafts as entries after a profile's head; of no drafts none, so that no ledger is opened."""
     return append_drafts(profile.user_id, profile.head, drafts, now) if drafts else []
-
-
-def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None:
-    """Raise InputRefused for active dates so old that they did not come while the user moved."""
-    first = min(dates, default=date.max)
-    if position.last_date and first < position.last_date - MOVE_WINDOW:
-        reason = f"has a history here since {first}: a position would count it twice"
-        raise InputRefused("conflict", "user_id", reason)
 
 
 def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) -> OpeningPosition:
