@@ -141,13 +141,13 @@ def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) ->
     user_id = str(values.get("user_id", ""))
     if not re.fullmatch(user_id_pattern, user_id, re.ASCII):
         raise _field_refusal("user_id", f"must match {user_id_pattern}" if user_id else "is missing")
-    as_of = _date(values, "as_of", today + DAY)
-    if as_of is None:
+    if "as_of" not in values:
         raise _field_refusal("as_of", "is missing: the date that the position is told of")
+    as_of = _date(values["as_of"], "as_of", today + DAY)
     position = OpeningPosition(
         user_id=user_id,
         as_of=as_of,
-        last_date=_date(values, "last_date", as_of),
+        last_date=_date(values["last_date"], "last_date", as_of) if "last_date" in values else None,
         streak=_number(values, "streak"),
         longest=_number(values, "longest"),
         active_days=_number(values, "active_days"),
@@ -190,7 +190,7 @@ def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
         return {None: balance} if balance else {}
     lots: dict[date | None, int] = {}
     for on, points in points_by_expiry.items():
-        expiry = None if on == NEVER else _date_value(on, "lots", date.max)
+        expiry = None if on == NEVER else _date(on, "lots", date.max)
         if expiry and expiry <= as_of:
             raise _field_refusal("lots", f"has points that had expired by as_of, on {on}")
         lots[expiry] = _number_value(points, "lots")
@@ -239,11 +239,7 @@ def _number_value(value: Any, name: str) -> int:
     return value
 
 
-def _date(values: Mapping[str, Any], name: str, latest: date) -> date | None:
-    return _date_value(values[name], name, latest) if name in values else None
-
-
-def _date_value(value: Any, name: str, latest: date) -> date:
+def _date(value: Any, name: str, latest: date) -> date:
     try:
         day = date.fromisoformat(str(value))
     except ValueError:

@@ -6,7 +6,7 @@ event; the points of each week, recomputed from the book; the balance at an inst
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
@@ -174,23 +174,8 @@ def clawback(earned: Draft, place: str, drafts: Collection[Draft], books: Books,
     of_type = [draft for draft in of_week if draft.event_type == earned.event_type]
     changes = shortfalls(of_type, books, [earned.event_id or ""])
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
-    return [
-        *balancing_entries(changes, books.newest.number, reason),
-        Draft(
-            EntryKind.CLAWBACK,
-            points,
-            earned.event_id,
-            earned.event_type,
-            earned.activity_date,
-            reverses=place,
-            rules_version=earned.rules_version,
-            cap=earned.cap,
-            is_passive=earned.is_passive,
-            expires_on=earned.expires_on,
-            reason=reason,
-            measures=earned.measures,
-        ),
-    ]
+    reversal = replace(earned, kind=EntryKind.CLAWBACK, points=points, reverses=place, reason=reason)
+    return [*balancing_entries(changes, books.newest.number, reason), reversal]
 
 
 @dataclass(slots=True)
