@@ -136,18 +136,20 @@ def change_with_leaves(
     contacts: Collection[Contact],
     as_of: datetime,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
-) -> Change:
-    """Return the change that joins the pending leaves to the state.
+) -> Change | None:
+    """Return the change that joins the pending leaves to the state; None if it must be built from all events.
 
     events: all of the pending leaves. contacts: the campaigns of all leaves.
     """
     joining_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(event.occurred for event in joining_events)])
     joining_state = build_state(joining_events, as_of)
-    state = {
-        input_: unite_series(item.series(input_), joining_state[input_], input_, as_of)
-        for input_ in SERIES_INPUTS
-    }
+    state = {}
+    for input_ in SERIES_INPUTS:
+        series = unite_series(item.series(input_), joining_state[input_], input_, as_of)
+        if series is None:
+            return None
+        state[input_] = series
     inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)

@@ -213,8 +213,13 @@ def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     return replace(series, days=days)
 
 
-def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> Series:
-    """Return the series of two leads that are one from now on. No event is in both."""
+def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> Series | None:
+    """Return the series of two leads that are one from now on. No event is in both.
+
+    None: it has to be built, because one of them has the cancellation of an order that the other may have.
+    """
+    if any(sums.number < 0 for sums in (*one.days.values(), *other.days.values())):
+        return None
     marks, newest_dropped = _newest_marks(
         (*one.marks, *other.marks), one.newest_dropped, other.newest_dropped
     )
