@@ -122,12 +122,8 @@ def _loads(text: str, pairs: Pairs | None) -> Any:
     try:
         return json.loads(text, strict=False, parse_int=read_integer, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise NoJson(error_text(error)) from None
-
-
-def error_text(error: json.JSONDecodeError) -> str:
-    """Return what is wrong with a text, and where."""
-    return f"{error.msg[:1].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
+        fault = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise NoJson(f"{fault}, line {error.lineno} column {error.colno}") from None
 
 
 def read_integer(digits: str) -> int | float:

@@ -12,7 +12,7 @@ from rules.days import UnknownZone, sent_zone
 LENGTH_MAX = 128
 # A file of the tz database. right/ counts leap seconds, and would be half a minute off.
 # SystemV/ is Java's.
-FOLDERS = re.compile(r":?(?:/.*/zoneinfo/)?(?:posix/|right/|SystemV/)*")
+FOLDERS = re.compile(r"^:?(?:/.*/zoneinfo/)?(?:posix/|right/|SystemV/)*")
 # The sign is as people write it: GMT+3 is Moscow. In the tz database's Etc/GMT-3 it is the other way round.
 OFFSET = re.compile(
     r"(?:UTC|GMT|UT)? *([+\-\u2212\u2013]) *(\d{1,2})(?::?(\d{2}))?(?::?00)?", re.ASCII | re.IGNORECASE
@@ -31,7 +31,7 @@ def find_zone(text: str) -> str:
     """
     if len(text) > LENGTH_MAX:
         raise UnknownZone(f"must have at most {LENGTH_MAX} characters")
-    name = _plain(text.strip())
+    name = FOLDERS.sub("", text.strip(), count=1)
     if name.lower() in NO_ZONES:
         raise UnknownZone(f"{name} is no zone")
     try:
@@ -43,11 +43,6 @@ def find_zone(text: str) -> str:
         sent_zone(found)
         return found
     return name
-
-
-def _plain(name: str) -> str:
-    match = FOLDERS.match(name)
-    return name[match.end() :] if match else name
 
 
 def _offset(name: str) -> str | None:

@@ -19,7 +19,8 @@ from urllib.parse import unquote
 
 from adapters.settings.choices import region_of
 from ingest.web.caller import invalid_field
-from rules.leads.identity import CHANNELS, RANKS, Identity, is_worthless
+from rules.leads.identity import CHANNELS, RANKS, Identity
+from rules.leads.worthless_identities import is_worthless
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber

@@ -154,7 +154,8 @@ class FeatureProcessor:
         self.memory.absorb(item.lead_organization_id, item.pending, as_of)
         pending_events = self.events.list_pending(item)
         contacts = self.memory.contacts(item)
-        return feature_changes.change_with_leaves(item, pending_events, contacts, as_of, self.grace_days)
+        change = feature_changes.change_with_leaves(item, pending_events, contacts, as_of, self.grace_days)
+        return change or self._change_from_all_events(item, as_of)
 
     def _change_from_all_events(self, item: FeatureItem, as_of: datetime) -> Change | None:
         # A change of the group has removed the state. Memory may be that of the former group, too.

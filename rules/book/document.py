@@ -372,15 +372,26 @@ def _condition_faults(document: Section, condition: Section) -> Faults:
     if "at_least" not in condition:
         yield (), "needs at_least"
         return
-    value, is_sum = condition[kind], kind is ConditionKind.SUM
-    if Decimal(str(condition["at_least"])) * (UNIT if is_sum else 1) % 1:
-        yield ("at_least",), "has more than three decimals" if is_sum else "is not whole"
-    path, name = ((kind.value, "event_type"), value["event_type"]) if is_sum else ((kind.value,), value)
-    is_streak = kind is ConditionKind.STREAK
-    if name not in (document.get("streaks", {}) if is_streak else document["event_types"]):
-        yield path, f"names {name}, which is no {'streak' if is_streak else 'event type'}"
-    elif is_sum and (reason := _property_fault(document, name, value["property"])):
-        yield (kind.value, "property"), reason
+    if kind is ConditionKind.SUM:
+        yield from _sum_condition_faults(document, condition)
+        return
+    if Decimal(str(condition["at_least"])) % 1:
+        yield ("at_least",), "is not whole"
+    name = condition[kind]
+    if kind is ConditionKind.STREAK and name not in document.get("streaks", {}):
+        yield (kind.value,), f"names {name}, which is no streak"
+    if kind is ConditionKind.COUNT and name not in document["event_types"]:
+        yield (kind.value,), f"names {name}, which is no event type"
+
+
+def _sum_condition_faults(document: Section, condition: Section) -> Faults:
+    event_type, name = condition["sum"]["event_type"], condition["sum"]["property"]
+    if Decimal(str(condition["at_least"])) * UNIT % 1:
+        yield ("at_least",), "has more than three decimals"
+    if event_type not in document["event_types"]:
+        yield ("sum", "event_type"), f"names {event_type}, which is no event type"
+    elif reason := _property_fault(document, event_type, name):
+        yield ("sum", "property"), reason
 
 
 def _property_fault(document: Section, event_type: str, name: str) -> str | None:

@@ -71,7 +71,7 @@ def decide(
 
     profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
     active_events = [
-        (draft.event_id, date.fromisoformat(draft.activity_date))
+        (draft.event_id, draft.day)
         for draft in (*(entry.draft for entry in account.pending), *earned)
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
     ]
@@ -126,7 +126,7 @@ def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry])
         draft = entry.draft
         if draft.kind not in EARNING or draft.activity_date is None:
             continue
-        when = date.fromisoformat(draft.activity_date)
+        when = draft.day
         day = changed.get(when) or days.get(when)
         if day is None:
             if draft.kind is not EntryKind.EARN or draft.event_id is None:
@@ -185,12 +185,12 @@ def _lost_dates(
     days: with the pending entries counted in, and the commands not.
     """
     reversals = Counter(
-        date.fromisoformat(command.activity_date)
+        command.day
         for command in commands
         if command.kind is EntryKind.CLAWBACK and command.activity_date and not command.is_passive
     )
     pending_dates = {
-        date.fromisoformat(entry.draft.activity_date)
+        entry.draft.day
         for entry in pending
         if entry.draft.kind is EntryKind.CLAWBACK and entry.draft.activity_date
     }
@@ -308,22 +308,20 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
     otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
     last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
     for amnesty in amnesties.known:
-        number, stored_dates = amnesty.number, dates_by_number.get(amnesty.number, frozenset[date]())
-        if amnesty.revoked_at:
-            dates_by_number.pop(number, None)
-            continue
-        is_named = number in amnesties.named
+        dates = dates_by_number.pop(amnesty.number, frozenset[date]())
+        is_named = amnesty.number in amnesties.named
         # In zones that are ahead of UTC, the outage may have touched one date more than in UTC.
         is_past = amnesty.until.date() + DAY < min(since, last_active)
-        if not is_named and number not in dates_by_number and (amnesty.is_listed or is_past):
+        applies = bool(dates) or is_named or not (amnesty.is_listed or is_past)
+        if amnesty.revoked_at or not applies:
             continue
         new_dates = {
             day
             for day in amnesty.dates_in(zone_at(profile, amnesty.since))
             if is_named or day >= since or day > last_active
         }
-        if dates := stored_dates.union(new_dates) - otherwise_skipped:
-            dates_by_number[number] = dates
+        if dates := dates.union(new_dates) - otherwise_skipped:
+            dates_by_number[amnesty.number] = dates
     in_order = tuple((number, tuple(sorted(dates))) for number, dates in sorted(dates_by_number.items()))
     if in_order == profile.amnesties:
         return profile

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 from rules.book.book import Books
 from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
@@ -28,18 +29,36 @@ from rules.engagement.goals import (
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 from rules.engagement.streak import Cover, cover_until
 
-Position = tuple[date, str]  # the date that an event counts for, and the event's id, which its instant begins
-Step = tuple[Position, Mapping[str, int]]  # an entry's position, and the amounts that it adds to totals
 POINTS = ""  # the key of the points earned, in totals
-# Stands for an unknown position: the totals alone make the achievement true, and their entries were not read.
-WITHIN_TOTALS: Position = (date.min, "")
-
 DIGEST_LENGTH = 8
 # An entry is later than its event, and the event's instant lies within a day of the date that it counts for.
 # So the entries for a date are at most so long before the date.
 ENTRIES_BEFORE_DATE_MAX = timedelta(days=2)
 WEEK = timedelta(days=7)
 RENEWED_AFTER = WEEK  # totals are stored anew once they can go up to a date so much later
+
+
+class Position(NamedTuple):
+    """The position of an event in a user's history. Positions sort as achievements read the history."""
+
+    day: date  # the date that the event counts for
+    event_id: str  # begins with the event's instant
+
+    @property
+    def instant(self) -> str:
+        """When the event occurred, as a stamp."""
+        return self.event_id.partition("#")[0]
+
+
+# Stands for an unknown position: the totals alone make the achievement true, and their entries were not read.
+WITHIN_TOTALS = Position(date.min, "")
+
+
+class Step(NamedTuple):
+    """What an entry adds to the totals."""
+
+    at: Position
+    added: Mapping[str, int]  # by the totals' keys
 
 
 @dataclass(frozen=True)
@@ -59,34 +78,28 @@ class UserHistory:
     @cached_property
     def counted(self) -> Sequence[Step]:
         """The entries from `since` on, with the amounts that they add to the totals."""
-        steps = ((position(entry), added_totals(entry)) for entry in self.entries)
-        return [(at, added) for at, added in steps if date_of(at) >= self.since]
+        steps = (Step(_position(entry), _added_totals(entry)) for entry in self.entries)
+        return [step for step in steps if step.at.day >= self.since]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
         """Return the totals of all dates before one; by default of all dates."""
         sums = dict(self.totals)
-        for at, added in self.counted:
-            if date_of(at) < until:
-                for key, amount in added.items():
+        for step in self.counted:
+            if step.at.day < until:
+                for key, amount in step.added.items():
                     sums[key] = sums.get(key, 0) + amount
         return sums
 
 
-def position(entry: Entry) -> Position:
-    """Return an entry's position in the history."""
-    return date.fromisoformat(entry.draft.activity_date or ""), entry.draft.event_id or ""
+def _position(entry: Entry) -> Position:
+    return Position(entry.draft.day, entry.draft.event_id or "")
 
 
-def date_of(at: Position) -> date:
-    """Return the date of a position."""
-    day, _event_id = at
-    return day
-
-
-def instant(at: Position) -> str:
-    """Return when the event of a position occurred, as a stamp."""
-    _day, event_id = at
-    return event_id.partition("#")[0]
+def _added_totals(entry: Entry) -> dict[str, int]:
+    """Return the amounts that an entry adds to totals. Its event counts even if no book measured it."""
+    draft, event_type = entry.draft, entry.draft.event_type or ""
+    measured = amounts(event_type, draft.measures) if draft.measures else {day_key(event_type): 1}
+    return {POINTS: draft.points, **measured}
 
 
 def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
@@ -105,7 +118,7 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
         else:
             corrections[draft.activity_date or ""] += draft.points
     corrected = []
-    for entry in sorted(history, key=position):
+    for entry in sorted(history, key=_position):
         if change := corrections.pop(entry.draft.activity_date or "", 0):
             draft = replace(entry.draft, points=entry.draft.points + change)
             corrected.append(replace(entry, draft=draft))
@@ -119,16 +132,9 @@ def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
     days: dict[date, Mapping[str, int]] = {}
     for draft in (entry.draft for entry in history):
         if draft.measures:
-            day = date.fromisoformat(draft.activity_date or "")
+            day = draft.day
             days[day] = with_measures(days.get(day, {}), draft.event_type or "", draft.measures)
     return days
-
-
-def added_totals(entry: Entry) -> dict[str, int]:
-    """Return the amounts that an entry adds to totals. Its event counts even if no book measured it."""
-    draft, event_type = entry.draft, entry.draft.event_type or ""
-    measured = amounts(event_type, draft.measures) if draft.measures else {day_key(event_type): 1}
-    return {POINTS: draft.points, **measured}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +153,26 @@ def achievement_positions(
     positions = {}
     for name, achievement in declared.items():
         rule = achievement.rule
-        conditions = [condition_position(condition, history, streaks) for condition in rule.conditions]
+        conditions = [_condition_position(condition, history, streaks) for condition in rule.conditions]
         reached = [at for at in conditions if at is not None]
         if not reached or (rule.needs_all and len(reached) < len(conditions)):
             continue
         at = max(reached) if rule.needs_all else min(reached)
-        if at == WITHIN_TOTALS or date_of(at) >= achievement.since:
+        if at == WITHIN_TOTALS or at.day >= achievement.since:
             positions[name] = at
-        elif later := first_position_since(history, achievement.since):
+        elif later := _first_position_since(history, achievement.since):
             positions[name] = later
     return positions
 
 
-def first_position_since(history: UserHistory, since: date) -> Position | None:
+def _first_position_since(history: UserHistory, since: date) -> Position | None:
     """Return the first position on a date or later, after the totals; None if there is none."""
-    return next((at for at, _ in history.counted if date_of(at) >= since), None)
+    return next((step.at for step in history.counted if step.at.day >= since), None)
 
 
-def condition_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
+def _condition_position(
+    condition: Condition, history: UserHistory, streaks: StreakHistory
+) -> Position | None:
     """Return the position at which a condition became true.
 
     WITHIN_TOTALS if the totals alone make it true; None if it is not true yet.
@@ -175,10 +183,10 @@ def condition_position(condition: Condition, history: UserHistory, streaks: Stre
     total = history.totals.get(key, 0)
     if total >= condition.at_least:
         return WITHIN_TOTALS
-    for at, added in history.counted:
-        total += added.get(key, 0)
+    for step in history.counted:
+        total += step.added.get(key, 0)
         if total >= condition.at_least:
-            return at
+            return step.at
     return None
 
 
@@ -194,16 +202,16 @@ def _streak_position(condition: Condition, history: UserHistory, streaks: Streak
     past = streaks.periods.get(condition.streak or "")
     if past is None:
         return None
-    first = first_of_length(past, streaks.cover, condition.at_least)
+    first = _first_of_length(past, streaks.cover, condition.at_least)
     if first is None:
         return None
     rule = rule_of(streaks.books, condition.streak or "")(first)
     if past.per.last(first) < history.since or rule is None:
         return WITHIN_TOTALS
-    return period_position(rule, first, history.entries)
+    return _period_position(rule, first, history.entries)
 
 
-def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
+def _first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
     """Return the first period that made a streak as long as `length`; None if none did."""
 
     def longest(count: int) -> int:
@@ -215,11 +223,11 @@ def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None
     return past.per.later(past.first, count - 1) if count in counts else None
 
 
-def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
+def _period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
     """Return the position at which a period's need is met; None if these entries do not meet it."""
     last, total, dates = rule.per.last(first), 0, set()
     for entry in entries:
-        day, event_type = date_of(position(entry)), entry.draft.event_type or ""
+        day, event_type = entry.draft.day, entry.draft.event_type or ""
         if not first <= day <= last or event_type not in rule.event_types or not entry.draft.measures:
             continue
         dates.add(day)
@@ -227,7 +235,7 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
         total += measured.get(day_key(event_type, rule.need.property), 0)
         progress = len(dates) if rule.need.kind is NeedKind.ACTIVE_DAYS else total
         if progress >= rule.need.at_least:
-            return position(entry)
+            return _position(entry)
     return None
 
 
@@ -262,7 +270,7 @@ class AchievementSnapshot:
     @property
     def text(self) -> str:
         """The snapshot as JSON: a list of the fields, in their order."""
-        earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
+        earned = {name: [at.day.isoformat(), at.event_id] for name, at in self.earned.items()}
         history = [self.until.isoformat(), self.head, dict(self.totals), earned]
         return json.dumps([*history, dict(self.forms), self.cover, dict(self.shown), self.version])
 
@@ -270,7 +278,9 @@ class AchievementSnapshot:
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for any other text."""
         until, head, totals, stored, forms, cover, shown, version, *_ = json.loads(text)
-        earned = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()}
+        earned = {
+            name: Position(date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()
+        }
         return cls(date.fromisoformat(until), head, totals, earned, forms, cover, shown, version)
 
     def next_until(self, now: datetime) -> date:
@@ -341,7 +351,7 @@ def dated_positions(
     for name, at in achievement_positions(declared, history, streaks).items():
         dated: Position | None = at
         if at == WITHIN_TOTALS:
-            dated = snapshot.earned.get(name) or first_position_since(history, declared[name].since)
+            dated = snapshot.earned.get(name) or _first_position_since(history, declared[name].since)
         if dated is not None:
             positions[name] = dated
     return positions
@@ -354,8 +364,8 @@ def shown_achievements(
 ) -> dict[str, str]:
     """Return by name the instants of the user's achievements: those that are true, and those that stay."""
     stay = {name: at for name, at in snapshot.shown.items() if name in declared and declared[name].rule.stays}
-    instants = {name: instant(at) for name, at in dated.items()}
-    return stay | {name: min(at, stay.get(name, at)) for name, at in instants.items()}
+    earned = {name: min(at.instant, stay.get(name, at.instant)) for name, at in dated.items()}
+    return stay | earned
 
 
 def next_snapshot(
@@ -378,7 +388,7 @@ def next_snapshot(
         until=until,
         head=max(history.head, snapshot.head),
         totals=history.sums(until),
-        earned={name: at for name, at in dated.items() if date_of(at) < until},
+        earned={name: at for name, at in dated.items() if at.day < until},
         forms={name: definitions_digest(achievement) for name, achievement in declared.items()},
         cover=definitions_digest(cover_until(streaks.cover, until)),
         shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},

@@ -121,18 +121,18 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
         checkpoints=tuple(checkpoint for checkpoint in streak.checkpoints if checkpoint.last < until),
     )
     spent_count = len(archive.spent)
-    later_checkpoints = tuple(
-        replace(checkpoint, freezes_used=checkpoint.freezes_used - spent_count)
-        for checkpoint in streak.checkpoints
-        if checkpoint.last >= until
-    )
+    later_checkpoints = (checkpoint for checkpoint in streak.checkpoints if checkpoint.last >= until)
     mark = ArchiveMark(
         until=until,
         freezes_left=sum(change for _, change in archive.freezes) - spent_count,
         freezes_used=spent_count,
         digest=archive.digest,
     )
-    later_streak = replace(streak, spent=streak.spent[spent_count:], checkpoints=later_checkpoints)
+    later_streak = replace(
+        streak,
+        spent=streak.spent[spent_count:],
+        checkpoints=_with_freezes_used(later_checkpoints, -spent_count),
+    )
     later_cover = replace(
         cover,
         freezes=cover.freezes[len(archive.freezes) :],
@@ -145,10 +145,7 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
 def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
     """Return a streak and its cover together with their archive: the inverse of archive_streak."""
     spent_count = len(archive.spent)
-    later_checkpoints = [
-        replace(checkpoint, freezes_used=checkpoint.freezes_used + spent_count)
-        for checkpoint in streak.checkpoints
-    ]
+    later_checkpoints = _with_freezes_used(streak.checkpoints, spent_count)
     # New checkpoints may have come since. So those of the archive are thinned out again.
     checkpoints = reduce(
         with_checkpoint, (*archive.checkpoints, *later_checkpoints), tuple[Checkpoint, ...]()
@@ -160,6 +157,11 @@ def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
         archived=None,
     )
     return replace(streak, spent=(*archive.spent, *streak.spent), checkpoints=checkpoints), full_cover
+
+
+def _with_freezes_used(checkpoints: Iterable[Checkpoint], more: int) -> tuple[Checkpoint, ...]:
+    """Return checkpoints before which freezes covered so many dates more; below 0: fewer."""
+    return tuple(replace(each, freezes_used=each.freezes_used + more) for each in checkpoints)
 
 
 def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, full: Streak | None) -> bool:

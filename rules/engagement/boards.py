@@ -101,14 +101,14 @@ class Standings:
         for name in BOARDS:
             all_counts: Counter[int] = Counter()
             all_rows: list[Standing] = []
-            for board, counts in self._counts.items():
-                if board[0] != name:
+            for (board_name, region), counts in self._counts.items():
+                if board_name != name:
                     continue
-                best = sorted(self._best.get(board, ()))[:LISTED_MAX]
+                best = sorted(self._best.get((name, region), ()))[:LISTED_MAX]
                 rows = [Standing(-score, user, alias) for score, user, alias in best]
                 all_counts.update(counts)
                 all_rows += rows
-                yield board, rows, pack_scores(counts)
+                yield (name, region), rows, pack_scores(counts)
             if all_counts:
                 all_rows.sort(key=lambda standing: (-standing.score, standing.user_id))
                 yield (name, GLOBAL), all_rows[:LISTED_MAX], pack_scores(all_counts)

@@ -101,10 +101,10 @@ def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
     drafts = []
     for line in text["lines"]:
         number, points, activity_date, event_id = line.split(" ")
-        judged = dict(kinds[int(number)])
-        if (lasts := judged.pop("lasts", None)) is not None:
-            judged["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
-        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **judged))
+        fields = dict(kinds[int(number)])
+        if (lasts := fields.pop("lasts", None)) is not None:
+            fields["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
+        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **fields))
     return drafts
 
 
@@ -120,8 +120,9 @@ def _free_bytes(entry: Entry) -> int:
     values = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
     used = FIXED_BYTES + sum(len(value.encode()) for value in values if value)
     for name in OPTIONAL:
-        if each := getattr(draft, name):
-            used += len(name) + (1 if each is True else len(str(getattr(each, "text", each)).encode()))
+        value = draft.cap.text if name == "cap" and draft.cap else getattr(draft, name)
+        if value:
+            used += len(name) + (1 if value is True else len(str(value).encode()))  # a truth value has a byte
     return WRITE_UNIT_BYTES - used
 
 
@@ -139,7 +140,7 @@ def _kind_of(draft: Draft) -> str:
     if draft.is_passive:
         words.append(PASSIVE)
     if draft.expires_on:
-        lasts = date.fromisoformat(draft.expires_on) - date.fromisoformat(draft.activity_date or "")
+        lasts = date.fromisoformat(draft.expires_on) - draft.day
         words.append(f"{LASTS}{lasts.days}")
     if draft.measures is not None:
         words.append(f"{MEASURED}{draft.measures}")
@@ -147,18 +148,21 @@ def _kind_of(draft: Draft) -> str:
 
 
 def _fields_of_kind(kind: str) -> dict[str, Any]:
-    """Return the fields of a draft that a kind contains; raises ValueError."""
-    event_type, *judged = kind.split(" ")
+    """Return the fields of a draft that a kind contains; raises ValueError.
+
+    In place of `expires_on` it has `lasts`, the days until the points expire.
+    """
+    event_type, *words = kind.split(" ")
     values: dict[str, Any] = {"event_type": event_type}
-    for each in judged:
-        if each.startswith("v"):
-            values["rules_version"] = int(each[1:])
-        elif each == PASSIVE:
+    for word in words:
+        if word.startswith("v"):
+            values["rules_version"] = int(word[1:])
+        elif word == PASSIVE:
             values["is_passive"] = True
-        elif each.startswith(LASTS):
-            values["lasts"] = int(each.removeprefix(LASTS))
-        elif each.startswith(MEASURED):
-            values["measures"] = each.removeprefix(MEASURED)
+        elif word.startswith(LASTS):
+            values["lasts"] = int(word.removeprefix(LASTS))
+        elif word.startswith(MEASURED):
+            values["measures"] = word.removeprefix(MEASURED)
         else:
-            values["cap"] = Cap.of(each)
+            values["cap"] = Cap.of(word)
     return values

@@ -1,8 +1,11 @@
 """Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
 
 A streak is a row of periods: days, weeks or months. Each period has one letter, its outcome. Letters of past
-periods are stored, so nobody reads ten years of days again. At the end of the module: from when the streaks
-and achievements of a new version of the book count.
+periods are stored, so nobody reads ten years of days again.
+
+In this order: the rule and the outcome of a period; the streak after some periods; the stored part, and all
+periods that it and the later days lead to; why a period counts; from when the streaks and achievements of a
+new version of the book count.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -79,6 +79,11 @@ class Draft:
     brand: str | None = None  # of the reward of a REDEEM or its REVERSE
     measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
 
+    @property
+    def day(self) -> date:
+        """The activity date. Raises ValueError for an entry that has none."""
+        return date.fromisoformat(self.activity_date or "")
+
 
 # Fields of a draft that a table and the lake store without a change.
 PLAIN_FIELDS = tuple(
@@ -183,7 +188,7 @@ def append_drafts(
 def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
     """Return the date and the points of each event that entries are for."""
     return {
-        draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
+        draft.event_id: (draft.day, draft.points)
         for draft in (entry.draft for entry in entries)
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date
     }
@@ -193,11 +198,7 @@ def active_dates(entries: Iterable[Entry]) -> set[date]:
     """Return the dates of the active events that entries are for, without those that entries reverse."""
     drafts = [entry.draft for entry in entries if entry.draft.activity_date and not entry.draft.is_passive]
     gone = {draft.event_id for draft in drafts if draft.kind is EntryKind.CLAWBACK}
-    return {
-        date.fromisoformat(draft.activity_date or "")
-        for draft in drafts
-        if draft.kind is EntryKind.EARN and draft.event_id not in gone
-    }
+    return {draft.day for draft in drafts if draft.kind is EntryKind.EARN and draft.event_id not in gone}
 
 
 def active_events(entries: Iterable[Entry]) -> Counter[date]:
@@ -207,7 +208,7 @@ def active_events(entries: Iterable[Entry]) -> Counter[date]:
         draft = entry.draft
         change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
         if change and draft.activity_date and not draft.is_passive:
-            counts[date.fromisoformat(draft.activity_date)] += change
+            counts[draft.day] += change
     return counts
 
 

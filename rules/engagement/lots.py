@@ -2,6 +2,10 @@
 
 A lot is a number of points that expire on one date. Points are spent from the lot that expires first. A hold
 reserves points for a reward; meanwhile they do not expire.
+
+A lot expires at once, and its entry is written later: at the next command, or in the next night. That
+is a *settlement*. In this order: holds; how far an account is settled; settlements; what becomes of lots; how
+far all entries say that an account is settled; the lots that have not expired.
 """
 
 from collections import Counter, deque
@@ -117,37 +121,64 @@ class Settlement:
     expiry: Expiry
 
 
+Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
+
+
 def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
     """Return the settlement of the lots that have expired by now, of at most `dates_max` dates."""
     expiry, lots = position.expiry, position.lots
     if expiry.next_on is None:
         return Settlement([], expiry)
     first, until = expiry.next_on, last_expired(now)
-    written = _expired_points(position.entries, first)
-    dates = sorted({on for on in (*lots, *written) if first <= on <= until})
+    recorded = _recorded_expiries(position.entries, first)
+    dates = sorted({on for on in (*lots, *recorded) if first <= on <= until})
     if len(dates) > dates_max:
         dates = dates[:dates_max]
         until = dates[-1]
-    earned_before = expiry.settled_points - sum(
-        points for on, points in lots.items() if first <= on <= expiry.settled_on
-    )
-    gone_before = position.total - position.balance - sum(written.values())
+    earned_before = expiry.settled_points - _points_between(lots, first, expiry.settled_on)
+    # Points that were earned and are not in the balance are gone. What is recorded of these lots is left out,
+    # because it is computed anew.
+    gone_before = position.total - position.balance - sum(recorded.values())
     drafts, first_held = [], None
     spendings = _spendings(position.entries)
-    for lot in expiring(dates, lots, earned_before, gone_before, spendings, position.holds):
+    for lot in _expired_lots(dates, lots, earned_before, gone_before, spendings, position.holds):
         if lot.is_held:
             first_held = first_held or lot.on  # held points do not expire yet, so this lot stays due
-        if change := lot.expired - written.get(lot.on, 0):
+        if change := lot.expired - recorded.get(lot.on, 0):
             drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=lot.on.isoformat()))
     settled_on = max(until, expiry.settled_on)
-    settled_points = earned_before + sum(points for on, points in lots.items() if first <= on <= settled_on)
+    settled_points = earned_before + _points_between(lots, first, settled_on)
     next_on = first_held or min((on for on in lots if on > until and lots[on] > 0), default=None)
     # Gains come first, so that the balance is never below 0 between two entries.
     drafts.sort(key=lambda draft: -draft.points)
     return Settlement(drafts, Expiry(next_on, settled_on, settled_points))
 
 
-Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
+def _recorded_expiries(entries: Iterable[Entry], first: date) -> dict[date, int]:
+    """Return the points that entries record as expired, by expiry, of lots from a date on."""
+    recorded: Counter[date] = Counter()
+    for draft in (entry.draft for entry in entries):
+        if draft.kind is EntryKind.EXPIRE and draft.expires_on:
+            recorded[date.fromisoformat(draft.expires_on)] -= draft.points
+    return {on: points for on, points in recorded.items() if on >= first and points}
+
+
+def _points_between(lots: Mapping[date, int], first: date, last: date) -> int:
+    """Return the points of the lots from one date to another, both included."""
+    return sum(points for on, points in lots.items() if first <= on <= last)
+
+
+def _spendings(entries: Iterable[Entry]) -> list[Spending]:
+    """Return when points were spent, and how many.
+
+    Points that were held count as spent from the beginning of the hold. A reversal gives the points back at
+    the instant of the redemption that it reverses, as if there had been no redemption.
+    """
+    return [
+        (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
+        for entry in entries
+        if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
+    ]
 
 
 class ExpiredLot(NamedTuple):
@@ -158,7 +189,7 @@ class ExpiredLot(NamedTuple):
     is_held: bool  # whether a hold keeps points from expiring
 
 
-def expiring(  # noqa: PLR0913, PLR0917 (the state of an account)
+def _expired_lots(  # noqa: PLR0913, PLR0917 (the state of an account)
     dates: Iterable[date],
     lots: Mapping[date, int],
     earned_before: int,
@@ -193,7 +224,7 @@ def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now:
     until = last_expired(now)
     dates = sorted(on for on in lots if on <= until)
     spent = sum(points for _, points in spendings)
-    return sum(lot.expired for lot in expiring(dates, lots, 0, spent, spendings))
+    return sum(lot.expired for lot in _expired_lots(dates, lots, 0, spent, spendings))
 
 
 def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, updated_at: str) -> Expiry:
@@ -229,7 +260,7 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
         settlement = settlement_of(position, instant_of_expiry(stored.settled_on), len(entries))
         due = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
         due += filter(None, [settlement.expiry.next_on])
-    settled_points = sum(points for on, points in lots.items() if on <= stored.settled_on)
+    settled_points = _points_between(lots, date.min, stored.settled_on)
     next_on = min([*due, *filter(None, [stored.next_on])], default=None)
     return Expiry(next_on, stored.settled_on, settled_points)
 
@@ -248,25 +279,3 @@ def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date
         if points:
             unspent[on] = points
     return dict(sorted(unspent.items()))
-
-
-def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
-    """Return the points that entries record as expired, by expiry, of lots from a date on."""
-    written: Counter[date] = Counter()
-    for draft in (entry.draft for entry in entries):
-        if draft.kind is EntryKind.EXPIRE and draft.expires_on:
-            written[date.fromisoformat(draft.expires_on)] -= draft.points
-    return {on: points for on, points in written.items() if on >= first and points}
-
-
-def _spendings(entries: Iterable[Entry]) -> list[Spending]:
-    """Return when points were spent, and how many.
-
-    Points that were held count as spent from the beginning of the hold. A reversal gives the points back at
-    the instant of the redemption that it reverses, as if there had been no redemption.
-    """
-    return [
-        (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
-        for entry in entries
-        if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
-    ]

@@ -7,7 +7,7 @@ a row of a file.
 import json
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -72,29 +72,18 @@ class OpeningPosition:
 
     def drafts(self) -> list[Draft]:
         """Return the entries that bring points and freezes into the ledger."""
-        day = self.as_of.isoformat()
-        lots = [
-            Draft(
-                EntryKind.EARN,
-                points,
-                event_id=self.lot_id(expires_on),
-                event_type=OPENING_TYPE,
-                activity_date=day,
-                is_passive=True,
-                expires_on=expires_on.isoformat() if expires_on else None,
-            )
-            for expires_on, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max)
-            if points
-        ]
+        day, at = self.as_of.isoformat(), stamp(datetime.combine(self.as_of, time(), UTC))
+        drafts: list[Draft] = []
+        for date_of_lot, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max):
+            if not points:
+                continue
+            expires_on = date_of_lot.isoformat() if date_of_lot else None
+            # The id of a lot's entry is the same at each attempt.
+            lot_id = uuid.uuid5(NAMESPACE, f"{self.user_id}\x00opening\x00{expires_on or LASTING_LOT}")
+            draft = Draft(EntryKind.EARN, points, f"{at}#{lot_id}", OPENING_TYPE, day)
+            drafts.append(replace(draft, is_passive=True, expires_on=expires_on))
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
-        return [*lots, *([granted] * self.freezes)]
-
-    def lot_id(self, expires_on: date | None) -> str:
-        """Return the id of the entry that brings a lot along: always the same one."""
-        lot = expires_on.isoformat() if expires_on else LASTING_LOT
-        name = f"{self.user_id}\x00opening\x00{lot}"
-        at = datetime.combine(self.as_of, time(), UTC)
-        return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, name)}"
+        return [*drafts, *([granted] * self.freezes)]
 
 
 def has_position(account: Account, position: OpeningPosition) -> bool:
@@ -117,7 +106,10 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
     if account.history is None and (before.streak or account.pending):
         raise NeedsHistory(date.min)
     dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
-    check_active_dates(position, dates)
+    first = min(dates, default=date.max)
+    if position.last_date and first < position.last_date - MOVE_WINDOW:
+        reason = f"has a history here since {first}: a position would count it twice"
+        raise InputRefused("conflict", "user_id", reason)
     # 1. Pending entries are counted first, as any writer does.
     days = days_with_entries(account.days, account.pending)
     repaired = profile_with_entries(before, account.pending)
@@ -141,14 +133,6 @@ def _entries_of(profile: Profile, drafts: Sequence[Draft], now: datetime) -> lis
     return append_drafts(profile.user_id, profile.head, drafts, now) if drafts else []
 
 
-def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None:
-    """Raise InputRefused for active dates so old that they did not come while the user moved."""
-    first = min(dates, default=date.max)
-    if position.last_date and first < position.last_date - MOVE_WINDOW:
-        reason = f"has a history here since {first}: a position would count it twice"
-        raise InputRefused("conflict", "user_id", reason)
-
-
 def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) -> OpeningPosition:
     """Return the position in a row; raises InputRefused. user_id_pattern: a regular expression."""
     unknown = sorted(values.keys() - {*COLUMNS})
@@ -157,13 +141,13 @@ def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) ->
     user_id = str(values.get("user_id", ""))
     if not re.fullmatch(user_id_pattern, user_id, re.ASCII):
         raise _field_refusal("user_id", f"must match {user_id_pattern}" if user_id else "is missing")
-    as_of = _date(values, "as_of", today + DAY)
-    if as_of is None:
+    if "as_of" not in values:
         raise _field_refusal("as_of", "is missing: the date that the position is told of")
+    as_of = _date(values["as_of"], "as_of", today + DAY)
     position = OpeningPosition(
         user_id=user_id,
         as_of=as_of,
-        last_date=_date(values, "last_date", as_of),
+        last_date=_date(values["last_date"], "last_date", as_of) if "last_date" in values else None,
         streak=_number(values, "streak"),
         longest=_number(values, "longest"),
         active_days=_number(values, "active_days"),
@@ -206,7 +190,7 @@ def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
         return {None: balance} if balance else {}
     lots: dict[date | None, int] = {}
     for on, points in points_by_expiry.items():
-        expiry = None if on == NEVER else _date_value(on, "lots", date.max)
+        expiry = None if on == NEVER else _date(on, "lots", date.max)
         if expiry and expiry <= as_of:
             raise _field_refusal("lots", f"has points that had expired by as_of, on {on}")
         lots[expiry] = _number_value(points, "lots")
@@ -255,11 +239,7 @@ def _number_value(value: Any, name: str) -> int:
     return value
 
 
-def _date(values: Mapping[str, Any], name: str, latest: date) -> date | None:
-    return _date_value(values[name], name, latest) if name in values else None
-
-
-def _date_value(value: Any, name: str, latest: date) -> date:
+def _date(value: Any, name: str, latest: date) -> date:
     try:
         day = date.fromisoformat(str(value))
     except ValueError:

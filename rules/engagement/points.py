@@ -6,8 +6,9 @@ event; the points of each week, recomputed from the book; the balance at an inst
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
+from typing import NamedTuple
 
 from rules.book.book import Books
 from rules.book.point_rules import Cap, Period, instant_of_expiry, lot_date, points_left, total_points
@@ -20,6 +21,14 @@ AS_OF_MAX = 400 * DAY  # the balance at an instant longer ago is not computed
 APART_MAX = 2 * DAY  # between an event's instant and the date that it counts for
 
 
+class CapPeriod(NamedTuple):
+    """A period in which one cap limits the points of an event type."""
+
+    event_type: str
+    per: Period | None  # None: there is no cap, and the period is a date
+    first: date  # its first date
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """The points of one event type on one date that have the same cap and expire on the same date."""
@@ -30,11 +39,11 @@ class Slot:
     expires_on: str | None
 
     @property
-    def group(self) -> tuple[str, Period | None, date]:
-        """Event type, period and first date of the points that one cap limits together; no period: no cap."""
+    def cap_period(self) -> CapPeriod:
+        """The period whose points one cap limits together."""
         if self.cap is None:
-            return self.event_type, None, self.activity_date
-        return self.event_type, self.cap.per, self.cap.first(self.activity_date)
+            return CapPeriod(self.event_type, None, self.activity_date)
+        return CapPeriod(self.event_type, self.cap.per, self.cap.first(self.activity_date))
 
     @property
     def order(self) -> tuple[str, str, int, str]:
@@ -47,11 +56,11 @@ class Slot:
         )
 
 
-def is_earning(entry: Draft) -> bool:
+def is_earning(draft: Draft) -> bool:
     """Whether an entry adds points that were earned, or takes earned points back."""
-    if entry.kind is EntryKind.EARN and not entry.event_id:
+    if draft.kind is EntryKind.EARN and not draft.event_id:
         return False
-    return entry.kind in EARNING and bool(entry.event_type and entry.activity_date)
+    return draft.kind in EARNING and bool(draft.event_type and draft.activity_date)
 
 
 def place_before(day: date) -> str:
@@ -59,54 +68,49 @@ def place_before(day: date) -> str:
     return stamp(datetime.combine(day, time(), UTC) - APART_MAX)
 
 
-def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[Draft]:
+def entries_of_weeks(drafts: Iterable[Draft], first: date, last: date) -> list[Draft]:
     """Return the entries that earn for dates of some weeks. first, last: the Mondays of two of them."""
-    return [
-        entry
-        for entry in entries
-        if is_earning(entry) and first <= monday_of(date.fromisoformat(entry.activity_date or "")) <= last
-    ]
+    return [draft for draft in drafts if is_earning(draft) and first <= monday_of(draft.day) <= last]
 
 
-def slot_of(entry: Draft) -> Slot:
+def _slot_of(draft: Draft) -> Slot:
     """Return the slot that has the points of an entry that earns."""
-    day = date.fromisoformat(entry.activity_date or "")
-    return Slot(entry.event_type or "", day, entry.cap, entry.expires_on)
+    return Slot(draft.event_type or "", draft.day, draft.cap, draft.expires_on)
 
 
-def worth_of(entry: Draft, books: Books) -> tuple[Slot, int]:
+def _worth_of(draft: Draft, books: Books) -> tuple[Slot, int]:
     """Return the slot where the points of an EARN's event belong by the book, and how many before the cap.
 
     The version that judged it decides, or a later version that took effect in the past. If this process does
     not know the version yet, the event is worth what the ledger says.
     """
-    slot, occurred = slot_of(entry), instant_of(entry.event_id or "")
-    version = books.rejudging(entry.rules_version, slot.event_type, occurred)
+    slot, occurred = _slot_of(draft), instant_of(draft.event_id or "")
+    version = books.rejudging(draft.rules_version, slot.event_type, occurred)
     if version is None:
-        return slot, entry.points
+        return slot, draft.points
     book, cap = version.book, version.book.cap(slot.event_type, occurred)
     expires = lot_date(book.expiry, slot.activity_date, cap).isoformat() if book.expiry else None
     return Slot(slot.event_type, slot.activity_date, cap, expires), book.points(slot.event_type, occurred)
 
 
-def reversed_events(entries: Iterable[Draft]) -> set[str]:
+def reversed_events(drafts: Iterable[Draft]) -> set[str]:
     """Return the ids of the events that entries reverse."""
-    return {entry.event_id for entry in entries if entry.kind is EntryKind.CLAWBACK and entry.event_id}
+    return {draft.event_id for draft in drafts if draft.kind is EntryKind.CLAWBACK and draft.event_id}
 
 
-def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str] = ()) -> dict[Slot, int]:
+def shortfalls(drafts: Collection[Draft], books: Books, undone: Collection[str] = ()) -> dict[Slot, int]:
     """Return the points that entries lack (above 0) or have too many (below 0), by slot, in the slots' order.
 
-    entries: all entries of whole weeks. Entries that earn nothing are ignored. undone: ids of events that
+    drafts: all entries of whole weeks. Entries that earn nothing are ignored. undone: ids of events that
     count as reversed, in addition to the events that entries reverse.
     """
-    reversed_ids = {*reversed_events(entries), *undone}
+    reversed_ids = {*reversed_events(drafts), *undone}
     have: Counter[Slot] = Counter()
     worth: Counter[Slot] = Counter()
-    for entry in filter(is_earning, entries):
-        have[slot_of(entry)] += entry.points
-        if entry.kind is EntryKind.EARN and entry.event_id not in reversed_ids:
-            slot, points = worth_of(entry, books)
+    for draft in filter(is_earning, drafts):
+        have[_slot_of(draft)] += draft.points
+        if draft.kind is EntryKind.EARN and draft.event_id not in reversed_ids:
+            slot, points = _worth_of(draft, books)
             worth[slot] += points
     must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
@@ -121,10 +125,10 @@ def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter
     in any order (rules.book.point_rules).
     """
     must = Counter({slot: max(0, min(have.get(slot, 0), points)) for slot, points in worth.items()})
-    groups: dict[tuple[str, Period | None, date], list[Slot]] = defaultdict(list)
+    slots_by_period: dict[CapPeriod, list[Slot]] = defaultdict(list)
     for slot in worth:
-        groups[slot.group].append(slot)
-    for slots in groups.values():
+        slots_by_period[slot.cap_period].append(slot)
+    for slots in slots_by_period.values():
         by_cap: Counter[int] = Counter()
         for slot in slots:
             if slot.cap:
@@ -140,7 +144,7 @@ def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter
 def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) -> list[Draft]:
     """Return the entries that give a ledger what it lacks, gains first: so few accounts have a debt.
 
-    changes: as of shortfalls. version: of the book that the entries name.
+    changes: what `shortfalls` returns. version: of the book that the entries name.
     """
     drafts = [
         Draft(
@@ -158,35 +162,20 @@ def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) ->
     return sorted(drafts, key=lambda draft: -draft.points)
 
 
-def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books, reason: str) -> list[Draft]:
+def clawback(earned: Draft, place: str, drafts: Collection[Draft], books: Books, reason: str) -> list[Draft]:
     """Return the entries that reverse an event. The last one is the CLAWBACK, which names it.
 
-    earned: the event's EARN. place: of the EARN in the ledger. entries: at least all of its week. Under a cap
+    earned: the event's EARN. place: of the EARN in the ledger. drafts: at least all of its week. Under a cap
     other events may now earn more; the entries before the CLAWBACK are theirs.
     """
-    slot = slot_of(earned)
+    slot = _slot_of(earned)
     monday = monday_of(slot.activity_date)
-    of_week = entries_of_weeks(entries, monday, monday)
-    of_type = [entry for entry in of_week if entry.event_type == earned.event_type]
+    of_week = entries_of_weeks(drafts, monday, monday)
+    of_type = [draft for draft in of_week if draft.event_type == earned.event_type]
     changes = shortfalls(of_type, books, [earned.event_id or ""])
     points = changes.pop(slot) if changes.get(slot, 0) < 0 else 0
-    return [
-        *balancing_entries(changes, books.newest.number, reason),
-        Draft(
-            EntryKind.CLAWBACK,
-            points,
-            earned.event_id,
-            earned.event_type,
-            earned.activity_date,
-            reverses=place,
-            rules_version=earned.rules_version,
-            cap=earned.cap,
-            is_passive=earned.is_passive,
-            expires_on=earned.expires_on,
-            reason=reason,
-            measures=earned.measures,
-        ),
-    ]
+    reversal = replace(earned, kind=EntryKind.CLAWBACK, points=points, reverses=place, reason=reason)
+    return [*balancing_entries(changes, books.newest.number, reason), reversal]
 
 
 @dataclass(slots=True)
@@ -197,31 +186,35 @@ class EarnedWeek:
     by_book: int = 0  # by the book, of the events that are not reversed
 
 
-def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
+def weeks_by_book(drafts: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
     """Return the points of each week, by its Monday: as the ledger has them, and recomputed from the book.
 
-    entries: of a whole ledger, or at least of whole weeks.
+    drafts: of a whole ledger, or at least of whole weeks.
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
-    capped: dict[tuple[str, Period | None, date], Counter[int]] = defaultdict(Counter)
-    entries = list(filter(is_earning, entries))
-    reversed_ids = reversed_events(entries)
-    for entry in entries:
-        week = weeks[monday_of(date.fromisoformat(entry.activity_date or ""))]
-        week.earned += entry.points
-        if entry.kind is not EntryKind.EARN or entry.event_id in reversed_ids:
+    capped: dict[CapPeriod, Counter[int]] = defaultdict(Counter)  # points before caps, by the caps' points
+    drafts = list(filter(is_earning, drafts))
+    reversed_ids = reversed_events(drafts)
+    for draft in drafts:
+        week = weeks[monday_of(draft.day)]
+        week.earned += draft.points
+        if draft.kind is not EntryKind.EARN or draft.event_id in reversed_ids:
             continue
-        slot, points = worth_of(entry, books)
+        slot, points = _worth_of(draft, books)
         if slot.cap is None:
             week.by_book += points
         else:
-            capped[slot.group][slot.cap.points] += points
-    for (_, _, first), by_cap in capped.items():
-        weeks[monday_of(first)].by_book += total_points(by_cap)
+            capped[slot.cap_period][slot.cap.points] += points
+    for period, by_cap in capped.items():
+        weeks[monday_of(period.first)].by_book += total_points(by_cap)
     return dict(weeks)
 
 
-Group = tuple[str, date]  # an event type, and the Monday of a week: events that may share a cap
+class TypeWeek(NamedTuple):
+    """The events of one type in one week, which may share a cap."""
+
+    event_type: str
+    monday: date
 
 
 def first_place(instant: datetime) -> str:
@@ -237,57 +230,55 @@ def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books
     """
     place, entries = stamp(instant), list(entries)
     edges = {monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)}
-    added, shared = 0, set[Group]()
+    added, split_weeks = 0, set[TypeWeek]()  # some events of a split week may have occurred, and others not
     for draft in (entry.draft for entry in entries if entry.created_at > place):
-        group = _group(draft)
-        if group and group[1] in edges:
-            shared.add(group)  # some events of the week may have occurred by then, and others not
+        week = _week_of(draft)
+        if week and week.monday in edges:
+            split_weeks.add(week)
         elif _was_true(draft, instant, place):
             added += draft.points
-    for group in shared:
-        of_group = [entry for entry in entries if _group(entry.draft) == group]
-        added += _added_by_book(of_group, instant, books)
+    for week in split_weeks:
+        added += _added_by_book([entry for entry in entries if _week_of(entry.draft) == week], instant, books)
     return added
 
 
-def _group(draft: Draft) -> Group | None:
-    if not is_earning(draft):
-        return None
-    return draft.event_type or "", monday_of(date.fromisoformat(draft.activity_date or ""))
+def _week_of(draft: Draft) -> TypeWeek | None:
+    """Return the week that an entry earns in; None for an entry that earns nothing."""
+    return TypeWeek(draft.event_type or "", monday_of(draft.day)) if is_earning(draft) else None
 
 
-def _added_by_book(group: Sequence[Entry], instant: datetime, books: Books) -> int:
-    """Return how many points later entries of one group add to the balance at an instant.
+def _added_by_book(of_week: Sequence[Entry], instant: datetime, books: Books) -> int:
+    """Return how many points later entries of one TypeWeek add to the balance at an instant.
 
-    The group's events share caps, and a RERATE names no event. So the points of the events that had occurred
-    are computed by the book, with the versions that have judged the group so far.
+    Its events share caps, and a RERATE names no event. So the points of the events that had occurred are
+    computed by the book, with the versions that have judged the week so far.
     """
     occurred = [
         entry.draft
-        for entry in group
+        for entry in of_week
         if entry.draft.kind is not EntryKind.EARN or instant_of(entry.draft.event_id or "") <= instant
     ]
-    weeks = weeks_by_book(occurred, _applied_versions(group, books))
+    weeks = weeks_by_book(occurred, _applied_versions(of_week, books))
     earned = sum(week.by_book for week in weeks.values())
-    return earned - sum(entry.draft.points for entry in group if entry.created_at <= stamp(instant))
+    return earned - sum(entry.draft.points for entry in of_week if entry.created_at <= stamp(instant))
 
 
-def _applied_versions(group: Sequence[Entry], books: Books) -> Books:
-    """Return the versions that have judged a group's events.
+def _applied_versions(of_week: Sequence[Entry], books: Books) -> Books:
+    """Return the versions that have judged the events of one TypeWeek.
 
     A version that took effect in the past may have been applied without an entry, if a cap allows as much as
     before. So as many versions as possible are taken, in the order of publishing, with which the ledger lacks
     no points. While a rating is under way there is no such number of versions. Then the versions are taken
     that were published before its last entry.
     """
-    drafts = [entry.draft for entry in group]
+    drafts = [entry.draft for entry in of_week]
     past = [version for version in books.versions if version.is_retroactive]
     for count in range(len(past), -1, -1):
         applied = Books(version for version in books.versions if version not in past[count:])
         if not shortfalls(drafts, applied):
             return applied
     rated_at = max(
-        (entry.created_at for entry in group if entry.draft.kind is not EntryKind.EARN), default=""
+        (entry.created_at for entry in of_week if entry.draft.kind is not EntryKind.EARN), default=""
     )
     return Books(
         version
@@ -301,7 +292,7 @@ def _was_true(draft: Draft, instant: datetime, place: str) -> bool:
     if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
         return instant_of(draft.event_id) <= instant
     if draft.kind is EntryKind.RERATE and draft.activity_date:
-        return date.fromisoformat(draft.activity_date) < instant.date()
+        return draft.day < instant.date()
     if draft.kind is EntryKind.EXPIRE and draft.expires_on:
         return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant
     return draft.kind is EntryKind.REVERSE and bool(draft.reverses) and (draft.reverses or "") <= place

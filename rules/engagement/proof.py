@@ -377,9 +377,8 @@ def root_of(digests: Sequence[bytes]) -> bytes:
     if not digests:
         return EMPTY
     level = list(digests)
-    while len(level) > 1:  # an odd one goes up as it is, which gives RFC 6962's tree
-        pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(level) - len(level) % 2 :]
+    while len(level) > 1:
+        level = _level_above(level)
     return level[0]
 
 
@@ -391,9 +390,14 @@ def path_of(digests: Sequence[bytes], index: int) -> Path:
         beside = index ^ 1
         if beside < len(level):
             path.append((LEFT if beside < index else RIGHT, level[beside]))
-        pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
-        level, index = pairs + level[len(level) - len(level) % 2 :], index // 2
+        level, index = _level_above(level), index // 2
     return path
+
+
+def _level_above(level: list[bytes]) -> list[bytes]:
+    """Join neighbours. The last of an odd number goes up as it is, which gives RFC 6962's tree."""
+    pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
+    return pairs + level[len(level) - len(level) % 2 :]
 
 
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:

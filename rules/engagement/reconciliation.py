@@ -6,7 +6,7 @@ what to do about a difference.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -144,12 +144,30 @@ def chain_faults(entries: Sequence[Entry]) -> list[str]:
 
 
 def digest_of(entries: Sequence[Entry]) -> int:
-    """Return a number of 64 bits by which journals differ: the sum of the hashes of their entries.
+    """Return a number of 64 bits by which journals differ (digest_of_rows).
 
     The opening entry is left out: its place is the same in all ledgers. For the lake's copy
     analytics/recompute/user_fold.py adds this up, row by row.
     """
-    return sum(map(_hash, (entry for entry in entries if entry.seq > 0))) % (1 << DIGEST_BITS)
+    return digest_of_rows(_values(entry) for entry in entries if entry.seq > 0)
+
+
+def _values(entry: Entry) -> tuple[object, ...]:
+    draft = entry.draft
+    return (
+        *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
+        *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
+        *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
+        *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
+        *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
+    )
+
+
+def digest_of_rows(rows: Iterable[Iterable[object]]) -> int:
+    """Return a number of 64 bits by which sets of rows differ: the sum of the hashes of their values."""
+    texts = (SEPARATOR.join("" if value is None else str(value) for value in row) for row in rows)
+    digests = (hashlib.md5(text.encode(), usedforsecurity=False).digest() for text in texts)
+    return sum(int.from_bytes(digest[8:], "little") for digest in digests) % (1 << DIGEST_BITS)
 
 
 def doubt_of(
@@ -278,16 +296,3 @@ def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
     if digest_of(covered) != lake.digest:
         return [f"entries up to {lake.head} differ in the lake"]
     return []
-
-
-def _hash(entry: Entry) -> int:
-    draft = entry.draft
-    values: tuple[object, ...] = (
-        *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
-        *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
-        *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
-        *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
-        *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
-    )
-    text = SEPARATOR.join("" if value is None else str(value) for value in values)
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")

@@ -1,5 +1,7 @@
 """The entities of leads: events, memory and features; and how items become rows.
 
+In this order: events, memory, features; what rows of memory and of features share.
+
 A lead's state is text in the lake, which SQL can fold at any instant. The state of a series has
 `count:amount:priced:first:last`, then `date:count:amount` for each date that a window may need. The state of
 campaigns has the number of campaigns without a reaction, then the date on which each was sent. Example:
@@ -46,32 +48,6 @@ PAYLOAD_COLUMNS = (
 )
 
 
-def states_of(inputs: Any) -> dict[Input, str]:
-    """Return the state of each of an item's `inputs`; {} if it was computed by other declarations."""
-    if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
-        return {}
-    states = {name: _series_state(decode_series(inputs[name])) for name in SERIES_INPUTS if name in inputs}
-    if Input.CAMPAIGNS in inputs:
-        states[Input.CAMPAIGNS] = _contacts_state(decode_contacts(inputs[Input.CAMPAIGNS]))
-    return states
-
-
-def _series_state(series: Series) -> str:
-    """Return a series as text (see the module's docstring)."""
-    totals = (series.count, series.amount, series.priced, _day(series.first), _day(series.last))
-    entries = (f"{_day(day)}:{count}:{amount}" for day, (count, amount) in series.days.items())
-    return " ".join((":".join(map(str, totals)), *entries))
-
-
-def _contacts_state(contacts: list[Contact]) -> str:
-    """Return the campaigns without a reaction as text (see the module's docstring)."""
-    return " ".join((str(len(contacts)), *(_day(contact.sent or 0) for contact in contacts)))
-
-
-def _day(day: int) -> str:
-    return date.fromordinal(day).isoformat() if day else ""
-
-
 def lead_event_row(row: Row, *_: object) -> Row:
     """Add the event's id, which is a part of its sort key, and the payload's values as columns.
 
@@ -88,7 +64,7 @@ def lead_event_row(row: Row, *_: object) -> Row:
 
 def _payload_values(event: LeadEvent) -> dict[str, Any]:
     """Return the payload's values that features need; raises MalformedLeadEvent."""
-    contributions(event)
+    contributions(event)  # raises for a payload that the live path refuses
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
         members = [[group.root, *(leaf for leaf in group.leaves if leaf != group.root)] for group in groups]
@@ -99,107 +75,6 @@ def _payload_values(event: LeadEvent) -> dict[str, Any]:
         for name, kind, types in PAYLOAD_COLUMNS
         if event.event_type in types and type(payload.get(name)) is kind and payload[name] != ""
     }
-
-
-def lead_memory_row(row: Row, arrived: datetime, *_: object) -> Row:
-    """Split the sort key; make the value JSON text, and the confidence whole thousandths.
-
-    arrived: when the change came into the stream; stands in for a missing updated_at.
-    """
-    shaped = {"updated_at": stamp(arrived), **row}
-    kind, key = str(shaped.pop(MEMORY_KEY, "")).partition("#")[::2]
-    shaped |= {"memory_type": kind, "memory_key": key}
-    if "value" in shaped:
-        shaped["value"] = _json_text(shaped["value"])
-    if "confidence" in shaped:
-        shaped["confidence_milli"] = scaled_integer(shaped.pop("confidence"), CONFIDENCE_DECIMALS)
-    if type(expiry := shaped.get("expires_at")) is int:
-        shaped["expires_at"] = stamp(datetime.fromtimestamp(expiry, UTC))
-    return shaped
-
-
-def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
-    """Give each value of the maps `features`, `as_of` and `inputs` its column.
-
-    Undeclared values stay in the first two. arrived: when the change came into the stream, the same for every
-    attempt. It becomes changed_at, because a merge changes items of leads without changing their computed_at.
-    """
-    shaped = row | {"changed_at": stamp(arrived)}
-    values, moments = _pop_map(shaped, "features"), _pop_map(shaped, "as_of")
-    for feature in FEATURES:
-        if feature.name in values:
-            value = values.pop(feature.name)
-            shaped[column_of(feature)] = scaled_integer(value, DECIMALS.get(feature.unit, 0))
-    for input_ in Input:
-        if input_ in moments:
-            shaped[as_of_column(input_)] = moments.pop(input_)
-    states = states_of(shaped.pop("inputs", None))
-    shaped |= {state_column(input_): text for input_, text in states.items()}
-    undeclared = {"features": values, "as_of": moments}
-    return shaped | {name: rest for name, rest in undeclared.items() if rest}
-
-
-def _pop_map(row: dict[str, Any], name: str) -> dict[str, Any]:
-    """Take a map out of a row. Anything else stays in the row, so that curation sees it."""
-    return dict(row.pop(name)) if isinstance(row.get(name), Mapping) else {}
-
-
-def scaled_integer(value: Any, decimals: int) -> Any:
-    """Return a number as a whole number of its smallest unit, exactly; any other value as it is.
-
-    Example: {"N": "11.77"} with 2 decimals is 1177. That is the table's wire format of a number with
-    decimals. A number with more decimals than its unit has becomes text: curation quarantines it, with the
-    reason.
-    """
-    text = _number(value)
-    if text is None:
-        return value
-    try:
-        scaled = Decimal(text).scaleb(decimals)
-    except InvalidOperation:
-        return text
-    return int(scaled) if scaled == scaled.to_integral_value() else text
-
-
-def _number(value: Any) -> str | None:
-    """Return the digits of a table's number; None for any other value."""
-    if isinstance(value, Mapping) and set(value) == {"N"}:
-        return str(value["N"])
-    return str(value) if type(value) is int else None
-
-
-def _json_text(value: Any) -> str:
-    """Return JSON text of a table's value, keys sorted; numbers with decimals as they were written."""
-    number = _number(value)
-    if number is not None:
-        return number
-    if isinstance(value, Mapping):
-        pairs = (f"{json.dumps(name)}:{_json_text(value[name])}" for name in sorted(value))
-        return "{" + ",".join(pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_json_text, value)) + "]"
-    return json.dumps(value)
-
-
-def column_of(feature: Feature) -> str:
-    """Return the name of a feature's column, with the unit at the end: `monetary_90d_minor`.
-
-    Only amounts and thousandths have a unit in the name.
-    """
-    return f"{feature.name}_{feature.unit}" if feature.unit in DECIMALS else feature.name
-
-
-def as_of_column(input_: Input) -> str:
-    """Return the name of the column with the instant as of which an input's features were computed.
-
-    Example: `purchases_as_of`.
-    """
-    return f"{input_}_as_of"
-
-
-def state_column(input_: Input) -> str:
-    """Return the name of the column that has an input's state."""
-    return f"{input_}_state"
 
 
 LEAD_EVENTS = Entity(
@@ -240,6 +115,37 @@ LEAD_EVENTS = Entity(
     shape=lead_event_row,
 )
 
+
+def lead_memory_row(row: Row, arrived: datetime, *_: object) -> Row:
+    """Split the sort key; make the value JSON text, and the confidence whole thousandths.
+
+    arrived: when the change came into the stream; stands in for a missing updated_at.
+    """
+    shaped = {"updated_at": stamp(arrived), **row}
+    kind, key = str(shaped.pop(MEMORY_KEY, "")).partition("#")[::2]
+    shaped |= {"memory_type": kind, "memory_key": key}
+    if "value" in shaped:
+        shaped["value"] = _json_text(shaped["value"])
+    if "confidence" in shaped:
+        shaped["confidence_milli"] = scaled_integer(shaped.pop("confidence"), CONFIDENCE_DECIMALS)
+    if type(expiry := shaped.get("expires_at")) is int:
+        shaped["expires_at"] = stamp(datetime.fromtimestamp(expiry, UTC))
+    return shaped
+
+
+def _json_text(value: Any) -> str:
+    """Return JSON text of a table's value, keys sorted; numbers with decimals as they were written."""
+    number = _number(value)
+    if number is not None:
+        return number
+    if isinstance(value, Mapping):
+        pairs = (f"{json.dumps(name)}:{_json_text(value[name])}" for name in sorted(value))
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json_text, value)) + "]"
+    return json.dumps(value)
+
+
 LEAD_MEMORY = Entity(
     "lead_memory",
     "One row per version of something remembered about a lead.",
@@ -264,6 +170,79 @@ LEAD_MEMORY = Entity(
     left_out=frozenset({"evidence"}),
     shape=lead_memory_row,
 )
+
+
+def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
+    """Give each value of the maps `features`, `as_of` and `inputs` its column.
+
+    Undeclared values stay in the first two. arrived: when the change came into the stream, the same for every
+    attempt. It becomes changed_at, because a merge changes items of leads without changing their computed_at.
+    """
+    shaped = row | {"changed_at": stamp(arrived)}
+    values, moments = _pop_map(shaped, "features"), _pop_map(shaped, "as_of")
+    for feature in FEATURES:
+        if feature.name in values:
+            value = values.pop(feature.name)
+            shaped[column_of(feature)] = scaled_integer(value, DECIMALS.get(feature.unit, 0))
+    for input_ in Input:
+        if input_ in moments:
+            shaped[as_of_column(input_)] = moments.pop(input_)
+    states = states_of(shaped.pop("inputs", None))
+    shaped |= {state_column(input_): text for input_, text in states.items()}
+    undeclared = {"features": values, "as_of": moments}
+    return shaped | {name: rest for name, rest in undeclared.items() if rest}
+
+
+def _pop_map(row: dict[str, Any], name: str) -> dict[str, Any]:
+    """Take a map out of a row. Anything else stays in the row, so that curation sees it."""
+    return dict(row.pop(name)) if isinstance(row.get(name), Mapping) else {}
+
+
+def states_of(inputs: Any) -> dict[Input, str]:
+    """Return the state of each of an item's `inputs`; {} if it was computed by other declarations."""
+    if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
+        return {}
+    states = {name: _series_state(decode_series(inputs[name])) for name in SERIES_INPUTS if name in inputs}
+    if Input.CAMPAIGNS in inputs:
+        states[Input.CAMPAIGNS] = _contacts_state(decode_contacts(inputs[Input.CAMPAIGNS]))
+    return states
+
+
+def _series_state(series: Series) -> str:
+    """Return a series as text (see the module's docstring)."""
+    totals = (series.count, series.amount, series.priced, _day(series.first), _day(series.last))
+    entries = (f"{_day(day)}:{sums.number}:{sums.amount}" for day, sums in series.days.items())
+    return " ".join((":".join(map(str, totals)), *entries))
+
+
+def _contacts_state(contacts: list[Contact]) -> str:
+    """Return the campaigns without a reaction as text (see the module's docstring)."""
+    return " ".join((str(len(contacts)), *(_day(contact.sent or 0) for contact in contacts)))
+
+
+def _day(day: int) -> str:
+    return date.fromordinal(day).isoformat() if day else ""
+
+
+def column_of(feature: Feature) -> str:
+    """Return the name of a feature's column, with the unit at the end: `monetary_90d_minor`.
+
+    Only amounts and thousandths have a unit in the name.
+    """
+    return f"{feature.name}_{feature.unit}" if feature.unit in DECIMALS else feature.name
+
+
+def as_of_column(input_: Input) -> str:
+    """Return the name of the column with the instant as of which an input's features were computed.
+
+    Example: `purchases_as_of`.
+    """
+    return f"{input_}_as_of"
+
+
+def state_column(input_: Input) -> str:
+    """Return the name of the column that has an input's state."""
+    return f"{input_}_state"
 
 
 def _feature_fields() -> tuple[Field, ...]:
@@ -303,3 +282,27 @@ LEAD_FEATURES = Entity(
     left_out=frozenset({"active_shard", "added", "pending", "regrouped"}),
     shape=lead_features_row,
 )
+
+
+def scaled_integer(value: Any, decimals: int) -> Any:
+    """Return a number as a whole number of its smallest unit, exactly; any other value as it is.
+
+    Example: {"N": "11.77"} with 2 decimals is 1177. That is the table's wire format of a number with
+    decimals. A number with more decimals than its unit has becomes text: curation quarantines it, with the
+    reason.
+    """
+    text = _number(value)
+    if text is None:
+        return value
+    try:
+        scaled = Decimal(text).scaleb(decimals)
+    except InvalidOperation:
+        return text
+    return int(scaled) if scaled == scaled.to_integral_value() else text
+
+
+def _number(value: Any) -> str | None:
+    """Return the digits of a table's number; None for any other value."""
+    if isinstance(value, Mapping) and set(value) == {"N"}:
+        return str(value["N"])
+    return str(value) if type(value) is int else None

@@ -166,13 +166,13 @@ def _end_of_hour(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> datetime:
 
 RESIDUES: Mapping[str, Residue] = {
     "events": Residue(
-        "user_id",
-        (
+        person="user_id",
+        unchanged=(
             *("event_type", "activity_date", "points_awarded", "rules_version", "cap", "is_passive"),
             *("expiry", "measures"),
         ),
-        ("occurred_at", "created_at"),
-        {
+        instants=("occurred_at", "created_at"),
+        computed={
             "event_id": _event_id("event_id"),
             "idempotency_key": lambda row, names, _: names.event_id(row["event_id"]),
             "occurred_local": lambda row, *_: _text(hour_of(row["occurred_at"])),
@@ -180,59 +180,61 @@ RESIDUES: Mapping[str, Residue] = {
             "properties": _amounts,
             "version": lambda row, *_: FIRST_STORED if row["version"] == FIRST_STORED else CHANGED,
         },
-        {"source": "erased"},
+        words={"source": "erased"},
     ),
     "daily_activity": Residue(
-        "user_id",
-        ("activity_date", "events_count", "points_earned", "points_by_type"),
-        ("ledger_head", "created_at"),
-        {"first_event_id": _event_id("first_event_id")},
+        person="user_id",
+        unchanged=("activity_date", "events_count", "points_earned", "points_by_type"),
+        instants=("ledger_head", "created_at"),
+        computed={"first_event_id": _event_id("first_event_id")},
     ),
     "ledger": Residue(
-        "account_id",
-        (
+        person="account_id",
+        unchanged=(
             *("seq", "kind", "points", "balance", "event_type", "activity_date", "freeze", "freeze_date"),
             *("rules_version", "cap", "is_passive", "expires_on", "brand", "measures"),
         ),
-        (),
-        {
+        computed={
             "created_at": lambda row, *_: _entry_place(row["created_at"], row["seq"]),
             "event_id": _event_id("event_id"),
             "reverses": _reverses,
             "seal": lambda row, names, _: names.seal(row),
         },
-        {"reward_id": None},
+        words={"reward_id": None},
     ),
     "streaks": Residue(
-        "user_id",
-        (
+        person="user_id",
+        unchanged=(
             *("version", "current_streak", "longest_streak", "last_activity_date", "active_days"),
             *("freezes_spent", "total_bestie_points", "balance", "ledger_seq", "freezes", "pauses"),
             *("skipped_dates", "tz_review", "freezes_archived", "archived_until", "opening"),
         ),
-        ("ledger_head", "updated_at"),
-        {"timezone": lambda *_: "UTC"},
+        instants=("ledger_head", "updated_at"),
+        computed={"timezone": lambda *_: "UTC"},
     ),
     "responses": Residue(
-        "person",
-        (
+        person="person",
+        unchanged=(
             *("question_id", "agent_id", "question_type", "category", "number", "selected_option"),
             *("confidence", "points", "activity_date", "is_signed_in", "day_points_max"),
         ),
-        (),
-        {"created_at": _end_of_hour},
+        computed={"created_at": _end_of_hour},
     ),
     "answer_stats": Residue(
-        "person",
-        (
+        person="person",
+        unchanged=(
             *("version", "total_answers", "total_points", "streak_days", "longest_streak_days"),
             *("streak_last_date", "badges", "answers_by_category"),
         ),
-        ("updated_at", "first_answer_at", "newest_answer_at"),
-        {"moved_to": lambda row, names, _: names.name_of(row["moved_to"]) if row["moved_to"] else None},
+        instants=("updated_at", "first_answer_at", "newest_answer_at"),
+        computed={
+            "moved_to": lambda row, names, _: names.name_of(row["moved_to"]) if row["moved_to"] else None
+        },
     ),
     "notifications": Residue(
-        "phone", ("message", "question_id", "outcome", "version"), ("claimed_at", "settled_at")
+        person="phone",
+        unchanged=("message", "question_id", "outcome", "version"),
+        instants=("claimed_at", "settled_at"),
     ),
 }
 

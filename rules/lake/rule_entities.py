@@ -27,13 +27,8 @@ TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
 # The kinds of rows
 EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT, BOOK = "event_type", "boost", "streak", "achievement", "book"
-BOOK_SECTIONS = (
-    "freezes",
-    "pauses",
-    "expiry",
-    "offline",
-    "answers",
-)  # of a document, in its row of kind BOOK
+# The sections of a document that are in its row of kind BOOK
+BOOK_SECTIONS = ("freezes", "pauses", "expiry", "offline", "answers")
 FREEZES, PAUSES = "freezes", "pauses"  # what covers a missed period
 ALL, ANY = "all", "any"  # the values of the column `combined`
 

@@ -100,7 +100,7 @@ def _parse(json_text: bytes) -> Any:
         value = json.loads(
             text,
             object_pairs_hook=_first_of_name,
-            parse_float=_real,
+            parse_float=Number,
             parse_int=_integer,
             parse_constant=_no_constant,
         )
@@ -117,10 +117,6 @@ def _parse(json_text: bytes) -> Any:
 def _first_of_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object's fields. Of two with one name, the first counts."""
     return dict(reversed(pairs))
-
-
-def _real(text: str) -> Number:
-    return Number(text)
 
 
 def _integer(text: str) -> int | Number:

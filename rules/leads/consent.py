@@ -1,4 +1,8 @@
-"""Whether what somebody writes, or the button that somebody chooses, ends or resumes messages to them."""
+"""Whether what somebody writes, or the button that somebody chooses, ends or resumes messages to them.
+
+Decoders of ingest/leads/sources ask. In this order: lists of phrases; the two questions; how a text becomes
+words, and lists become the patterns that words must match.
+"""
 
 import re
 import unicodedata

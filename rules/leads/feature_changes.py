@@ -6,6 +6,7 @@ deployment's (rules.leads.feature_items.evaluate_features).
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -125,13 +126,8 @@ def change_from_events(
         inputs[DECLARED] = DIGEST
     if contacts or Input.CAMPAIGNS in before:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of) if contacts else None
-    return Change(
-        features=undeclared | compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
-        inputs=inputs,
-        as_of=dict.fromkeys(ALL, stamp(as_of)),
-        computed_at=stamp(as_of),
-        active_on=listing_date(state, contacts, as_of),
-    )
+    change = _change_of_all(state, inputs, contacts, as_of, grace_days)
+    return replace(change, features={**undeclared, **change.features})
 
 
 def change_with_leaves(
@@ -140,21 +136,34 @@ def change_with_leaves(
     contacts: Collection[Contact],
     as_of: datetime,
     grace_days: int = CAMPAIGN_GRACE_DAYS,
-) -> Change:
-    """Return the change that joins the pending leaves to the state.
+) -> Change | None:
+    """Return the change that joins the pending leaves to the state; None if it must be built from all events.
 
     events: all of the pending leaves. contacts: the campaigns of all leaves.
     """
     joining_events = [event for event in events if event.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(event.occurred for event in joining_events)])
     joining_state = build_state(joining_events, as_of)
-    state = {
-        input_: unite_series(item.series(input_), joining_state[input_], input_, as_of)
-        for input_ in SERIES_INPUTS
-    }
+    state = {}
+    for input_ in SERIES_INPUTS:
+        series = unite_series(item.series(input_), joining_state[input_], input_, as_of)
+        if series is None:
+            return None
+        state[input_] = series
     inputs: dict[str, Any] = {input_: encode_series(series) for input_, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
+    return _change_of_all(state, inputs, contacts, as_of, grace_days)
+
+
+def _change_of_all(
+    state: State,
+    inputs: Mapping[str, Any],
+    contacts: Collection[Contact],
+    as_of: datetime,
+    grace_days: int,
+) -> Change:
+    """Return the change that writes all declared features. inputs: the entries of the state's text."""
     return Change(
         features=compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
         inputs=inputs,

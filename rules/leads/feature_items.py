@@ -123,9 +123,9 @@ def _aggregate_window(aggregate: Aggregate, count: int, amount: int) -> Value:
 
 def _window(series: Series, window_days: int | None, today: int) -> Sums:
     if window_days is None:
-        return series.count, series.amount
+        return Sums(series.count, series.amount)
     sums = [day_sums for day, day_sums in series.days.items() if day > today - window_days]
-    return sum(count for count, _ in sums), sum(amount for _, amount in sums)
+    return Sums(sum(day_sums.number for day_sums in sums), sum(day_sums.amount for day_sums in sums))
 
 
 def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:

@@ -76,11 +76,6 @@ class Feature:
         """The event types that change it."""
         return TRIGGERS[self.input]
 
-    @property
-    def is_time_dependent(self) -> bool:
-        """Whether time alone changes it."""
-        return self.window_days is not None or self.unit is Unit.DAYS
-
 
 PURCHASES, SENTIMENT, ACTIVITY, CAMPAIGNS = Input
 FEATURES = (

@@ -179,22 +179,14 @@ def hmac_check(scheme: Signature) -> Check:
 
     def check(message: bytes, signature: bytes, secret: str) -> bool:
         try:
-            expected = hmac_of(scheme, message, secret)
+            key = secret.encode()
+            if scheme.base64_secret:
+                key = base64.b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
         except ValueError:
             return False
-        return hmac.compare_digest(expected, signature)
+        return hmac.compare_digest(hmac.digest(key, message, "sha256"), signature)
 
     return check
-
-
-def hmac_of(scheme: Signature, message: bytes, secret: str) -> bytes:
-    """Sign a message. Raises ValueError for a secret that must be base64 and is not."""
-    key = (
-        base64.b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
-        if scheme.base64_secret
-        else secret.encode()
-    )
-    return hmac.digest(key, message, "sha256")
 
 
 def _headers_of_scheme(scheme: Signature, headers: Mapping[str, str]) -> Mapping[str, str]:

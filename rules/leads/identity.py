@@ -5,7 +5,6 @@ lead is the *root*. A group is a *person* if it has a verified strong identity. 
 identities are all claimed, and *anonymous* if it has none.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -103,6 +102,10 @@ class IdentityFacts:
         groups = set(roots)
         return any(pair <= groups for pair in self.apart)
 
+    def identities(self, root: int) -> frozenset[Identity]:
+        """Return the strong identities of a group; a lead that is still to be created has none."""
+        return frozenset(() if root == NEW else self.identities_of[root])
+
     def proven(self, root: int) -> frozenset[Identity]:
         """Return the verified identities of a group: a source has proven that they are one person's."""
         return frozenset(identity for identity in self.identities_of[root] if identity.is_verified)
@@ -156,57 +159,3 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
     """Return whether one lead may have all of these identities."""
     counts = Counter((identity.kind, identity.scope) for identity in set(identities))
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
-
-
-def has_room(identities: Iterable[Identity], another: Identity) -> bool:
-    """Return whether a lead that has these may get another one.
-
-    There always is room for a thing, even if an operator gave the person more than channels allow.
-    """
-    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
-
-
-def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
-    """Merge all roots into the oldest one, older roots first."""
-    into, *others = sorted(roots, key=_age)
-    return tuple(Merge(other, into, tuple(sorted(via, key=_age))) for other in others)
-
-
-def _age(lead: int) -> tuple[bool, int]:
-    return lead == NEW, lead
-
-
-_LOCAL_PARTS = """
-test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
-fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
-nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
-your.name user username
-"""
-# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
-_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
-TWICE = frozenset(_TWICE.split())
-TWICE_SHORT = 3
-_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
-LOCAL_PARTS = frozenset(_LOCAL_PARTS.split())
-IDS = frozenset({*_IDS.split(), "[object object]"})
-ZEROS = re.compile(r"[0-]+")
-# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
-NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
-
-
-def is_worthless(channel: str, external_id: str) -> bool:
-    """Return whether an identity, in its one spelling, identifies nobody, though it has the right shape.
-
-    external_id: without its scope. Examples, as forms get them from people in a hurry: test@example.com,
-    asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose: a value that many people
-    type without being listed is caught by the cap of claims (`plan_claims`). People who have a domain of
-    their own may be mail@ it, or have their name on both sides: that is an address like any other.
-    """
-    if channel == "email":
-        local, _, domain = external_id.partition("@")
-        is_repeated = len(local) > 2 and len(set(local)) == 1
-        is_twice = local == domain.partition(".")[0] and (local in TWICE or len(local) <= TWICE_SHORT)
-        return local in LOCAL_PARTS or is_repeated or is_twice
-    if channel == "phone":
-        return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
-    return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None

@@ -1,7 +1,12 @@
-"""The plan for an event: whose it is, and which leads its identities prove to be one person."""
+"""The plan for an event: whose it is, and which leads its identities prove to be one person.
+
+adapters/leads/identity_store.py reads the facts from the database, calls plan_identities, and applies the
+plan. In this order: an event of a person whom a source has verified; an event with claims alone; an event
+that names nobody.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rules.leads.identity import (
     KEPT_APART,
@@ -12,11 +17,10 @@ from rules.leads.identity import (
     Identity,
     IdentityFacts,
     IdentityPlan,
+    Merge,
     MergeRefusal,
     fits_one_lead,
-    has_room,
     in_order,
-    merges_of,
 )
 
 LEADS_PER_CLAIM = 3  # for which an identity may be claimed; with one lead more it becomes shared
@@ -50,8 +54,8 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
     if not ordered:
         raise ValueError("the event has no identity")
     if not ordered[0].kind.is_strong:
-        return plan_things(ordered, facts)
-    return _plan_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
+        return _plan_things(ordered, facts)
+    return _plan_person(ordered, facts) if ordered[0].is_verified else _plan_claims(ordered, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +68,27 @@ class _Home:
     refused: tuple[MergeRefusal, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Adoption:
+    """The leads that a person adopts."""
+
+    roots: tuple[int, ...] = ()  # of their groups
+    refused: tuple[MergeRefusal, ...] = ()  # for the leads that the person may not adopt
+    shares: tuple[Identity, ...] = ()  # things of other people
+
+
 def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
     """Plan an event whose strong identities are all verified: claims beside them were left aside."""
     strong = [identity for identity in ordered if identity.kind.is_strong]
     home = _home(strong, facts)
-    claimants, contested = _claimants(strong, home, facts)
-    roots = (*home.roots, *claimants)
-    attach, proves, takes = _fitting_identities(ordered, home, roots, facts)
-    anonymous, shares = things_of(ordered, roots, facts)
-    adopted, refused = adopted_roots(anonymous, roots, facts)
-    roots = (*roots, *adopted)
-    via = {home.lead, *unshared_leads(ordered, roots, facts)}
-    refusals = (*home.refused, *contested, *refused)
-    return IdentityPlan(
-        home.lead, attach, merges_of(roots, via), refusals, shares, proves=proves, takes=takes
+    unproven = _adopt_unproven(strong, home, facts)
+    roots = (*home.roots, *unproven.roots)
+    things = _adopt_things(ordered, roots, facts)
+    return replace(
+        _plan_additions(ordered, home, roots, facts),
+        merges=_merges(home.lead, ordered, (*roots, *things.roots), facts),
+        refused=(*home.refused, *unproven.refused, *things.refused),
+        shares=things.shares,
     )
 
 
@@ -112,40 +123,37 @@ def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     return _Home(NEW, (NEW,), frozenset())
 
 
-def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
-    return not facts.proven(root) and fits_one_lead({*facts.identities_of[root], *strong})
+def _may_adopt(root: int, identities: Iterable[Identity], facts: IdentityFacts) -> bool:
+    """Return whether a person with these identities may adopt a group: it is unproven, and there is room."""
+    return not facts.proven(root) and fits_one_lead(facts.identities(root).union(identities))
 
 
-def _claimants(
-    strong: list[Identity], home: _Home, facts: IdentityFacts
-) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return the roots of unproven leads that the person adopts, and refusals for what others lose."""
-    roots, refused = home.roots, []
+def _adopt_unproven(strong: list[Identity], home: _Home, facts: IdentityFacts) -> _Adoption:
+    """Adopt the unproven leads that claim what the person proves. Other leads lose these claims."""
+    roots, refused = home.roots, list[MergeRefusal]()
     for identity in strong:
         known = facts.known.get(identity)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
-        identities = set(strong)
-        for root in roots:
-            identities |= set(() if root == NEW else facts.identities_of[root])
+        identities = frozenset(strong).union(*map(facts.identities, roots))
         if _may_adopt(known.root, identities, facts) and not facts.parts((*roots, known.root)):
             roots = (*roots, known.root)
         else:
             refused.append(MergeRefusal(PROVEN_ELSEWHERE, (home.roots[0], known.root)))
-    return roots[len(home.roots) :], tuple(refused)
+    return _Adoption(roots[len(home.roots) :], tuple(refused))
 
 
-def _fitting_identities(
+def _plan_additions(
     ordered: tuple[Identity, ...], home: _Home, roots: tuple[int, ...], facts: IdentityFacts
-) -> tuple[tuple[Identity, ...], ...]:
-    """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
+) -> IdentityPlan:
+    """Return a plan with what the person gets, as far as there is room: `attach`, `proves` and `takes`."""
     attach, proves, takes = [], [], []
     identities = set(home.verified)
     for identity in ordered:
         known = facts.known.get(identity)
         if known and (known.is_verified or not identity.kind.is_strong):
             continue
-        if not has_room(identities, identity):
+        if not _has_room(identities, identity):
             continue
         identities.add(identity)
         if known is None:
@@ -154,10 +162,58 @@ def _fitting_identities(
             proves.append(identity)
         else:
             takes.append(identity)
-    return tuple(attach), tuple(proves), tuple(takes)
+    return IdentityPlan(home.lead, tuple(attach), proves=tuple(proves), takes=tuple(takes))
 
 
-def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
+def _has_room(identities: Iterable[Identity], another: Identity) -> bool:
+    """Return whether a lead that has these may get another one.
+
+    There always is room for a thing, even if an operator gave the person more than channels allow.
+    """
+    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
+
+
+def _adopt_things(ordered: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts) -> _Adoption:
+    """Adopt the anonymous leads of the event's things. A thing of another person is shared from now on.
+
+    roots: of the event's own person, or of its unproven lead.
+    """
+    anonymous: dict[int, None] = {}
+    shares = []
+    for identity in ordered:
+        known = facts.known.get(identity)
+        if identity.kind.is_strong or known is None or known.is_shared or known.root in roots:
+            continue
+        if facts.identities(known.root):
+            shares.append(identity)
+        else:
+            anonymous[known.root] = None
+    adopted: list[int] = []
+    refused: list[MergeRefusal] = []
+    for root in anonymous:
+        if facts.parts((*roots, *adopted, root)):
+            refused.append(MergeRefusal(KEPT_APART, (roots[0], root)))
+        else:
+            adopted.append(root)
+    return _Adoption(tuple(adopted), tuple(refused), tuple(shares))
+
+
+def _merges(
+    lead: int, identities: Iterable[Identity], roots: Iterable[int], facts: IdentityFacts
+) -> tuple[Merge, ...]:
+    """Merge groups into the oldest one, older ones first. lead: the event's, which is in one of them."""
+    into, *others = sorted(roots, key=_age)
+    known = facts.known_among(identities)
+    via = {lead, *(each.lead for each in known if each.root in (into, *others) and not each.is_shared)}
+    return tuple(Merge(other, into, tuple(sorted(via, key=_age))) for other in others)
+
+
+def _age(lead: int) -> tuple[bool, int]:
+    """Return what sorts leads by age, the oldest first. The lead that the plan creates is the youngest."""
+    return lead == NEW, lead
+
+
+def _plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
     """Plan an event whose strong identities, the first ones, are all claimed: a form that somebody filled in.
 
     Claims never make two leads one. They lead to one lead if nothing contradicts that, and change nothing of
@@ -169,24 +225,20 @@ def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     Example: five people give their own addresses and the number of one switchboard. The first three are leads
     of their own, and the number leads to the first of them. With the fourth address it leads to none.
     """
-    strong = [identity for identity in ordered if identity.kind.is_strong and not _is_shared(identity, facts)]
+    claims = [identity for identity in ordered if identity.kind.is_strong]
     weak = [identity for identity in ordered if not identity.kind.is_strong]
+    strong = [claim for claim in claims if claim not in facts.known or not facts.known[claim].is_shared]
     if not strong:
-        return plan_things([*weak, *(identity for identity in ordered if identity.kind.is_strong)], facts)
+        return _plan_things([*weak, *claims], facts)
     root = _group_claimed_by(strong, facts)
     if root is None and all(identity in facts.known for identity in strong):
-        return plan_things(weak, facts) if weak else IdentityPlan(NEW)
+        return _plan_things(weak, facts) if weak else IdentityPlan(NEW)
     if root is None:
         return _plan_unproven(strong, weak, NEW, NEW, facts)
     lead = next(identity.lead for identity in facts.known_among(strong) if identity.root == root)
     if facts.proven(root):
-        shares, typed = _claims_elsewhere(strong, lead, root, facts)
-        return IdentityPlan(lead, shares=shares, typed=typed)
+        return _plan_claims_elsewhere(strong, lead, root, facts)
     return _plan_unproven(strong, weak, lead, root, facts)
-
-
-def _is_shared(identity: Identity, facts: IdentityFacts) -> bool:
-    return identity in facts.known and facts.known[identity].is_shared
 
 
 def _group_claimed_by(strong: list[Identity], facts: IdentityFacts) -> int | None:
@@ -206,7 +258,8 @@ def _group_claimed_by(strong: list[Identity], facts: IdentityFacts) -> int | Non
 
 
 def _contradicts(other: Identity, identity: Identity, root: int, facts: IdentityFacts) -> bool:
-    group = facts.identities_of[root]
+    """Return whether another claim of the event contradicts the group that one of its claims leads to."""
+    group = facts.identities(root)
     if other in group:
         return False
     if RANKS[other.channel] < RANKS[identity.channel]:
@@ -218,24 +271,26 @@ def _plan_unproven(
     strong: list[Identity], weak: list[Identity], lead: int, root: int, facts: IdentityFacts
 ) -> IdentityPlan:
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
-    attach, identities = [], set(() if root == NEW else facts.identities_of[root])
+    attach, identities = [], set(facts.identities(root))
     for identity in (*strong, *weak):
-        if identity not in facts.known and has_room(identities, identity):
+        if identity not in facts.known and _has_room(identities, identity):
             attach.append(identity)
             identities.add(identity)
-    anonymous, shared_things = things_of(weak, (root,), facts)
-    taken, refused = adopted_roots(anonymous, (root,), facts)
-    shares, typed = _claims_elsewhere(strong, lead, root, facts)
-    via = {lead, *unshared_leads((*strong, *weak), (root, *taken), facts)}
-    return IdentityPlan(
-        lead, tuple(attach), merges_of((root, *taken), via), refused, (*shares, *shared_things), typed=typed
+    things = _adopt_things(weak, (root,), facts)
+    plan = _plan_claims_elsewhere(strong, lead, root, facts)
+    return replace(
+        plan,
+        attach=tuple(attach),
+        merges=_merges(lead, (*strong, *weak), (root, *things.roots), facts),
+        refused=things.refused,
+        shares=(*plan.shares, *things.shares),
     )
 
 
-def _claims_elsewhere(
+def _plan_claims_elsewhere(
     strong: list[Identity], lead: int, root: int, facts: IdentityFacts
-) -> tuple[tuple[Identity, ...], tuple[Identity, ...]]:
-    """Return the claims of other leads that are now shared, and those that are now typed for this one too."""
+) -> IdentityPlan:
+    """Plan what becomes of other leads' claims: some are shared now, others are typed for this lead, too."""
     shares: list[Identity] = []
     typed: list[Identity] = []
     for identity in strong:
@@ -244,44 +299,10 @@ def _claims_elsewhere(
             continue
         leads = len(known.typed_for) + 2  # its own lead, those that it was typed for, and this one
         (shares if leads > LEADS_PER_CLAIM else typed).append(identity)
-    return tuple(shares), tuple(typed)
+    return IdentityPlan(lead, shares=tuple(shares), typed=tuple(typed))
 
 
-def things_of(
-    ordered: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts
-) -> tuple[tuple[int, ...], tuple[Identity, ...]]:
-    """Return the roots of the anonymous leads that the event's things have, and the things to be shared.
-
-    A thing is shared from now on if it belonged to another person so far. roots: the event's own person.
-    """
-    anonymous: dict[int, None] = {}
-    shares = []
-    for identity in ordered:
-        known = facts.known.get(identity)
-        if identity.kind.is_strong or known is None or known.is_shared or known.root in roots:
-            continue
-        if facts.identities_of[known.root]:
-            shares.append(identity)
-        else:
-            anonymous[known.root] = None
-    return tuple(anonymous), tuple(shares)
-
-
-def adopted_roots(
-    anonymous: Iterable[int], roots: tuple[int, ...], facts: IdentityFacts
-) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return the roots of anonymous leads that the person adopts, and those that an operator has parted."""
-    taken: list[int] = []
-    refused: list[MergeRefusal] = []
-    for root in anonymous:
-        if facts.parts((*roots, *taken, root)):
-            refused.append(MergeRefusal(KEPT_APART, (roots[0], root)))
-        else:
-            taken.append(root)
-    return tuple(taken), tuple(refused)
-
-
-def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
+def _plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
     """Plan an event that names nobody: it has things alone, or values that many people typed.
 
     It belongs to the lead of a known thing that is not shared; else to a new lead, if an identity is unknown;
@@ -293,11 +314,3 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     if unshared_leads:
         return IdentityPlan(unshared_leads[0], unknown)
     return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
-
-
-def unshared_leads(
-    identities: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts
-) -> Iterable[int]:
-    """Return the leads of these groups that have one of the identities, without shared ones."""
-    known = facts.known_among(identities)
-    return (identity.lead for identity in known if identity.root in roots and not identity.is_shared)

@@ -69,6 +69,7 @@ EVENT_TYPES = (
 # Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
 SORT_KEY = "occurred_at#id"
 TYPE_KEY = "event_type#occurred_at"
+OPTIONAL_ATTRIBUTES = ("object_id", "object_id_ref", "raw_payload", "raw_payload_ref")
 # The attributes of a stored event that are required texts, besides its payload.
 TEXT_ATTRIBUTES = (
     "organization_id",
@@ -144,22 +145,10 @@ class LeadEvent:
 def to_item(event: LeadEvent) -> dict[str, Any]:
     """Return the event as table attributes. Some may be None: encode_item() leaves these out."""
     return {
-        "lead_organization_id": event.lead_organization_id,
         SORT_KEY: event.sort_key,
         TYPE_KEY: f"{event.event_type}#{event.occurred_at}",
-        "organization_id": event.organization_id,
-        "root_id": event.root_id,
-        "source": event.source,
-        "source_type": event.source_type,
-        "external_event_id": event.external_event_id,
-        "event_type": event.event_type,
-        "occurred_at": event.occurred_at,
-        "received_at": event.received_at,
         "payload": json.dumps(event.payload, sort_keys=True, separators=(",", ":")),
-        "object_id": event.object_id,
-        "object_id_ref": event.object_id_ref,
-        "raw_payload": event.raw_payload,
-        "raw_payload_ref": event.raw_payload_ref,
+        **{name: getattr(event, name) for name in (*TEXT_ATTRIBUTES, *OPTIONAL_ATTRIBUTES)},
     }
 
 
@@ -177,9 +166,7 @@ def from_item(item: Mapping[str, Any]) -> LeadEvent:
         raise MalformedLeadEvent(f"the stored event cannot be read: {error}") from None
     if not isinstance(payload, dict):
         raise MalformedLeadEvent("payload is no object")
-    optional: dict[str, Any] = {
-        name: item.get(name) for name in ("object_id", "object_id_ref", "raw_payload", "raw_payload_ref")
-    }
+    optional: dict[str, Any] = {name: item.get(name) for name in OPTIONAL_ATTRIBUTES}
     return LeadEvent(**texts, payload=payload, **optional)
 
 

@@ -6,7 +6,8 @@ knowledge, a repeated event changes nothing, and any order gives the same entry.
 which pieces stay: the newest few, and the newest one in each named slot. Joining never brings back a piece
 that was dropped.
 
-`DERIVATIONS` lists, by event type, the evidence that an event gives.
+In this order: types, evidence and entries; the evidence that an event gives (`DERIVATIONS` lists it by event
+type); how value and confidence follow from the evidence.
 """
 
 import hashlib

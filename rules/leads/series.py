@@ -8,12 +8,14 @@ An event may come twice. So a series has the *marks* of its newest events, and d
 whose mark it has. An event that is older than all of them may be in the series or not: then the series is
 built again from all stored events.
 
+In this order: a series, and what an event adds to it; a series with one event more, of two leads together, or
+built from all events; the text that is stored.
+
 A state follows from the set of events, whatever their order, and from its newest date. It is stored as text
 beside the features. Whoever changes the text adds one to rules.leads.feature_items.STATE_VERSION.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -39,7 +41,6 @@ MARK_ID_CHARACTERS = 12  # so many characters of an event's id are in its mark
 AMOUNT_MINOR_MAX = 10**15
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 SERIES_INPUTS = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
-Sums = tuple[int, int]  # count, amount
 K = TypeVar("K")
 
 
@@ -48,6 +49,16 @@ class Mark(NamedTuple):
 
     microseconds: int  # since the epoch
     id_start: str  # the beginning of the event's id, without hyphens
+
+
+class Sums(NamedTuple):
+    """What some events add up to."""
+
+    number: int  # of events that count; below 0 if more orders were cancelled than placed
+    amount: int
+
+
+NO_SUMS = Sums(0, 0)
 
 
 def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
@@ -64,22 +75,22 @@ KEPT_DAYS = kept_days(FEATURES)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The state of one input."""
+    """The state of one input. Dates are ordinals."""
 
     count: int = 0  # of all time
     amount: int = 0  # of all time: minor units of the organization's own currency, or thousandths
-    first: int = 0  # the first date with a count, as an ordinal; 0: none
+    first: int = 0  # the first date with a count above 0; 0: none
     last: int = 0  # the last one
-    days: dict[int, Sums] = field(default_factory=dict)  # by date, an ordinal, ascending; the kept dates only
+    days: dict[int, Sums] = field(default_factory=dict)  # by date, ascending; the kept dates only
     marks: tuple[Mark, ...] = ()  # of the newest events, ascending
     # Sums of all time in other currencies, by currency in order. They are part of count, and not of amount
     foreign: dict[str, Sums] = field(default_factory=dict)
-    newest_left: Mark | None = None  # of the newest event that has no mark any more; None: all have one
+    newest_dropped: Mark | None = None  # the newest mark that is not among `marks` any more; None: all are
 
     @property
     def priced(self) -> int:
         """The number of counted orders whose amount is in the organization's own currency."""
-        return self.count - sum(count for count, _ in self.foreign.values())
+        return self.count - sum(sums.number for sums in self.foreign.values())
 
 
 EMPTY_SERIES = Series()
@@ -95,8 +106,8 @@ class Contribution:
     day: int
     count: int
     amount: int
-    # Currency and amount, if that is not the organization's own; then `amount` is 0
-    foreign: tuple[str, int] | None = None
+    # By currency, if the amount is not in the organization's own; then `amount` is 0
+    foreign: Mapping[str, Sums] = field(default_factory=dict)
 
 
 def contributions(event: LeadEvent) -> dict[Input, Contribution]:
@@ -123,6 +134,19 @@ def mark_of(occurred_at: str, event_id: str) -> Mark:
     return Mark(microseconds, event_id.replace("-", "")[:MARK_ID_CHARACTERS])
 
 
+def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
+    count, sign = ORDER_SIGNS[event.event_type]
+    name = "foreign_minor" if "foreign_minor" in event.payload else "amount_minor"
+    amount, currency = event.payload.get(name), event.payload.get("currency")
+    if type(amount) is not int or not 0 <= amount <= AMOUNT_MINOR_MAX:
+        raise MalformedLeadEvent(f"{name} is no whole number from 0 to {AMOUNT_MINOR_MAX}")
+    if name == "amount_minor":
+        return Contribution(mark, day, count, sign * amount)
+    if not isinstance(currency, str) or CURRENCY.fullmatch(currency) is None:
+        raise MalformedLeadEvent("currency is no code of ISO 4217")
+    return Contribution(mark, day, count, 0, {currency: Sums(count, sign * amount)})
+
+
 def add_contribution(
     series: Series, input_: Input, contribution: Contribution, as_of: datetime
 ) -> Series | None:
@@ -139,7 +163,7 @@ def add_contribution(
         return series if (first, last) == (series.first, series.last) else Series(first=first, last=last)
     if mark in series.marks:
         return series
-    if series.newest_left is not None and mark <= series.newest_left:
+    if series.newest_dropped is not None and mark <= series.newest_dropped:
         return None
     rolled = drop_old_dates(series, input_, as_of)
     is_kept = day > as_of.toordinal() - KEPT_DAYS[input_] or day in rolled.days
@@ -147,18 +171,36 @@ def add_contribution(
     if span is None:
         return None
     first, last = span
-    added = {day: (contribution.count, contribution.amount)} if is_kept else {}
-    marks = sorted((*rolled.marks, mark))
+    added = {day: Sums(contribution.count, contribution.amount)} if is_kept else {}
+    marks, newest_dropped = _newest_marks((*rolled.marks, mark), rolled.newest_dropped)
     return Series(
         count=rolled.count + contribution.count,
         amount=rolled.amount + contribution.amount,
         first=first,
         last=last,
         days=_sum_by_key(rolled.days, added),
-        marks=tuple(marks[-MARKS_MAX:]),
-        foreign=_add_foreign(rolled.foreign, [contribution]),
-        newest_left=marks[0] if len(marks) > MARKS_MAX else rolled.newest_left,
+        marks=marks,
+        foreign=_sum_foreign(rolled.foreign, contribution.foreign),
+        newest_dropped=newest_dropped,
     )
+
+
+def _span(series: Series, contribution: Contribution, *, is_kept: bool) -> tuple[int, int] | None:
+    """Return the first and the last date with a count above 0, after an event.
+
+    is_kept: whether the sums of its date are kept. None: only all events together say which dates these are.
+    """
+    first, last, day = series.first, series.last, contribution.day
+    count_after = series.days.get(day, NO_SUMS).number + contribution.count
+    if contribution.count == 0:  # a refund or a further charge
+        return first, last
+    if contribution.count > 0:
+        # An order counts on its date, unless its cancellation has come before it.
+        return (min(first or day, day), max(last, day)) if count_after > 0 else (first, last)
+    # A cancellation may take back the only order of the first or last date. It does not if the date has other
+    # orders, or lies between these two dates. A kept date that is neither of them has no order at all.
+    may_be_end = day in (first, last) if is_kept else not first < day < last
+    return None if may_be_end and count_after <= 0 else (first, last)
 
 
 def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
@@ -167,25 +209,29 @@ def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     A date whose count is below 0 is kept: an order was cancelled there before its own event came.
     """
     floor = as_of.toordinal() - KEPT_DAYS[input_]
-    days = {day: (count, amount) for day, (count, amount) in series.days.items() if day > floor or count < 0}
+    days = {day: sums for day, sums in series.days.items() if day > floor or sums.number < 0}
     return replace(series, days=days)
 
 
-def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> Series:
-    """Return the series of two leads that are one from now on. No event is in both."""
-    marks = sorted((*one.marks, *other.marks))
-    foreign = _sum_by_key(one.foreign, other.foreign)
+def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> Series | None:
+    """Return the series of two leads that are one from now on. No event is in both.
+
+    None: it has to be built, because one of them has the cancellation of an order that the other may have.
+    """
+    if any(sums.number < 0 for sums in (*one.days.values(), *other.days.values())):
+        return None
+    marks, newest_dropped = _newest_marks(
+        (*one.marks, *other.marks), one.newest_dropped, other.newest_dropped
+    )
     return Series(
         count=one.count + other.count,
         amount=one.amount + other.amount,
         first=min(filter(None, (one.first, other.first)), default=0),
         last=max(one.last, other.last),
         days=_sum_by_key(drop_old_dates(one, input_, as_of).days, drop_old_dates(other, input_, as_of).days),
-        marks=tuple(marks[-MARKS_MAX:]),
-        foreign={currency: sums for currency, sums in foreign.items() if sums != (0, 0)},
-        newest_left=max(
-            filter(None, (one.newest_left, other.newest_left, *marks[:-MARKS_MAX])), default=None
-        ),
+        marks=marks,
+        foreign=_sum_foreign(one.foreign, other.foreign),
+        newest_dropped=newest_dropped,
     )
 
 
@@ -199,78 +245,52 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
         with suppress(MalformedLeadEvent):
             for input_, contribution in contributions(event).items():
                 by_mark[input_][contribution.mark] = contribution
-    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
+    return {input_: _build_series(input_, added, as_of) for input_, added in by_mark.items()}
 
 
-def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
-    count, sign = ORDER_SIGNS[event.event_type]
-    name = "foreign_minor" if "foreign_minor" in event.payload else "amount_minor"
-    amount, currency = event.payload.get(name), event.payload.get("currency")
-    if type(amount) is not int or not 0 <= amount <= AMOUNT_MINOR_MAX:
-        raise MalformedLeadEvent(f"{name} is no whole number from 0 to {AMOUNT_MINOR_MAX}")
-    if name == "amount_minor":
-        return Contribution(mark, day, count, sign * amount)
-    if not isinstance(currency, str) or CURRENCY.fullmatch(currency) is None:
-        raise MalformedLeadEvent("currency is no code of ISO 4217")
-    return Contribution(mark, day, count, 0, (currency, sign * amount))
-
-
-def _span(series: Series, contribution: Contribution, *, is_kept: bool) -> tuple[int, int] | None:
-    """Return the first and the last date that count, after an event.
-
-    is_kept: whether the sums of its date are kept. None: the event may take back the only order of the first
-    or last date, and all events say which date is that then.
-    """
-    first, last, day = series.first, series.last, contribution.day
-    count, _ = series.days.get(day, (0, 0))
-    if contribution.count > 0 and count + contribution.count > 0:
-        return min(first or day, day), max(last, day)
-    is_inside = first < day < last or (is_kept and day not in (first, last))
-    if contribution.count >= 0 or is_inside or count + contribution.count > 0:
-        return first, last
-    return None
-
-
-def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
-    sums = dict(one)
-    for key, (count, amount) in other.items():
-        count_before, amount_before = sums.get(key, (0, 0))
-        sums[key] = (count_before + count, amount_before + amount)
-    return dict(sorted(sums.items()))
-
-
-def _add_foreign(totals: Mapping[str, Sums], contributions: Iterable[Contribution]) -> dict[str, Sums]:
-    """Return totals by foreign currency with some events more, without those that have become 0."""
-    for contribution in contributions:
-        if contribution.foreign:
-            currency, amount = contribution.foreign
-            totals = _sum_by_key(totals, {currency: (contribution.count, amount)})
-    return {currency: sums for currency, sums in totals.items() if sums != (0, 0)}
-
-
-def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:
-    counts = Counter[int]()
-    for contribution in added:
-        counts[contribution.day] += contribution.count
-    counted_days = [day for day, count in counts.items() if count > 0]
+def _build_series(input_: Input, added: Mapping[Mark, Contribution], as_of: datetime) -> Series:
+    """Return the series of the contributions to one input, as of an instant that none is later than."""
+    days = _sum_by_key(*({each.day: Sums(each.count, each.amount)} for each in added.values()))
+    counted_days = [day for day, sums in days.items() if sums.number > 0]
     first, last = min(counted_days, default=0), max(counted_days, default=0)
     if input_ is Input.ACTIVITY:
         return Series(first=first, last=last)
-    amounts = Counter[int]()
-    for contribution in added:
-        amounts[contribution.day] += contribution.amount
-    marks = sorted(contribution.mark for contribution in added)
+    marks, newest_dropped = _newest_marks(added)
     series = Series(
-        count=counts.total(),
-        amount=amounts.total(),
+        count=sum(sums.number for sums in days.values()),
+        amount=sum(sums.amount for sums in days.values()),
         first=first,
         last=last,
-        days={day: (counts[day], amounts[day]) for day in sorted(counts)},
-        marks=tuple(marks[-MARKS_MAX:]),
-        foreign=_add_foreign({}, added),
-        newest_left=marks[-MARKS_MAX - 1] if len(marks) > MARKS_MAX else None,
+        days=days,
+        marks=marks,
+        foreign=_sum_foreign(*(each.foreign for each in added.values())),
+        newest_dropped=newest_dropped,
     )
     return drop_old_dates(series, input_, as_of)
+
+
+def _sum_by_key(*parts: Mapping[K, Sums]) -> dict[K, Sums]:
+    """Add up sums by date or by currency. The keys of the result ascend."""
+    totals: dict[K, Sums] = {}
+    for part in parts:
+        for key, sums in part.items():
+            before = totals.get(key, NO_SUMS)
+            totals[key] = Sums(before.number + sums.number, before.amount + sums.amount)
+    return dict(sorted(totals.items()))
+
+
+def _sum_foreign(*parts: Mapping[str, Sums]) -> dict[str, Sums]:
+    """Add up sums by currency, without those that have become 0."""
+    return {currency: sums for currency, sums in _sum_by_key(*parts).items() if sums != NO_SUMS}
+
+
+def _newest_marks(
+    marks: Iterable[Mark], *dropped_before: Mark | None
+) -> tuple[tuple[Mark, ...], Mark | None]:
+    """Return the marks that a series keeps, ascending, and the newest one that it drops or has dropped."""
+    in_order = sorted(marks)
+    dropped = [*in_order[:-MARKS_MAX], *filter(None, dropped_before)]
+    return tuple(in_order[-MARKS_MAX:]), max(dropped, default=None)
 
 
 def encode_series(series: Series) -> str:
@@ -278,9 +298,9 @@ def encode_series(series: Series) -> str:
 
     Its parts, between semicolons: the totals (count, amount, first, last); the dates, each as its distance
     from the one before; their counts, left out if all are 1; their amounts; the marks, each time as its
-    distance from the one before; `newest_left`; the foreign totals, if there are any.
+    distance from the one before; `newest_dropped`; the foreign totals, if there are any.
     """
-    counts = [count for count, _ in series.days.values()]
+    counts = [sums.number for sums in series.days.values()]
     mark_distances = _distances(mark.microseconds for mark in series.marks)
     marks = [
         _encode_mark(distance, mark.id_start)
@@ -290,22 +310,22 @@ def encode_series(series: Series) -> str:
         _encode_numbers([series.count, series.amount, series.first, series.last]),
         _encode_numbers(_distances(series.days)),
         "" if {*counts} <= {1} else _encode_numbers(counts),
-        _encode_numbers(amount for _, amount in series.days.values()),
+        _encode_numbers(sums.amount for sums in series.days.values()),
         ",".join(marks),
-        _encode_mark(*series.newest_left) if series.newest_left else "",
+        _encode_mark(*series.newest_dropped) if series.newest_dropped else "",
     ]
     if series.foreign:
-        totals = (f"{currency}:{count}:{amount}" for currency, (count, amount) in series.foreign.items())
+        totals = (f"{currency}:{sums.number}:{sums.amount}" for currency, sums in series.foreign.items())
         parts.append(",".join(totals))
     return ";".join(parts)
 
 
 def decode_series(text: str) -> Series:
     """Read what encode_series() wrote."""
-    totals, distances, counts, amounts, marks, newest_left, *foreign_part = text.split(";")
+    totals, distances, counts, amounts, marks, newest_dropped, *foreign_part = text.split(";")
     count, amount, first, last = _decode_numbers(totals)
     days = [*accumulate(_decode_numbers(distances))]
-    sums = zip(_decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts), strict=True)
+    sums = map(Sums, _decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts))
     mark_steps = [*map(_decode_mark, marks.split(","))] if marks else []
     microseconds = accumulate(step.microseconds for step in mark_steps)
     foreign = (total.split(":") for total in foreign_part[0].split(",")) if foreign_part else ()
@@ -316,8 +336,8 @@ def decode_series(text: str) -> Series:
         last=last,
         days=dict(zip(days, sums, strict=True)),
         marks=tuple(map(Mark, microseconds, (step.id_start for step in mark_steps))),
-        foreign={currency: (int(orders), int(sum_)) for currency, orders, sum_ in foreign},
-        newest_left=_decode_mark(newest_left) if newest_left else None,
+        foreign={currency: Sums(int(orders), int(minor)) for currency, orders, minor in foreign},
+        newest_dropped=_decode_mark(newest_dropped) if newest_dropped else None,
     )
 
 

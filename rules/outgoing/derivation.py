@@ -96,18 +96,10 @@ def notices_of_profile(
     is_past = profile.backfilled == profile.version > state.version  # only the past has changed
     lost, warned, seen_forms = state.lost, state.warned, state.seen_forms
     notices: list[Notice] = []
-    profile_changed = Notice(NoticeType.PROFILE_CHANGED, {"profile": view})
-    if not before or is_past:
-        if before != view:
-            notices.append(profile_changed)
-    else:
-        notices, lost = _streak_notices(before, view, profile, state.lost)
-        if not notices and _without_points(before) != _without_points(view):
-            notices.append(profile_changed)
-        if any(before[name] != view[name] for name in POINT_FIELDS):
-            change, earned = (view[name] - before[name] for name in ("balance", "total_bestie_points"))
-            data = {"change": change, "earned": earned, "profile": view}
-            notices.append(Notice(NoticeType.POINTS_CHANGED, data))
+    if before and not is_past:
+        notices, lost = _change_notices(before, view, profile, lost)
+    elif before != view:
+        notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": view})]
     if is_at_risk(view, as_of) and warned != view["lapses_at"]:
         warned = view["lapses_at"]
         notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": view}))
@@ -347,6 +339,24 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
     return start_of(day, profile.zone)
 
 
+def _change_notices(
+    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
+) -> tuple[list[Notice], LostStreak | None]:
+    """Return the notices of what differs between two views, and the loss that a late event may overturn."""
+    notices, lost = _streak_notices(before, after, profile, lost)
+    if not notices and _without_points(before) != _without_points(after):
+        notices.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
+    if any(before[name] != after[name] for name in POINT_FIELDS):
+        change, earned = (after[name] - before[name] for name in ("balance", "total_bestie_points"))
+        data = {"change": change, "earned": earned, "profile": after}
+        notices.append(Notice(NoticeType.POINTS_CHANGED, data))
+    return notices, lost
+
+
+def _without_points(view: ProfileView) -> ProfileView:
+    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
+
+
 def _streak_notices(
     before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
 ) -> tuple[list[Notice], LostStreak | None]:
@@ -396,7 +406,3 @@ def _lapsed_holds(
         *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
     ]
     return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
-
-
-def _without_points(view: ProfileView) -> ProfileView:
-    return {name: value for name, value in view.items() if name not in POINT_FIELDS}

@@ -1,4 +1,9 @@
-"""An erasure: whom it erases, the order of its stores, its state, and when it is finished (rule 10)."""
+"""An erasure: whom it erases, the order of its stores, its state, and its certificate (rule 10).
+
+It has two parts. *Sweeps* go through the online stores until one finds nothing. Then *passes* go through lake
+and warehouse, one each night. In this order: the person; the plans of stores; the state of an erasure, and
+what each sweep and pass makes of it; the signed certificate, which stays when the erasure is deleted.
+"""
 
 import hashlib
 import hmac

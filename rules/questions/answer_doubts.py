@@ -4,13 +4,12 @@ A response never changes, except for the mark that it is counted. So both must h
 differ, nobody knows which is right, and the person's stats are not repaired.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.reconciliation import DIGEST_BITS, LAKE_LAG, LAKE_LOST, SEPARATOR, Doubt
+from rules.engagement.reconciliation import DIGEST_BITS, LAKE_LAG, LAKE_LOST, Doubt, digest_of_rows
 from rules.questions.responses import Response
 
 
@@ -27,23 +26,21 @@ class LakeAnswers:
 
 
 def digest_of(responses: Sequence[Response]) -> int:
-    """Return a number of 64 bits by which sets of responses differ: the sum of their hashes.
+    """Return a number of 64 bits by which sets of responses differ (digest_of_rows).
 
     The SQL of analytics/recompute/answer_totals.py gives the same for the lake's rows.
     """
-    return sum(map(_hash, responses)) % (1 << DIGEST_BITS)
+    return digest_of_rows(map(_values, responses))
 
 
-def _hash(response: Response) -> int:
-    values = (
+def _values(response: Response) -> tuple[object, ...]:
+    return (
         *(response.question_id, (unstamp(response.created_at) - EPOCH) // MICROSECOND, response.agent_id),
         *(response.type.value, response.category, response.number, response.selected_option),
         *(response.length, response.confidence),
         *(response.response_time_ms, response.points, response.activity_date),
         *("true" if response.is_signed_in else "false", response.day_points_max),
     )
-    text = SEPARATOR.join("" if value is None else str(value) for value in values)
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
 
 def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) -> tuple[Doubt, str]:

@@ -175,7 +175,8 @@ def fold_responses(responses: Iterable[Response]) -> Stats:
 
 def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
     """Return the streak as it shows at an instant, on the local date of the newest response's zone."""
-    state, as_of = stats.streak, today(now, stats.newest[1])
+    _, zone_name = stats.newest
+    state, as_of = stats.streak, today(now, zone_name)
     # An earlier response may have named a zone further east, where the next date had begun already.
     return streaks.shown_streak(state, NO_COVER, max(as_of, state.last) if state else as_of)
 

@@ -70,18 +70,13 @@ class ItemChange:
     @property
     def number(self) -> str:
         """The change's number, as text that sorts: later epochs are later, whatever their clocks say."""
-        return number_of(self.epoch, self.at)
+        return f"{self.epoch:08d}/{self.at:017d}"
 
     @property
     def owner(self) -> str:
         """The value of the item's partition key, without its type."""
         partition_key, *_ = KEYS[self.table]
         return str(next(iter(self.key[partition_key].values())))
-
-
-def number_of(epoch: int, at: int) -> str:
-    """Return a change's number. at: as in ItemChange; 0 for the number before every change of the epoch."""
-    return f"{epoch:08d}/{at:017d}"
 
 
 class TooLarge(ValueError):

@@ -14,6 +14,7 @@ from ingest.book_document import book_of_document
 from rules.book.document import BookRefused
 from rules.engagement.achievements import (
     AchievementSnapshot,
+    Position,
     UserHistory,
     achievement_positions,
     dated_positions,
@@ -94,7 +95,7 @@ def test_what_was_shown_stays_only_if_the_book_says_so() -> None:
     assert shown_achievements(kept, known, {}).keys() == stays
     assert stays not in (set(), set(known))
     later = shown_achievements(
-        kept, known, dict.fromkeys(known, (date(2026, 2, 1), "2026-02-01T00:00:00.000000Z#e"))
+        kept, known, dict.fromkeys(known, Position(date(2026, 2, 1), "2026-02-01T00:00:00.000000Z#e"))
     )
     assert {name: at[:10] for name, at in later.items()} == {
         name: "2026-01-01" if name in stays else "2026-02-01" for name in known
