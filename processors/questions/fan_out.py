@@ -42,8 +42,8 @@ logger = Logger(service="fan-out")
 # People on a page. Before each page the question is read, and nobody is told of one that is closed.
 PAGE_SIZE = 100
 ATTEMPTS_MAX = 8
-# A page that did not reach everybody is tried again after this many seconds, twice as many each time.
-AGAIN_SECONDS = 15
+# A page that did not reach everybody is tried again after this many seconds, then after twice as many.
+AGAIN_SECONDS = 30
 PAGE_ATTEMPTS_MAX = 7
 WRITERS = 16  # messages that are sent at the same time
 PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
@@ -70,7 +70,8 @@ class Notifier:
     def tell_page(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns how many messages had which outcome, and the next page.
 
-        The next page is None after the last one. It is the same page again if a service was away.
+        The next page is None after the last one. If a service was away, it is the same page again, with one
+        attempt more, until its attempts are used up.
         """
         now = clock.now()
         question = self.questions.get(page.question_id)
@@ -83,7 +84,7 @@ class Notifier:
         with ThreadPoolExecutor(WRITERS) as pool:
             # `+=` drops the counts that are 0.
             counts += Counter(pool.map(partial(self._tell_person, question, message), unclaimed))
-        if counts[MessageOutcome.AGAIN]:
+        if counts[MessageOutcome.AGAIN] and page.attempt < PAGE_ATTEMPTS_MAX:
             return counts, replace(page, attempt=page.attempt + 1)
         return counts, AnnouncementPage(page.question_id, page.shard, after) if after else None
 
@@ -128,7 +129,7 @@ def announce(
     """Tell the page of people that a message of the queue stands for, and send the message for the next page.
 
     Returns how many messages to phones had which outcome. Raises PoisonMessage for a message that is no page,
-    if a person cannot be told, and if a service stays away.
+    if a person cannot be told, and if a service stays away. The next page is sent all the same.
     """
     try:
         page = AnnouncementPage(**message)
@@ -136,12 +137,13 @@ def announce(
         raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
     counts, following = notifier.tell_page(page)
     logger.info("page", extra={each.value: count for each, count in counts.items()})
-    if following and following.attempt > PAGE_ATTEMPTS_MAX:
+    is_repeated = following is not None and following.attempt > 0
+    if following:
+        queue.send(following, AGAIN_SECONDS * 2 ** (following.attempt - 1) if is_repeated else 0)
+    if counts[MessageOutcome.AGAIN] and not is_repeated:
         raise PoisonMessage(
             f"subscriptions that could not be told, again and again: {counts[MessageOutcome.AGAIN]}"
         )
-    if following:
-        queue.send(following, AGAIN_SECONDS * 2**following.attempt if following.attempt else 0)
     if counts[MessageOutcome.FAILED]:
         raise PoisonMessage(f"subscriptions that could not be told: {counts[MessageOutcome.FAILED]}")
     return counts

@@ -94,6 +94,26 @@ def test_a_page_that_is_to_come_again_waits_longer_each_time_and_is_kept_in_the_
     assert fan_out.announce(town.notifier(), queue, last) == {MessageOutcome.SENT: 1}
 
 
+def test_a_page_whose_attempts_are_used_up_does_not_keep_the_next_page_waiting(
+    town: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fan_out, "PAGE_SIZE", 1)
+    people = [each for n in range(60) if shard_of((each := subscriber(n)).subscription_id) == 0]
+    town.fill(people)
+    asked, sent = town.ask()["dynamodb"]["Keys"]["question_id"]["S"], list[AnnouncementPage]()
+    town.phones.away = True
+
+    class Waiting(AnnouncementQueue):
+        def send(self, page: AnnouncementPage, delay_seconds: int = 0) -> None:
+            sent.append(page)
+
+    first = asdict(AnnouncementPage(asked, 0, None, PAGE_ATTEMPTS_MAX))
+    with pytest.raises(PoisonMessage, match="again and again: 1"):
+        fan_out.announce(town.notifier(), Waiting(lambda: None, ""), first)
+    (following,) = sent
+    assert following.attempt == 0 and following.after
+
+
 def test_a_page_has_of_each_class_of_intervals_those_who_were_told_longest_ago(town: World) -> None:
     """Many who may be told at any time do not keep waiting those who are told once a week."""
     people = [
