@@ -160,11 +160,12 @@ def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Arra
             # decimals first.
             values = values.cast(pa.decimal128(38, wanted.scale))
         fitting = values.cast(type_)
-        is_same = not pa.types.is_floating(values.type) or fitting.cast(values.type).equals(values)
+        # A text may write a number in another way than Arrow: "1.5" is "1.50" in a column with two decimals.
+        is_same = _is_text(values.type) or fitting.cast(values.type).equals(values)
     except pa.ArrowException as error:
         raise ValueError(f"{name}: {error}, and the column is {wanted.name}") from error
     if not is_same:
-        raise ValueError(f"{name}: a value has more digits than the column, {wanted.name}, keeps of it")
+        raise ValueError(f"{name}: the column, {wanted.name}, would change a value")
     return fitting
 
 

@@ -1,7 +1,7 @@
 """redshift_connector and awswrangler, as an analyst uses them, against PostgreSQL."""
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -103,6 +103,18 @@ def test_what_would_change_a_value_is_told_and_nothing_is_written(
     with pytest.raises(ValueError, match=said):
         redshift_client.upsert(session, frame, "marts.orders", ["user_id"])
     assert told(session) == BEFORE
+
+
+def test_a_date_keeps_no_time_of_day(session: Any) -> None:
+    redshift_client.upsert(session, orders(since=[date(2026, 3, 1)] * 2), "marts.orders", ["user_id"])
+    timed = orders(since=[datetime(2026, 3, 1, 13, 5)] * 2)  # noqa: DTZ001 (UTC, as all of the warehouse)
+    with pytest.raises(ValueError, match="since: the column, date, would change a value"):
+        redshift_client.upsert(session, timed, "marts.orders", ["user_id"])
+    midnight = orders(since=[datetime(2026, 3, 2)] * 2)  # noqa: DTZ001
+    redshift_client.upsert(session, midnight, "marts.orders", ["user_id"])
+    cursor = session.cursor()
+    cursor.execute("SELECT DISTINCT since FROM marts.orders")
+    assert list(cursor.fetchall()) == [[date(2026, 3, 2)]]
 
 
 def test_what_fits_is_written(session: Any) -> None:
