@@ -1,7 +1,7 @@
 """PostgreSQL by the RDS Data API: signed HTTPS calls, so no driver, no network of ours, no open connection.
 
-A call carries one statement. A cluster that sleeps wakes up at the first call, which we then repeat. A call
-whose answer is lost is not repeated by itself: `run` repeats the whole work.
+A call carries one statement. A cluster that sleeps wakes up at the first call, which we then repeat. If the
+connection breaks during a call, `run` repeats the whole work. If no answer comes in time, nobody repeats it.
 """
 
 import contextlib

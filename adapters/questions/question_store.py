@@ -22,7 +22,7 @@ from rules.questions.questions import (
     to_item,
 )
 
-# One page reads at most this many questions, however few of them match.
+# A page reads no more questions once it has read so many, however few of them match.
 READ_MAX = 200
 # A page first reads as many questions as it shows. If some do not match, it reads this many more at a time.
 READ_AGAIN = 50

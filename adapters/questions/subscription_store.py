@@ -273,8 +273,8 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
 
 def _merge_subscription(wanted: Subscription, former: _FormerSubscriptions, now: datetime) -> Subscription:
     """Return the subscription to store: the person's new one, with the phone's endpoint and the history."""
-    source = former.own or former.of_another
-    merged = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
+    endpoints = [subscription.endpoint_arn for subscription in former.all if subscription.endpoint_arn]
+    merged = replace(wanted, endpoint_arn=endpoints[0] if endpoints else "")
     if former.own is None:
         return replace(merged, created_at=stamp(now), updated_at=stamp(now))
     return replace(

@@ -147,7 +147,7 @@ def _recover_object(
     for (dt, hour), lines in sorted(rows.by_partition.items()):
         objects.put(raw_prefix(entity, today.isoformat(), dt, hour) + name, b"".join(lines))
     if rows.staying_records:
-        reasons.append(f"{len(rows.staying_records)} records have no row of a partition")
+        reasons.append(f"{len(rows.staying_records)} records have rows of no partition")
     if reasons:
         say(stored.key, "; ".join(reasons))
     if not (rows.staying_records or unreadable):

@@ -29,7 +29,7 @@ READ_BYTES = 2**20
 def write_groups(
     path: Path, tables: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
 ) -> None:
-    """Write tables as a sealed Parquet file, each as one row group.
+    """Write tables as a sealed Parquet file, each in row groups of its own.
 
     tables: at least one, all with the same columns. metadata: returns what the file's footer has besides the
     seal. It is called after the last table, because the footer has the number of rows.

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.user_shares import UserShare
@@ -86,7 +87,7 @@ def _differing_users(
     """Return the first groups of a share whose sums differ, and their users as the lake has them."""
     db = connect()
     # The share also has users of whom the lake has only settings. The warehouse's model leaves them out.
-    has_figures = pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
+    has_figures = pc.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
     with arrow_table(db, LAKE_TABLE, table.filter(has_figures)):
         lake_sums = _by_first(query(db, SUMS.format(table=LAKE_TABLE)).to_pylist())
         all_groups = sorted(lake_sums.keys() | warehouse_sums.keys())
