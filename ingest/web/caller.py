@@ -109,7 +109,8 @@ class Caller:
 
     def check_fulfilment(self, brand: str = "") -> None:
         """Raise 403 unless the caller may undo redemptions; or report what became of a brand's rewards."""
-        _require(self.may_name_points or brand in self.brands, f"{FULFILMENT} or {ADMIN}")
+        wanted = f"{FULFILMENT}/{brand}, {FULFILMENT} or {ADMIN}" if brand else f"{FULFILMENT} or {ADMIN}"
+        _require(self.may_name_points or brand in self.brands, wanted)
 
     def check_leads(self) -> None:
         """Raise 403 unless the caller reaches the leads of some organization."""

@@ -81,7 +81,7 @@ secret_option = option(
 @secret_option
 @option("--origin", "origins", multiple=True, help="a page that may send forms; repeatable")
 @option("--thanks", metavar="URL", help="where a browser goes after a form")
-@option("--per-minute", default=FORMS_PER_MINUTE, help="forms that an address sends")
+@option("--per-minute", default=FORMS_PER_MINUTE, help="forms that one IP address sends")
 def add(
     *,
     stack: Stack,

@@ -35,7 +35,7 @@ ANIMALS = """
 Badger Bat Bear Beaver Bison Buck Camel Cat Cobra Coyote Crab Crane Crow Deer Dingo Dove Duck Eagle Egret
 Elk Falcon Ferret Finch Fox Frog Gecko Goose Hare Hawk Hedgehog Heron Ibex Jay Koala Lark Lemur Lion Lynx
 Magpie Mole Moose Newt Ocelot Orca Otter Owl Panda Parrot Pelican Puffin Rabbit Raven Robin Salmon Seal
-Shrew Stork Swan Swift Tiger Toad Walrus Wolf Wren
+Shrew Stork Swan Tern Tiger Toad Walrus Wolf Wren
 """
 FIRST_PSEUDONYM_NUMBER, PSEUDONYM_NUMBERS = 10, 90  # the numbers from 10 to 99
 HASH_DIGITS = 10  # hexadecimal digits of a hash from which its pseudonym is made
