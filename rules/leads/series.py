@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from itertools import accumulate
+from itertools import accumulate, starmap
 from typing import NamedTuple, TypeVar
 
 from rules.days import EPOCH, MICROSECOND, unstamp
@@ -325,7 +325,10 @@ def decode_series(text: str) -> Series:
     totals, distances, counts, amounts, marks, newest_dropped, *foreign_part = text.split(";")
     count, amount, first, last = _decode_numbers(totals)
     days = [*accumulate(_decode_numbers(distances))]
-    sums = map(Sums, _decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts))
+    # Strict: an amount or a count too many is damage, and raises ValueError.
+    sums = starmap(
+        Sums, zip(_decode_numbers(counts) or [1] * len(days), _decode_numbers(amounts), strict=True)
+    )
     mark_steps = [*map(_decode_mark, marks.split(","))] if marks else []
     microseconds = accumulate(step.microseconds for step in mark_steps)
     foreign = (total.split(":") for total in foreign_part[0].split(",")) if foreign_part else ()

@@ -36,6 +36,16 @@ def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
         assert decode_series(encode_series(series)) == series
 
 
+@pytest.mark.parametrize("part", [2, 3], ids=["counts", "amounts"])
+def test_a_count_or_an_amount_too_many_is_damage(part: int) -> None:
+    orders = [lead_event(number, at=START + number % 2 * DAY) for number in range(3)]
+    series = build_state(orders, START + 3 * DAY)[Input.PURCHASES]
+    parts = encode_series(series).split(";")
+    parts[part] += ",1"
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        decode_series(";".join(parts))
+
+
 @settings(max_examples=examples(100))
 @given(st.data())
 def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
