@@ -33,7 +33,7 @@ def debit_without_a_lot(patch: Patch) -> None:
 
 
 def expiry_written_twice(patch: Patch) -> None:
-    patch.setattr(rules.engagement.lots, "_expired_points", lambda *_: {})
+    patch.setattr(rules.engagement.lots, "_recorded_expiries", lambda *_: {})
 
 
 def expiry_never_comes_back(patch: Patch) -> None:

@@ -14,7 +14,6 @@ from analytics.features.training_sets import point_in_time
 from analytics.lake.arrow import arrow_schema
 from rules.lake.entities import LEAD_EVENTS
 from tests.lake.test_point_in_time import table
-from tests.support.effort import only_soak
 from tests.support.lead_histories import write
 from tests.support.real_input import CUSTOMERS, PURCHASES
 
@@ -65,7 +64,6 @@ def direct() -> dict[str, list[tuple[date, int]]]:
     return {customer: sorted(each) for customer, each in found.items()}
 
 
-@only_soak("tests/lake/test_point_in_time.py and tests/sql/test_features_twin.py, of invented histories")
 def test_real_purchases(tmp_path: Path) -> None:
     objects = FolderObjects(tmp_path / "lake")
     write(objects, real_rows(), tmp_path)

@@ -217,8 +217,9 @@ def test_many_at_once_leave_one_owner_and_nothing_behind(api: Api) -> None:
         subscriber(n % 3, fcm_token="phone", tags=tuple("abc"[: n % 4]), streak_reminders=n % 2 == 0)
         for n in range(12)
     ]
-    # A subscription that is gone and comes again has another stamp: clocks tell microseconds.
-    moments = [NOW + timedelta(microseconds=n) for n in range(len(wanted))]
+    # A subscription that is gone and comes again has another stamp. One that is written again has its former stamp
+    # and a microsecond, so the clocks' stamps are further apart.
+    moments = [NOW + timedelta(seconds=n) for n in range(len(wanted))]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(store.register, wanted, moments))
     items = {key: decode_item(each) for key, each in api.town.scan().items()}

@@ -449,7 +449,8 @@ def flask_books() -> tuple[Any, Any]:
 
 
 @only_soak(
-    "test_the_stories_ask_for_all_of_it and test_the_corrected_stories_ask_for_all_of_it, of invented histories"
+    "tests/lake/test_what_if.py::test_the_stories_ask_for_all_of_it and "
+    "test_the_corrected_stories_ask_for_all_of_it, of invented histories"
 )
 def test_the_commits_of_flask(tmp_path: Path) -> None:
     """Sixteen years of commits by real people in their zones, told anew by the rules under another book.
