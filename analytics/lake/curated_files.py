@@ -144,7 +144,8 @@ def tables(
             if len(waiting) > threads:
                 day, table = waiting.popleft()
                 yield day, table.result()
-        for day, table in waiting:
+        while waiting:  # each table's memory is given back before the next one is taken
+            day, table = waiting.popleft()
             yield day, table.result()
 
 

@@ -90,12 +90,16 @@ class Model:
 _DECLARED = {model_field.name for model_field in fields(Model)} - {"name", "sql", "reads"}
 
 
-@cache
 def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
     """Return all models by name, each after those that it reads. Raises ModelError.
 
     grace_days: of campaigns, the deployment's setting.
     """
+    return _models(grace_days)
+
+
+@cache  # the default and the same number are one entry here
+def _models(grace_days: int) -> dict[str, Model]:
     by_name = {}
     for schema in FOLDERS:
         for path in sorted((SQL / "models" / schema).glob("*.yml")):

@@ -154,6 +154,8 @@ def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Arra
     )
     if type_ is None or pa.types.is_null(values.type):
         return values
+    if pa.types.is_dictionary(values.type):  # a categorical of pandas
+        values = values.dictionary_decode()
     try:
         if wanted.name == "numeric" and pa.types.is_integer(values.type):
             # Arrow does not cast whole numbers to a narrow decimal, whatever the values. So they become wide
