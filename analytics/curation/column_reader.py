@@ -234,7 +234,7 @@ def _spans(
     begins = np.empty(len(commas) + len(lines), np.int32)
     is_first = np.zeros(len(begins), np.bool_)
     is_first[first_field] = True
-    begins[is_first] = line_bounds[:-1] + 1
+    begins[first_field] = line_bounds[:-1] + 1
     begins[~is_first] = commas + 1
     ends = np.empty_like(begins)
     ends[:-1] = begins[1:] - 1  # the comma before the next field
