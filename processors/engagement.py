@@ -1,8 +1,8 @@
 """Applies events of BPEvents to ledger, days and profiles, each exactly once (docs/rules.md, rule 7).
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
-same time. It reads the ledger only for events that may be applied already (maybe_applied), or if the ledger
-has another head. It skips events of erased users, and a region that has lost the lead writes nothing
+same time. It reads the ledger only for events that may be applied already (events_to_look_up), or if the
+ledger has another head. It skips events of erased users, and a region that has lost the lead writes nothing
 (fence_writer). The handler then writes the new profiles and days to Redis, too.
 """
 
@@ -40,7 +40,7 @@ from rules.engagement.events import Event, from_item, is_beyond
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
 
-Pairs = Sequence[tuple[Record, Event]]
+Pairs = Sequence[tuple[Record, Event]]  # each record of the stream with the event that it holds
 CONSUMER = "engagement"
 WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
@@ -77,6 +77,56 @@ class AppliedBatch(BatchResult):
         self.event_ids |= other.event_ids
 
 
+def stream_position(record: Record) -> str:
+    """Return where a record stands in its stream (rules.engagement.events); "" if the record does not say."""
+    _, separator, label = str(record.get("eventSourceARN", "")).partition("/stream/")
+    number = str(record["dynamodb"].get("SequenceNumber", ""))
+    return f"{label}/{number}" if separator and number.isdecimal() else ""
+
+
+def _event_of(record: Record) -> Event:
+    return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))
+
+
+def _events_in(pairs: Pairs) -> list[Event]:
+    return [event for _record, event in pairs]
+
+
+def distinct_events(events: Iterable[Event]) -> list[Event]:
+    """Return events, each once: a batch may have several records of one event."""
+    return list({event.event_id: event for event in events}.values())
+
+
+def events_to_look_up(profile: Profile, events: Iterable[Event]) -> dict[str, str]:
+    """Return the events that an entry may have applied already: event id -> when the event arrived.
+
+    All others are surely new: either their record is beyond all that has been applied from this stream, or
+    they arrived after the newest entry, and entries are later than their events.
+    """
+    head = profile.head.created_at if profile.head else ""
+    return {
+        event.event_id: event.created_at
+        for event in events
+        if event.created_at <= head and not is_beyond(event.stream_position, profile.applied_through)
+    }
+
+
+def _dates_needed(events: Sequence[Event]) -> set[date]:
+    """Return the dates whose days a decision about events needs."""
+    return dates_beside(event.activity_date for event in events) | dates_of_caps(events)
+
+
+def _batch_of(decision: Decision, new: Sequence[Event], events: Sequence[Event]) -> AppliedBatch:
+    """Return the result of a user's events, of which a decision has applied the new ones."""
+    user = decision.profile.user_id
+    return AppliedBatch(
+        Counter(applied=len(new), duplicates=len(events) - len(new)),
+        profiles={user: decision.profile},
+        days={(user, when): day for when, day in decision.days.items()},
+        event_ids={user: [event.event_id for event in events]},
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
     """Applies stored events to accounts."""
@@ -92,22 +142,24 @@ class EngagementProcessor:
         outcome = AppliedBatch()
         by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record, event in outcome.read(records, _event_of):
-            if self.erased.forbids(user_subject(event.user_id), min(event.event_id, event.created_at)):
+            # An id begins with the instant of its event. By a clock that is ahead, the arrival is earlier.
+            happened_at = min(event.event_id, event.created_at)
+            if self.erased.forbids(user_subject(event.user_id), happened_at):
                 outcome.counts["erased"] += 1
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
-        accounts = self.accounts.accounts_of(
-            {user: [event for _, event in pairs] for user, pairs in by_user.items()}
-        )
+        events = {user: _events_in(pairs) for user, pairs in by_user.items()}
+        accounts = self.accounts.accounts_of(events)
 
         # The cache knows of some events that they are applied.
-        processed = self.cache.processed(
-            {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
-        )
+        ids_to_look_up = {
+            user: list(events_to_look_up(accounts[user].profile, events[user])) for user in events
+        }
+        processed = self.cache.processed(ids_to_look_up)
         new: dict[str, Pairs] = {}
         for user, pairs in by_user.items():
-            known = processed.get(user, ())
-            new_pairs = [(record, event) for record, event in pairs if event.event_id not in known]
+            known_ids = processed.get(user, ())
+            new_pairs = [(record, event) for record, event in pairs if event.event_id not in known_ids]
             outcome.counts["duplicates"] += len(pairs) - len(new_pairs)
             if new_pairs:
                 new[user] = new_pairs
@@ -122,65 +174,70 @@ class EngagementProcessor:
         outcome, user = AppliedBatch(), account.profile.user_id
 
         def attempt(chosen: Pairs) -> None:
-            current = account
+            current, events = account, _events_in(chosen)
             if len(chosen) < len(pairs):  # the attempt with all pairs failed, and may have written some
-                current, _ = self.accounts.load(user, _dates_needed(event for _, event in chosen))
-            outcome.add(self._apply_pairs(current, chosen, now))
+                current, _ = self.accounts.load(user, _dates_needed(events))
+            outcome.add(self._apply_events(current, events, now))
 
         outcome.attempt(pairs, attempt, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
-    def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+    def _apply_events(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
         """Apply a user's events. In the usual case all of them are new, and the ledger is not read."""
-        applied_long_ago = self._applied_long_ago(account, pairs)
-        if not applied_long_ago and not maybe_applied(account.profile, pairs):
+        applied_long_ago = self._applied_long_ago(account, events)
+        if not applied_long_ago and not events_to_look_up(account.profile, events):
             with suppress(HeadMoved, ProjectionMoved):
-                return self._apply_new(account, pairs, now)
-        return self._apply_by_ledger(account, pairs, now, applied_long_ago)
+                return self._apply_new(account, events, now)
+        return self._apply_by_ledger(account, events, now, applied_long_ago)
 
-    def _applied_long_ago(self, account: Account, pairs: Pairs) -> AppliedEvents:
-        if account.profile.head is None:
-            return {}
-        arrivals = {event.event_id: event.created_at for _, event in pairs}
-        return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
-
-    def _apply_new(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+    def _apply_new(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
         """Apply events that nobody has applied yet to the account as it was read.
 
         Raises HeadMoved or ProjectionMoved if the account has changed since.
         """
-        events = distinct_events(pairs)
-        decision = self.accounts.decision_of(account, partial(decide, events=events, now=now))
+        new = distinct_events(events)
+        decision = self.accounts.decision_of(account, partial(decide, events=new, now=now))
         self.accounts.commit(decision)
-        return _batch_of(decision, events, pairs)
+        return _batch_of(decision, new, events)
 
     def _apply_by_ledger(
-        self, before: Account, pairs: Pairs, now: datetime, applied_long_ago: AppliedEvents
+        self, before: Account, events: Sequence[Event], now: datetime, applied_long_ago: AppliedEvents
     ) -> AppliedBatch:
         """Bring an account up to its newest entry, then apply the events that have no entry yet.
 
-        before: the account as it was read. applied_long_ago: the events that much older entries have applied.
+        before: the account as it was read. applied_long_ago: see _applied_long_ago.
         """
-        user, events = before.profile.user_id, distinct_events(pairs)
+        user, distinct = before.profile.user_id, distinct_events(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
-        applied_before = applied_long_ago | self.accounts.ledger.applied_since(
-            user, maybe_applied(before.profile, pairs), head
-        )
+        applied_until_head = applied_long_ago | self._applied_until(head, before.profile, events)
         account, applied_after_head = self.accounts.with_pending_entries(before)
         for _ in pauses(ATTEMPTS_MAX):
-            applied = applied_after_head | applied_before
-            new = [event for event in events if event.event_id not in applied]
+            applied = applied_after_head | applied_until_head
+            new = [event for event in distinct if event.event_id not in applied]
+            # Events with an entry are passed on, too: its writer may have died before it noted their zones.
             entry_dates = {event_id: day for event_id, (day, _points) in applied.items()}
-            delivered = [(event, entry_dates.get(event.event_id)) for event in events]
+            delivered = [(event, entry_dates.get(event.event_id)) for event in distinct]
             rule = partial(decide, events=new, now=now, delivered=delivered)
             decision = self.accounts.decision_of(account, rule)
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
-                account, applied_after_head = self.accounts.load(user, _dates_needed(events), head)
+                account, applied_after_head = self.accounts.load(user, _dates_needed(distinct), head)
                 continue
-            return _batch_of(decision, new, pairs)
+            return _batch_of(decision, new, events)
         raise AccountContended(user)
+
+    def _applied_long_ago(self, account: Account, events: Sequence[Event]) -> AppliedEvents:
+        """Return the events that have arrived again after their idempotency keys expired."""
+        if account.profile.head is None:
+            return {}
+        arrivals = {event.event_id: event.created_at for event in events}
+        return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
+
+    def _applied_until(self, head: str, profile: Profile, events: Sequence[Event]) -> AppliedEvents:
+        """Return the events that recent entries have applied, up to a place in the ledger."""
+        arrivals = events_to_look_up(profile, events)
+        return self.accounts.ledger.applied_since(profile.user_id, arrivals, head)
 
 
 @settings.wiring(EngagementSettings)
@@ -208,49 +265,3 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.event_ids)
     engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
     return outcome
-
-
-def distinct_events(pairs: Pairs) -> list[Event]:
-    """Return the events of some records, each once."""
-    return list({event.event_id: event for _, event in pairs}.values())
-
-
-def stream_position(record: Record) -> str:
-    """Return where a record stands in its stream (rules.engagement.events); "" if the record does not say."""
-    _, separator, label = str(record.get("eventSourceARN", "")).partition("/stream/")
-    number = str(record["dynamodb"].get("SequenceNumber", ""))
-    return f"{label}/{number}" if separator and number.isdecimal() else ""
-
-
-def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
-    """Return the events that may be applied already: event id -> when it arrived.
-
-    An event is new if its record is beyond all that has been applied from this stream, or if it arrived after
-    the newest entry: entries are later than their events.
-    """
-    head = profile.head.created_at if profile.head else ""
-    return {
-        event.event_id: event.created_at
-        for _, event in pairs
-        if event.created_at <= head and not is_beyond(event.stream_position, profile.applied_through)
-    }
-
-
-def _batch_of(decision: Decision, new: Sequence[Event], pairs: Pairs) -> AppliedBatch:
-    user = decision.profile.user_id
-    return AppliedBatch(
-        Counter(applied=len(new), duplicates=len(pairs) - len(new)),
-        profiles={user: decision.profile},
-        days={(user, when): day for when, day in decision.days.items()},
-        event_ids={user: [event.event_id for _, event in pairs]},
-    )
-
-
-def _dates_needed(events: Iterable[Event]) -> set[date]:
-    """Return the dates whose days a decision about events needs."""
-    events = list(events)
-    return dates_beside(event.activity_date for event in events) | dates_of_caps(events)
-
-
-def _event_of(record: Record) -> Event:
-    return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))

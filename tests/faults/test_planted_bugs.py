@@ -84,7 +84,7 @@ def forgotten_duplicates(patch: Patch) -> None:
 
 
 def blind_trust_in_the_fast_path(patch: Patch) -> None:
-    patch.setattr(processors.engagement, "maybe_applied", lambda *_: {})
+    patch.setattr(processors.engagement, "events_to_look_up", lambda *_: {})
 
 
 def no_repair_of_carried_entries(patch: Patch) -> None:
