@@ -48,7 +48,7 @@ class ReceivedMessage:
     claimed_at: datetime
     outcome: str
     settled_at: datetime | None  # when the outcome was stored; None: nobody knows the outcome
-    last: datetime  # the last instant at which it might have been sent
+    sendable_until: datetime  # the last instant at which it might have been sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Phone:
                     "claimed_at": stamp(message.claimed_at),
                     "outcome": message.outcome,
                     "settled_at": stamp(message.settled_at) if message.settled_at else None,
-                    "expires_at": claim_expires_at(message.last),
+                    "expires_at": claim_expires_at(message.sendable_until),
                 }
             )
 

@@ -1,7 +1,7 @@
 """Writes curated files again without the rows of erased persons, or with residues of these rows.
 
-A person *waits* while the erasure is under way: the rows become residues (rules/lake/residue.py). A person is
-*refused* afterwards: a tombstone keeps out rows that still come, except those that it allows.
+A person *waits* while the erasure is under way: the rows become residues (rules/lake/residue.py). Afterwards,
+a *tombstone* refuses rows that still come, except those that it allows.
 
 A file is changed as a whole. It is downloaded, staged batch by batch, and written. It is put in place only if
 nobody has written it meanwhile.
@@ -34,7 +34,7 @@ class FilePersons:
     """The erased persons of whom a file has rows, by their names in it."""
 
     waiting: Mapping[str, Erasee]  # persons who are to leave the lake
-    refused: Mapping[str, Tombstone]  # persons who have left it, and of whom new rows have come
+    tombstones: Mapping[str, Tombstone]  # of persons who have left it, and of whom new rows have come
 
 
 def names_in(path: Path, entity: str) -> dict[str, int]:
@@ -136,7 +136,7 @@ def _shared_words(path: Path, entity: str, persons: FilePersons) -> dict[str, se
 
 
 def _are_of_persons(rows: pa.Table, entity: str, persons: FilePersons) -> pa.ChunkedArray:
-    names = pa.array([*persons.waiting, *persons.refused], pa.string())
+    names = pa.array([*persons.waiting, *persons.tombstones], pa.string())
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
@@ -161,7 +161,7 @@ def _stage_persons_batch(
             if residue := residue_of(entity, row, erasee.names, seq_of, shared_words):
                 rows_to_stay.append(residue)
         # Of a person who has left: only rows that the tombstone allows.
-        elif not is_refused(entity, row, persons.refused[person]):
+        elif not is_refused(entity, row, persons.tombstones[person]):
             rows_to_stay.append(row)
     staging.add_earlier(table_of_rows(staging.entity, rows_to_stay))
 

@@ -1,14 +1,18 @@
-"""One night's pass over the lake, which takes out the erased persons who wait to leave it (erasees.py).
+"""One night's pass over the lake, which takes erased persons out of it.
 
-The step in analytics/steps/forget_function.py runs it. `Progress` is stored, so a call does what its time
-allows, and the next call goes on. The pass has three parts:
+A person *waits* while the erasure is under way. Afterwards, a *tombstone* refuses rows that still come. If an
+erasure is *due*, the night searches the whole lake. Otherwise, it searches the dates that it has curated.
+
+The step in analytics/steps/forget_function.py runs the pass. A call does what its time allows, and the next
+call goes on from the stored `Progress`. The pass has three parts:
 
 1. Each curated file's footer is read. It has the least and the greatest name, and the marks of the erasures
-   that have changed the file. If a person is in the file, the file is written again without the person. Then
-   the raw objects that the file's bookkeeping names are cleaned. If a call dies between the two, the mark in
-   the file tells the next call that its raw objects are still to be cleaned.
-2. A file that this night has curated is also searched for persons who have a tombstone.
-3. Last come raw lines to which no curated file leads, Firehose's errors, and other objects.
+   that have changed the file. If a person who waits is in the file, the file is written again without the
+   person. Then its *sources* are cleaned, the raw objects that it is made of. If a call dies between the two,
+   the mark in the file tells the next call that the sources are still to be cleaned.
+2. A file of a date that this night has curated is also searched for rows that tombstones refuse.
+3. If an erasure is due, the rest is searched: raw lines to which no curated file leads, the quarantine,
+   Firehose's errors, and other objects.
 """
 
 import json
@@ -51,14 +55,15 @@ class Progress:
     run_id: str
     began: str  # when the pass over the lake began (a stamp)
     due: list[str]  # ids of the erasures for which the night searches everything
-    entities: list[str] = field(default_factory=list)  # those whose curated files and lines are done
-    # The last file that is done, of the entity under way. Files are taken from the last key to the first.
-    after: str = ""
-    # How many rows or lines were found, by erasure and store
-    found: dict[str, dict[str, int]] = field(default_factory=dict)
+    done_entities: list[str] = field(default_factory=list)  # those whose curated files and lines are clean
+    # The key of the file that was cleaned last. Files are taken from the entity's last key to its first.
+    last_done_key: str = ""
+    # How many rows or lines named the person, by erasure and store
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
     # How often objects that stay for a later night name the person, by erasure
-    left: dict[str, int] = field(default_factory=dict)
-    noted: str = ""  # key and version of the object that is counted, and perhaps not changed yet
+    still_named: dict[str, int] = field(default_factory=dict)
+    # Key and version of the object that was counted last. Perhaps it is not changed yet.
+    last_counted: str = ""
     # Partitions whose files have changed: entity, dt, hour ("": a whole day)
     places: list[list[str]] = field(default_factory=list)
     is_done: bool = False  # the lake's files name no erased person any more
@@ -77,17 +82,17 @@ class Progress:
         """Store the progress."""
         objects.put(run_key(self.run_id, PROGRESS_NAME), json.dumps(asdict(self)).encode())
 
-    def note(self, objects: Objects, what: str, store: str, counts: Mapping[str, int]) -> None:
+    def add_counts(self, objects: Objects, version: str, store: str, counts: Mapping[str, int]) -> None:
         """Add how many rows or lines of each erasure an object has, before it is changed; and store the sums.
 
-        what: the object's key and version, by which a call that follows a death does not count it again.
+        version: the object's key and version, by which a call that follows a death does not count it again.
         """
-        if self.noted == what or not counts:
+        if self.last_counted == version or not counts:
             return
-        self.noted = what
+        self.last_counted = version
         for erasure_id, number in counts.items():
-            of_store = self.found.setdefault(erasure_id, {})
-            of_store[store] = of_store.get(store, 0) + number
+            by_store = self.counts.setdefault(erasure_id, {})
+            by_store[store] = by_store.get(store, 0) + number
         self.save(objects)
 
     def note_change(self, place: Place) -> None:
@@ -96,11 +101,15 @@ class Progress:
         if key not in self.places:
             self.places.append(key)
 
+    def changed_places(self) -> list[Place]:
+        """Return the partitions whose files have changed."""
+        return [Place(entity, dt, hour or None) for entity, dt, hour in self.places]
+
 
 def changed_places(objects: Objects, run_id: str) -> list[Place]:
     """Return the partitions that a run's pass has changed; nothing if there was no pass."""
     progress = Progress.read(objects, run_id)
-    return [Place(entity, dt, hour or None) for entity, dt, hour in progress.places] if progress else []
+    return progress.changed_places() if progress else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,125 +125,137 @@ class LakePass:
     def run(self, now: datetime) -> None:
         """Do as much of the pass as the call has time for. `progress.is_done` says whether that was all."""
         for entity in sorted(PERSONS):
-            if entity in self.progress.entities:
+            if entity in self.progress.done_entities:
                 continue
             if not self._clean_curated(entity):
                 return
             if self.progress.due:
                 self._clean_other_lines(entity)
-            self.progress.entities.append(entity)
-            self.progress.after = ""
+            self.progress.done_entities.append(entity)
+            self.progress.last_done_key = ""
             self.progress.save(self.objects)
         if self.progress.due:
             self._clean_errors_without_entity()
             self._remove_former_versions(now)
             names = {kind: by_name.keys() for kind, by_name in self.erasees.by_kind.items()}
-            other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
-            self.progress.left = dict(self._names_by_erasure(other_objects.clean()))
+            other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._count_other)
+            self.progress.still_named = dict(self._names_by_erasure(other_objects.clean()))
         self.progress.is_done = True
         self.progress.save(self.objects)
 
     def _clean_curated(self, entity: str) -> bool:
-        """Clean an entity's files, the last one first, at least one; returns whether all are clean."""
-        for number, stored in enumerate(self._files(entity)):
+        """Clean an entity's curated files, at least one in a call; returns whether all are clean."""
+        for number, stored in enumerate(self._files_not_done(entity)):
             if number and not self.has_time():
                 self.progress.save(self.objects)
                 return False
-            self._clean_newest(entity, stored)
-            self.progress.after = stored.key
-        # Others may have written files of rows that came during the pass.
-        for stored in self._files(entity, since=unstamp(self.progress.began)):
-            self._clean_newest(entity, stored)
+            self._clean_newest(stored)
+            self.progress.last_done_key = stored.key
+        for stored in self._files_written_by_others(entity):
+            self._clean_newest(stored)
         return True
 
-    def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
-        """Return the files to clean, the last one first. since: only those that others have written since."""
+    def _files_not_done(self, entity: str) -> list[StoredObject]:
+        """Return the files that no call of this night has cleaned yet, the last key first."""
+        last_key, files = self.progress.last_done_key, self._files_to_search(entity)
+        return [stored for stored in files if not last_key or stored.key < last_key]
+
+    def _files_written_by_others(self, entity: str) -> list[StoredObject]:
+        """Return the files that others have written during the pass, with rows that came meanwhile."""
+        began, changed_by_us = unstamp(self.progress.began), {*self.progress.changed_places()}
+        newer_files = [stored for stored in self._files_to_search(entity) if stored.modified >= began]
+        return [stored for stored in newer_files if layout.curated_place(stored.key) not in changed_by_us]
+
+    def _files_to_search(self, entity: str) -> list[StoredObject]:
+        """Return all files if an erasure is due, otherwise those of tonight's dates; the last key first."""
         dates_of_tonight, due = self._dates_of_tonight(entity), self.progress.due
-        changed = {tuple(place) for place in self.progress.places}
+        if not (due or dates_of_tonight):
+            return []
         files = []
-        for stored in self.objects.list(layout.curated_prefix(entity)) if dates_of_tonight or due else ():
+        for stored in self.objects.list(layout.curated_prefix(entity)):
             place = layout.curated_place(stored.key)
-            if place is None or not (due or place.dt in dates_of_tonight):
-                continue
-            if since:
-                is_waiting = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
-            else:
-                is_waiting = not self.progress.after or stored.key < self.progress.after
-            if is_waiting:
+            if place and (due or place.dt in dates_of_tonight):
                 files.append(stored)
         return files[::-1]
 
     def _dates_of_tonight(self, entity: str) -> set[str]:
         return {place.dt for place in self.curated_tonight if place.entity == entity}
 
-    def _clean_newest(self, entity: str, stored: StoredObject) -> None:
+    def _clean_newest(self, stored: StoredObject) -> None:
         """Clean a file as it is now, and again if somebody writes it meanwhile; raises ObjectChanged."""
         for attempt in pauses(ATTEMPTS_MAX):
             try:
                 etag = self.objects.etag(stored.key)
                 if etag is not None:
-                    self._clean_file(entity, StoredObject(stored.key, stored.size, etag, stored.modified))
+                    self._clean_file(StoredObject(stored.key, stored.size, etag, stored.modified))
                 return
             except (NoObject, ObjectChanged):  # somebody else writes the file
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
 
-    def _clean_file(self, entity: str, stored: StoredObject) -> None:
-        """Take persons out of a file, and out of the raw objects that it is made of. Raises ObjectChanged."""
+    def _clean_file(self, stored: StoredObject) -> None:
+        """Take persons out of a file, and out of its sources. Raises ObjectChanged."""
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
-        end = footer_of(self.objects, stored.key)
-        bookkeeping, erasees_of_entity = read_bookkeeping(end), self.erasees.in_entity(entity)
+        entity, footer = place.entity, footer_of(self.objects, stored.key)
+        bookkeeping, metadata = read_bookkeeping(footer), pq.read_metadata(pa.BufferReader(footer))
         is_of_tonight = place.dt in self._dates_of_tonight(entity)
         persons = FilePersons({}, {})
-        if is_of_tonight or may_hold(pq.read_metadata(pa.BufferReader(end)), entity, erasees_of_entity):
-            persons = self._rewrite_file(entity, stored, place, bookkeeping, with_tombstones=is_of_tonight)
-        # The erasures that have changed the file: now, or in a call that died before it cleaned raw objects.
-        erasure_ids = {erasee.erasure_id for erasee in persons.waiting.values()}
-        erasure_ids |= self.erasees.with_mark(bookkeeping.erased)
-        if erasure_ids or persons.refused:
-            names = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in erasure_ids]
-            self._clean_sources(entity, place, bookkeeping, Finder(entity, names))
-            self.objects.forget_former(layout.curated_prefix(entity, place.dt))
-        # A line in quarantine has no row in the file, so the file's names do not tell whose line it is.
-        if self.progress.due and bookkeeping.counts.quarantined:
-            self._clean_sources(entity, place, bookkeeping, Finder(entity, erasees_of_entity))
+        if is_of_tonight or may_hold(metadata, entity, self.erasees.in_entity(entity)):
+            persons = self._rewrite_file(stored, place, bookkeeping, with_tombstones=is_of_tonight)
+        self._clean_sources_of_changed(place, bookkeeping, persons)
+        self._clean_sources_of_quarantined(place, bookkeeping)
 
     def _rewrite_file(
-        self,
-        entity: str,
-        stored: StoredObject,
-        place: Place,
-        bookkeeping: Bookkeeping,
-        *,
-        with_tombstones: bool,
+        self, stored: StoredObject, place: Place, bookkeeping: Bookkeeping, *, with_tombstones: bool
     ) -> FilePersons:
-        """Take persons out of a file's rows, and return them. with_tombstones: also those who have left."""
-        erasees_of_entity = self.erasees.in_entity(entity)
+        """Take persons who wait out of a file's rows, and return them. with_tombstones: refused rows, too."""
+        entity, erasees_of_entity = place.entity, self.erasees.in_entity(place.entity)
         with TemporaryDirectory() as folder:
             path = Path(folder, "rows.parquet")
             self.objects.save(stored.key, path)
             names = names_in(path, entity)
             waiting = {name: erasees_of_entity[name] for name in names.keys() & erasees_of_entity.keys()}
-            refused = {}
-            for name in names.keys() - waiting.keys() if with_tombstones else ():
-                if tombstone := self.erasees.tombstone_of(entity, name):
-                    refused[name] = tombstone
-            persons = FilePersons(waiting, refused)
-            # Raw lines of the refused go first: once the file is written, no row in it leads to them.
-            if refused:
-                self._clean_sources(entity, place, bookkeeping, _finder_of_refused(entity, refused))
-            if waiting or refused:
+            tombstones = {}
+            if with_tombstones:
+                for name in names.keys() - waiting.keys():
+                    if tombstone := self.erasees.tombstone_of(entity, name):
+                        tombstones[name] = tombstone
+            persons = FilePersons(waiting, tombstones)
+            # Lines that tombstones refuse go first: once the file is written, no row or mark leads to them.
+            if tombstones:
+                self._clean_sources(place, bookkeeping, _finder_of_refused(entity, tombstones))
+            if waiting or tombstones:
                 self.progress.note_change(place)
                 counts = self._by_erasure(entity, names)
-                self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
+                self.progress.add_counts(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
                 rewrite_for_persons(self.objects, entity, stored, path, persons)
         return persons
 
-    def _clean_sources(self, entity: str, place: Place, bookkeeping: Bookkeeping, finder: Finder) -> None:
+    def _clean_sources_of_changed(self, place: Place, bookkeeping: Bookkeeping, persons: FilePersons) -> None:
+        """Clean the sources of a file that was changed now, or by a call that died before it came to them."""
+        erasure_ids = {erasee.erasure_id for erasee in persons.waiting.values()}
+        erasure_ids |= self.erasees.with_mark(bookkeeping.erased)
+        if not (erasure_ids or persons.tombstones):
+            return
+        erasees_of_entity = self.erasees.in_entity(place.entity)
+        names = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in erasure_ids]
+        self._clean_sources(place, bookkeeping, Finder(place.entity, names))
+        self.objects.forget_former(layout.curated_prefix(place.entity, place.dt))
+
+    def _clean_sources_of_quarantined(self, place: Place, bookkeeping: Bookkeeping) -> None:
+        """Clean the sources of lines that curation has refused, of everyone who waits.
+
+        Such a line has no row in the file. So the file's names do not tell whose line it is.
+        """
+        if self.progress.due and bookkeeping.counts.quarantined:
+            finder = Finder(place.entity, self.erasees.in_entity(place.entity))
+            self._clean_sources(place, bookkeeping, finder)
+
+    def _clean_sources(self, place: Place, bookkeeping: Bookkeeping, finder: Finder) -> None:
         keys = [layout.source_key(place, name) for name in bookkeeping.sources]
-        self._raw(entity).clean(keys, finder)
+        self._raw(place.entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:
         finder, raw = Finder(entity, self.erasees.in_entity(entity)), self._raw(entity)
@@ -262,10 +283,10 @@ class LakePass:
         self.objects.forget_unfinished(now - UNFINISHED_FOR)
 
     def _raw(self, entity: str) -> RawObjects:
-        def note(what: str, by_name: Mapping[str, int]) -> None:
-            self.progress.note(self.objects, what, LINES, self._by_erasure(entity, by_name))
+        def add_counts(version: str, by_name: Mapping[str, int]) -> None:
+            self.progress.add_counts(self.objects, version, LINES, self._by_erasure(entity, by_name))
 
-        return RawObjects(self.objects, note)
+        return RawObjects(self.objects, add_counts)
 
     def _by_erasure(self, entity: str, by_name: Mapping[str, int]) -> Counter[str]:
         """Return numbers of lines or rows by erasure. by_name: by the name of the person."""
@@ -276,8 +297,8 @@ class LakePass:
                 counts[erasee.erasure_id] += number
         return counts
 
-    def _note_other(self, what: str, name_counts: NameCounts) -> None:
-        self.progress.note(self.objects, what, OTHERS, self._names_by_erasure(name_counts))
+    def _count_other(self, version: str, name_counts: NameCounts) -> None:
+        self.progress.add_counts(self.objects, version, OTHERS, self._names_by_erasure(name_counts))
 
     def _names_by_erasure(self, name_counts: NameCounts) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -286,5 +307,6 @@ class LakePass:
         return counts
 
 
-def _finder_of_refused(entity: str, refused: Mapping[str, Tombstone]) -> Finder:
-    return Finder(entity, refused, lambda row: is_refused(entity, row, refused[row[PERSONS[entity]]]))
+def _finder_of_refused(entity: str, tombstones: Mapping[str, Tombstone]) -> Finder:
+    """Return a finder of the lines that tombstones refuse. tombstones: by the name of the person."""
+    return Finder(entity, tombstones, lambda row: is_refused(entity, row, tombstones[row[PERSONS[entity]]]))

@@ -1,7 +1,7 @@
 """Takes lines of persons out of raw objects, the quarantine and Firehose's errors.
 
-lake_pass.py does so for erased persons, gone_phones.py for phones. A `Finder` knows which lines of a text are
-to be removed. `RawObjects` lists the objects, and puts each again without these lines.
+lake_pass.py does so for erased persons, gone_phones.py for phones. A `Finder` removes the lines from a text.
+`RawObjects` cleans objects: it lists them, and puts each again without these lines.
 """
 
 import base64
@@ -25,7 +25,7 @@ from rules.lake.residue import PERSONS
 # Called before an object is changed: with its key and ETag, and how many lines of each person it has.
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many lines of each were removed.
-RemoveLines = Callable[[bytes], tuple[bytes, Counter[str]]]
+LineRemover = Callable[[bytes], tuple[bytes, Counter[str]]]
 FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Takes a row of one of the persons, and returns whether it is to be removed.
@@ -38,9 +38,9 @@ class Finder:
     def __init__(
         self, entity: str, names: Collection[str], must_go: MustGo = lambda _: True, column: str = ""
     ) -> None:
-        """must_go: which rows of these persons are to be removed. column: with the names; "": by PERSONS."""
+        """must_go: which rows of these persons to remove. column: has the names; "": that of PERSONS."""
         self._column, self._names, self._must_go = column or PERSONS[entity], frozenset(names), must_go
-        self._name_of: dict[bytes, str] = {}  # by the JSON texts in which a line may have the name
+        self._name_of: dict[bytes, str] = {}  # by each JSON text of the name that a line may have
         for name in names:
             for ascii_only in (True, False):
                 self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
@@ -52,8 +52,11 @@ class Finder:
         matches = self._pattern.findall(text) if self._pattern else ()
         return Counter(self._name_of[match] for match in matches)
 
-    def person_to_remove(self, line: bytes) -> str | None:
-        """Return the person whose line is to be removed; None: it stays. A line that is no row goes, too."""
+    def owner_if_removed(self, line: bytes) -> str | None:
+        """Return the person whose line it is, if it is to be removed; None: it stays.
+
+        A line that names a person but cannot be read as a row is removed, too.
+        """
         match = self._pattern.search(line) if self._pattern else None
         if match is None:
             return None
@@ -66,7 +69,7 @@ class Finder:
         person: str = row[self._column]
         return person if person in self._names and self._must_go(row) else None
 
-    def without(
+    def remove_lines(
         self, text: bytes, read: Callable[[bytes], bytes] | None = None
     ) -> tuple[bytes, Counter[str]]:
         """Return a text without the lines that are to be removed, and how many of them each person had.
@@ -78,7 +81,7 @@ class Finder:
             return text, removed
         staying_lines = []
         for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
-            if person := self.person_to_remove(read(line) if read else line):
+            if person := self.owner_if_removed(read(line) if read else line):
                 removed[person] += 1
             else:
                 staying_lines.append(line)
@@ -95,39 +98,38 @@ class RawObjects:
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
         """Put raw objects again without some persons' lines. A repetition changes nothing."""
         for key in keys:
-            self._clean(key, finder.without, finder)
+            self._clean_object(key, finder.remove_lines, finder)
 
     def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
         """Clean the raw objects to which no curated file leads. failed: partitions that were not curated."""
         files = self.objects.list(curated_prefix(entity))
-        curated_places = {place for file in files if (place := curated_place(file.key))} - {*failed}
-        days_of_failed = {place.dt for place in failed}
-        curated_days = {place.dt for place in curated_places if place.hour is None} - days_of_failed
+        curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
+        failed_dates = {place.dt for place in failed}
         loose_keys = []
         for raw_object in raw_objects_of_dates(self.objects, entity, FIRST_DATE, LAST_DATE):
             place = raw_place(raw_object.key)
-            if place is None or (place not in curated_places and place.dt not in curated_days):
+            if place is None or not _is_curated(place, curated, failed_dates):
                 loose_keys.append(raw_object.key)
         self.clean(loose_keys, finder)
 
     def clean_quarantine(self, entity: str, finder: Finder) -> None:
         """Clean the refused lines of an entity."""
         for stored in list(self.objects.list(f"{QUARANTINE}{entity}/")):
-            self._clean(stored.key, lambda text: finder.without(text, _refused_line), finder)
+            self._clean_object(stored.key, lambda text: finder.remove_lines(text, _refused_line), finder)
 
     def clean_errors(self, prefix: str, finder: Finder) -> None:
         """Clean the records below a prefix that Firehose could not place."""
         for stored in list(self.objects.list(prefix)):
-            self._clean(stored.key, lambda text: _without_records(text, finder), finder)
+            self._clean_object(stored.key, lambda text: _remove_from_records(text, finder), finder)
 
-    def _clean(self, key: str, remove_lines: RemoveLines, finder: Finder) -> None:
+    def _clean_object(self, key: str, remove_lines: LineRemover, finder: Finder) -> None:
         """Put an object again without some persons' lines, and delete its former versions.
 
         A raw object without a line stays, because its curated file names it as a source.
         """
         with suppress(NoObject):
             data = self.objects.get(key)
-            cleaned, removed = _cleaned_object(data, remove_lines, finder)
+            cleaned, removed = _remove_from_object(data, remove_lines, finder)
             if removed:
                 self.note(f"{key} {self.objects.etag(key)}", removed)
                 if cleaned or key.startswith(RAW):
@@ -137,24 +139,34 @@ class RawObjects:
         self.objects.forget_former(key)
 
 
-def _cleaned_object(data: bytes, remove_lines: RemoveLines, finder: Finder) -> tuple[bytes, Counter[str]]:
-    """Return an object (b"": no line stays) without some persons' lines, and how many of each were removed.
+def _is_curated(place: Place, curated: Collection[Place], failed_dates: Collection[str]) -> bool:
+    """Whether a curated file leads to the raw objects of an hour.
 
-    A part that cannot be unzipped is removed if it names a person. What could be read of it stays, but for
-    the persons' lines.
+    It is the hour's file, or the whole day's. But a day's file may lack an hour whose curation has failed.
+    """
+    day = Place(place.entity, place.dt, None)
+    return place in curated or (day in curated and place.dt not in failed_dates)
+
+
+def _remove_from_object(data: bytes, remove_lines: LineRemover, finder: Finder) -> tuple[bytes, Counter[str]]:
+    """Return an object without some persons' lines (b"": no line stays), and how many of each were removed.
+
+    Members that cannot be unzipped stay, unless they name a person. Then what can be read of them takes their
+    place, but for the persons' lines.
     """
     try:
         text, removed = remove_lines(unzip(data))
-        unreadable = b""
+        rest = b""
     except Unreadable as error:
+        # text: the lines of whole gzip members. rest: the bytes of the others. seen: their text, if readable.
         text, removed = remove_lines(error.text)
-        unreadable = error.rest
+        rest = error.rest
         seen_text, removed_from_seen = remove_lines(error.seen)
-        if removed_from_part := removed_from_seen or finder.count_names(unreadable):
+        if names_in_rest := removed_from_seen or finder.count_names(rest):
             text = b"\n".join(lines for lines in (text, seen_text) if lines)
-            removed += removed_from_part
-            unreadable = b""
-    return (zip_like(data, text) if text else b"") + unreadable, removed
+            removed += names_in_rest
+            rest = b""
+    return (zip_like(data, text) if text else b"") + rest, removed
 
 
 def _refused_line(entry: bytes) -> bytes:
@@ -165,17 +177,17 @@ def _refused_line(entry: bytes) -> bytes:
         return entry
 
 
-def _without_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
+def _remove_from_records(text: bytes, finder: Finder) -> tuple[bytes, Counter[str]]:
     removed: Counter[str] = Counter()
     staying_texts = []
     for record in error_records(text):
-        record_text, removed_from_record = _without_rows(record, finder)
+        record_text, removed_from_record = _remove_from_record(record, finder)
         staying_texts.append(record_text)
         removed.update(removed_from_record)
     return b"".join(staying_texts) if removed else text, removed
 
 
-def _without_rows(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[str]]:
+def _remove_from_record(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[str]]:
     """Return a record without some persons' rows, and without messages that name them; b"" if no row stays.
 
     Also returns how many rows of each were removed. A record without rows counts as one.
@@ -183,17 +195,14 @@ def _without_rows(record: ErrorRecord, finder: Finder) -> tuple[bytes, Counter[s
     if record.data is None:
         names = finder.count_names(record.text) + finder.count_names(b"\n".join(_decoded_runs(record.text)))
         return b"" if names else record.text, Counter(names.keys())
-    text, removed_rows = finder.without(record.data)
-    clean_fields, names_in_messages = dict[str, Any](), Counter[str]()
-    for field, value in record.fields.items():
-        names = Counter[str]() if field == DATA else finder.count_names(_message(value))
-        names_in_messages += names
-        if not names:
-            clean_fields[field] = value
-    if not (removed_rows or names_in_messages):
+    rows, removed_rows = finder.remove_lines(record.data)
+    messages = {field: _message(value) for field, value in record.fields.items() if field != DATA}
+    names_in = {field: names for field, message in messages.items() if (names := finder.count_names(message))}
+    if not (removed_rows or names_in):
         return record.text, removed_rows
-    clean_record = ErrorRecord(b"", clean_fields).having(text) if row_texts(text) else b""
-    return clean_record, removed_rows or Counter(names_in_messages.keys())
+    clean_fields = {field: value for field, value in record.fields.items() if field not in names_in}
+    clean_text = ErrorRecord(b"", clean_fields).having(rows) if row_texts(rows) else b""
+    return clean_text, removed_rows or Counter({name for names in names_in.values() for name in names})
 
 
 def _decoded_runs(text: bytes) -> Iterator[bytes]:

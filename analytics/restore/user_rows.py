@@ -16,37 +16,40 @@ from typing import Any
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
 from rules.engagement.events import RETENTION
-from rules.lake.residue import PREFIX
+from rules.lake.residue import PREFIX as RESIDUE_PREFIX
 from rules.lake.table_items import PHONES, REMOVED
 from rules.questions.notifications import CLAIM_KEPT
 
 # ruff: noqa: S608 (names of tables are our own)
 ROWS_AT_ONCE = 2_000
-READERS = 4
+READERS = 4  # files of an entity that are fetched at once
 Row = dict[str, Any]
 
-# The statements take $until, the instant of the restore: of each item, the newest row from before it counts.
+# Parameters of the statements. $until: the instant of the restore. $since: events from before it have left
+# their table. $claims_end: if a message could be sent until then and no longer, its claim is forgotten.
+
+# Of each item, the newest row counts.
 NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
 
 # A user's rows, by entity. Each statement has its rows in the order of `person`, the user. Rows of erased
-# persons (residue, whose ids begin with PREFIX) bring nobody back.
+# persons (residues, whose ids begin with RESIDUE_PREFIX) bring nobody back.
 LEDGER_ROWS = f"""SELECT *, account_id AS person, 'ledger' AS entity FROM ledger
-    WHERE created_at < $until AND NOT starts_with(account_id, '{PREFIX}') ORDER BY account_id, seq"""
-# $since: events from before it have left their table.
+    WHERE created_at < $until AND NOT starts_with(account_id, '{RESIDUE_PREFIX}') ORDER BY account_id, seq"""
 EVENT_ROWS = f"""SELECT *, user_id AS person, 'events' AS entity FROM events
-    WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{PREFIX}')
+    WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
     QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
     ORDER BY user_id, event_id"""
 # all_pauses: of all versions, because the newest one lacks the pauses that the profile has archived.
 PROFILE_ROWS = f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person, 'streaks' AS entity
     FROM (
-        SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{PREFIX}')
+        SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
         QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
     ) AS newest JOIN (
         SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
         FROM streaks WHERE updated_at < $until GROUP BY user_id
     ) AS every USING (user_id) ORDER BY newest.user_id"""
-# Phones have owners, but are restored by themselves (SUBSCRIPTIONS).
+# Phones have owners, but are restored by themselves (SUBSCRIPTIONS). No row is a residue here, because an
+# erasure deletes the rows of table_items.
 ITEM_ROWS = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items
     WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY user_id, store, place"""
@@ -62,24 +65,31 @@ OWNERLESS_ITEMS = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY store, place"""
 
-# The newest row of each message to a phone, also of those after the instant: they were sent. last: the last
-# instant at which the message might have been sent. Its claim counts while that is after $claims_end.
-MESSAGES = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS last
+
+def _pseudonym_of(place: str) -> str:
+    """Return SQL for the name under which the lake has a phone's messages (question_entities.pseudonym).
+
+    place: SQL for the key of the phone's item, a JSON list of one id.
+    """
+    return f"left(sha256('lake\\x00'::BLOB || encode(trim({place}, '[]\"'))), 32)"
+
+
+# The newest row of each message to a phone, also of those after the instant: they were sent.
+# sendable_until: the last instant at which the message might have been sent.
+MESSAGES = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS sendable_until
     FROM notifications LEFT JOIN (
         SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
     ) AS asked USING (question_id)
     QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1"""
-# The lake has messages under the phone's pseudonym (rules/lake/question_entities.py), which PSEUDONYM makes
-# from the key of the phone's item, a JSON list.
-PSEUDONYM = "left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]\"'))), 32)"
+# Each phone that is not gone, with those of its messages whose claims still count.
 SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
         SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
     ) AS newest LEFT JOIN (
         SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
             list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome, 'settled_at': settled_at,
-                'last': last}}) FILTER (last > $claims_end) AS messages
+                'sendable_until': sendable_until}}) FILTER (sendable_until > $claims_end) AS messages
         FROM ({MESSAGES}) GROUP BY phone
-    ) AS received ON received.phone = {PSEUDONYM}
+    ) AS received ON received.phone = {_pseudonym_of("newest.place")}
     WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
 
 # An event that came twice is one event: its external id is unique in its source.
@@ -93,35 +103,35 @@ QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
         SELECT question_id, count(*) AS given FROM responses
         WHERE created_at < $until GROUP BY question_id
     ) AS answers USING (question_id) ORDER BY question_id"""
-LATER = {
-    "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
-    "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
+LATER_ROW_COUNTS = {
+    "ledger": "SELECT count(*) AS row_count FROM ledger WHERE created_at >= $until",
+    "streaks": "SELECT count(*) AS row_count FROM streaks WHERE updated_at >= $until",
 }
 
 ENTITIES_READ = (*USER_STATEMENTS, "lead_events", "questions", "responses", "notifications")
-# The data that a restore does not bring back, by store. Point-in-time recovery has that of tables
-# (--from-table).
+# What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
+# the items of tables (--from-table).
 NOT_IN_THE_LAKE = {
-    "Event": "the integrations' own words of leads' events, unless they are large: the bucket has these",
-    "Memory": "nothing: it follows from Event",
-    "Feature": "nothing: it follows from Event; streakline features rebuild makes sure",
-    "GroupEvents": "nothing: it follows from Event",
-    "PostgreSQL": "who is who: addresses, numbers and ids of leads. Its own backups have them;"
-    " whoever sends from an address that they lack becomes another lead",
-    "Questions": "digests of what was asked: another question under an old key gets the old one",
-    "Responses": "answers and their texts: who has answered may answer once more, and earns nothing by it",
-    "UserStats": "stats of answers, which follow from Responses: the lake has them under pseudonyms",
-    "Subscriptions": "messages under way: a phone may get one of them again; which polls wait",
-    "WebhookEndpoints": "addresses of the customer's systems: to be declared again",
-    "Notifications": "what the customer's systems were told: they may be told again",
-    "Erasures": "erasures under way and certificates: erase again whom these were of; tombstones are there",
-    "IdempotencyKeys": "digests of leads' events: another one under an old id is a duplicate; states of"
-    " orders: a webhook of an old order is kept as a conflict; counts of hooks, notes of imports",
-    "PayloadBucket": "webhooks that are large, unless the bucket still has them",
-    "Boards": "nothing: the next snapshot makes them anew",
-    "Limits": "nothing that lasts longer than a minute",
-    "Redis": "nothing: rounds fill it",
-    "Warehouse": "nothing: nights load from the lake what it lacks",
+    "Event": "the integrations' own words of leads' events; the bucket still has large ones",
+    "Memory": "nothing; it follows from Event",
+    "Feature": "nothing; it follows from Event, and `streakline features rebuild` makes sure",
+    "GroupEvents": "nothing; it follows from Event",
+    "PostgreSQL": "which lead has which addresses, numbers and ids; restore its own backup, because whoever"
+    " sends from an address that is missing becomes another lead",
+    "Questions": "digests of what was asked; whoever asks another question under an old key gets the old one",
+    "Responses": "answers and their texts; whoever has answered may answer again, and earns nothing by it",
+    "UserStats": "stats of answers, which the lake has only under pseudonyms; they follow from Responses",
+    "Subscriptions": "messages under way, and which polls wait; a phone may get a message again",
+    "WebhookEndpoints": "addresses of the customer's systems; declare them again",
+    "Notifications": "what the customer's systems were told; they may be told again",
+    "Erasures": "erasures under way, and certificates; erase these persons again (tombstones are there)",
+    "IdempotencyKeys": "digests of leads' events, states of orders, counts of hooks, and notes of imports;"
+    " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
+    "PayloadBucket": "large webhooks; the bucket may still have them",
+    "Boards": "nothing; the next snapshot makes them anew",
+    "Limits": "counts of the last minute; they start again",
+    "Redis": "nothing; rounds fill it",
+    "Warehouse": "nothing; nights load from the lake what it lacks",
 }
 
 
@@ -170,24 +180,24 @@ class LakeBefore:
     def ownerless_items(self) -> list[Row]:
         """Return the rows of items that belong to no user. Tombstones of a later time are among them, too."""
         with ExitStack() as stack:
-            return list(self._rows(stack, "table_items", OWNERLESS_ITEMS))
+            return list(self._rows(stack, OWNERLESS_ITEMS, "table_items"))
 
     def users(self) -> Generator[LakeRows]:
         """Yield the rows of each user whom the lake knows, in the order of users."""
         with ExitStack() as stack:
-            streams = [self._rows(stack, name, sql) for name, sql in USER_STATEMENTS.items()]
+            streams = [self._rows(stack, sql, name) for name, sql in USER_STATEMENTS.items()]
             for user_id, rows in groupby(merge(*streams, key=itemgetter("person")), key=itemgetter("person")):
                 yield LakeRows.of(user_id, rows)
 
     def lead_events(self) -> Generator[Row]:
         """Yield all events of leads."""
         with ExitStack() as stack:
-            yield from self._rows(stack, "lead_events", LEAD_EVENTS)
+            yield from self._rows(stack, LEAD_EVENTS, "lead_events")
 
     def questions(self) -> Generator[Row]:
         """Yield the newest row of each question, with how many `answers` it had."""
         with ExitStack() as stack:
-            yield from self._rows(stack, "questions", QUESTIONS, "responses")
+            yield from self._rows(stack, QUESTIONS, "questions", "responses")
 
     def phones(self) -> Generator[Row]:
         """Yield the newest row of each phone that is not gone, with the messages that it has received.
@@ -196,22 +206,23 @@ class LakeBefore:
         or None.
         """
         with ExitStack() as stack:
-            yield from self._rows(stack, "table_items", SUBSCRIPTIONS, "notifications", "questions")
+            yield from self._rows(stack, SUBSCRIPTIONS, "table_items", "notifications", "questions")
 
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles of the instant or later the lake has."""
         with ExitStack() as stack:
             counts = {}
-            for name, sql in LATER.items():
-                (row,) = self._rows(stack, name, sql)
-                counts[name] = row["found"]
+            for name, sql in LATER_ROW_COUNTS.items():
+                (row,) = self._rows(stack, sql, name)
+                counts[name] = row["row_count"]
             return counts
 
-    def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
+    def _rows(self, stack: ExitStack, sql: str, *entities: str) -> Iterator[Row]:
+        """Yield the rows of a statement that reads some entities."""
         # Each statement has a connection of its own, because a connection has one result at a time.
         db = stack.enter_context(connect())
-        for other in (name, *others):
-            stack.enter_context(table_of(db, other, self.objects, other, READERS))
+        for entity in entities:
+            stack.enter_context(table_of(db, entity, self.objects, entity, READERS))
         instants = {
             "until": self.until,
             "since": self.now - self.retention,

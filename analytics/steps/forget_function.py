@@ -97,10 +97,10 @@ class ForgetSteps:
         passed = 0
         for erasure_id in progress.due:
             if erasure := self.jobs.get(erasure_id):
-                counts = progress.found.get(erasure_id, {})
+                counts = progress.counts.get(erasure_id, {})
                 began = unstamp(progress.began)
-                left = progress.left.get(erasure_id, 0)
-                after = after_pass(erasure, progress.run_id, counts, self.settle_time, began, left)
+                still_named = progress.still_named.get(erasure_id, 0)
+                after = after_pass(erasure, progress.run_id, counts, self.settle_time, began, still_named)
                 if after != erasure:
                     self.jobs.save(after)
                 passed += 1

@@ -219,7 +219,7 @@ class ItemWorker:
             )
         erasees = AllErasees.of(steps.open_erasures(), datetime.fromisoformat(self.night.began))
         rows = WarehouseRows(steps.warehouse, erasees.by_kind)
-        progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
+        progress.add_counts(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()
         return True
 

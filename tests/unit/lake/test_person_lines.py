@@ -20,7 +20,7 @@ def test_a_line_goes_if_and_only_if_its_row_is_of_them(
         json.dumps({"user_id": user, "note": note}, ensure_ascii=is_ascii).encode() + b",\n"
         for user, note in rows
     ]
-    text, counts = Finder("events", gone).without(b"".join(lines))
+    text, counts = Finder("events", gone).remove_lines(b"".join(lines))
     kept = [line for line, (user, _) in zip(lines, rows, strict=True) if user not in gone]
     assert text == b"".join(kept)
     assert counts.total() == len(lines) - len(kept)
@@ -30,14 +30,14 @@ def test_a_line_goes_if_and_only_if_its_row_is_of_them(
     "line", [b'{"user_id":"ann","no', b'["ann"]', b'{"user_id":7,"x":"ann"}', b'not JSON: "ann"\r']
 )
 def test_a_line_that_is_no_row_goes_if_it_has_the_name(line: bytes) -> None:
-    assert Finder("events", ["ann"]).without(line) == (b"", {"ann": 1})
-    assert Finder("events", ["an"]).without(line) == (line, {})
+    assert Finder("events", ["ann"]).remove_lines(line) == (b"", {"ann": 1})
+    assert Finder("events", ["an"]).remove_lines(line) == (line, {})
 
 
 def test_frames_stay_and_rows_may_be_asked_one_by_one() -> None:
     rows = [{"user_id": "ann", "number": each, "dt": "2026-03-01", "hour": "05"} for each in range(3)]
     made = [row_line(row) for row in rows]
     text = made[0].head + b"".join(each.text + b",\n" for each in made) + b"null]}\n"
-    kept, gone = Finder("events", ["ann"], lambda row: row["number"] > 0).without(text)
+    kept, gone = Finder("events", ["ann"], lambda row: row["number"] > 0).remove_lines(text)
     assert kept == made[0].head + made[0].text + b",\n" + b"null]}\n"
     assert gone == {"ann": 2}

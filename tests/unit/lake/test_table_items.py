@@ -198,4 +198,4 @@ def test_a_refused_line_of_a_gone_phone_goes_if_it_is_of_before_or_says_no_versi
 ) -> None:
     place = '["s"]'
     line = json.dumps({"store": PHONES, "place": place, "version": version}).encode()
-    assert _finder({place: event_version(9, "8")}).person_to_remove(line) == (place if is_gone else None)
+    assert _finder({place: event_version(9, "8")}).owner_if_removed(line) == (place if is_gone else None)
