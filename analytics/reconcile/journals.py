@@ -31,11 +31,11 @@ from rules.engagement.reconciliation import (
     WRONG_STATE,
     LakeFigures,
     ProjectionState,
-    chain_faults,
     days_of,
     entries_up_to,
     has_lapsed,
-    is_behind,
+    is_only_behind,
+    ledger_faults,
     profile_of,
 )
 
@@ -98,7 +98,7 @@ class UserView:
     def items_are_behind(self, now: datetime) -> bool:
         """Whether all items are right as of earlier entries of the journal."""
         profile = self._counted_profile(self.profile, now) if self.profile else None
-        return is_behind(self.entries, profile, self._counted_days(), bool(self.settings.version))
+        return is_only_behind(self.entries, profile, self._counted_days(), bool(self.settings.version))
 
     def item_to_store(self, profile: Profile, now: datetime) -> Item:
         """Return the item of a profile that takes the place of the stored one.
@@ -187,7 +187,7 @@ def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tu
             _check_types(entry)
     except UNREADABLE as error:
         return [], [f"an entry cannot be read: {type(error).__name__}: {error}"]
-    return entries, list(chain_faults(entries))
+    return entries, list(ledger_faults(entries))
 
 
 def _check_types(entry: Entry) -> None:
@@ -214,7 +214,7 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
     if lake is None:
         return LakeFigures()
     return LakeFigures(
-        head=lake.head or "",
+        place=lake.head or "",
         entries=lake.entries,
         points=lake.points,
         earned=lake.total_points,

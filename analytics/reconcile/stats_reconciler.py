@@ -225,7 +225,7 @@ class StatsReconciler:
             verdict.strangers = sorted(older_hashes - {*answers.hashes})
             expected = self._expected_item(answers, stored, lake.rows.version(fingerprint_hash), now)
             found = _item_differences(fingerprint_hash, stored, expected, lake, now)
-            step = next_step(Look(bool(found), is_behind=False, doubt=answers.doubt), looks, self.repair)
+            step = next_step(Look(bool(found), is_only_behind=False, doubt=answers.doubt), looks, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
             verdict.is_repaired = bool(

@@ -95,7 +95,7 @@ class CountedUsers:
             month.before += row.points
             if points is None:
                 sums.refused += 1
-                sums.broken += terms.is_broken
+                sums.broken += terms.breaks_contract
             else:
                 sums.after += points
                 month.after += points
@@ -245,9 +245,8 @@ def _cause(outcome: Outcome, timeline: Timeline) -> str:
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
     judged = f"{kind}, judged by version {number}"
     if outcome.points is None:
-        return (
-            f"{judged}: " + ("breaks the contract" if row.is_broken else "is not in this book") + ": refused"
-        )
+        why = "breaks the contract" if row.breaks_contract else "is not in this book"
+        return f"{judged}: {why}: refused"
     before = next((version.book for version in timeline.real.versions if version.number == number), None)
     boosted_before, factor_before = _worth(before, kind, occurred)
     boosted_after, factor_after = ruling.points, ruling.factor

@@ -66,22 +66,12 @@ class Goals:
         now: says which book is in force.
         """
         self.timeline, self.now = timeline, now
-        old, new = timeline.real_at(now), timeline.candidate
-        figures.streaks = list(_streak_changes(old, new)) if new else []
-        figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
+        figures.streaks, figures.achievements = _goal_changes(timeline, now)
         changes = [*figures.streaks, *figures.achievements]
         self._before = _world(timeline.real, now, changes, is_after=False)
         self._after = _world(timeline.predicted, now, changes, is_after=True)
         # Answers of _measure by its arguments, because many events have the same ones
         self._measures_memo: dict[tuple[Any, ...], str | None] = {}
-
-    @property
-    def summed_types(self) -> set[str]:
-        """The event types with a property that a version of the predicted books sums."""
-        if not self._after.has_changes:
-            return set()
-        books = [version.book for version in self.timeline.predicted.versions]
-        return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
         """Count a user who was replayed. covers: what protects the user's streak, before and after."""
@@ -145,6 +135,18 @@ class Goals:
         return ",".join(text for text in measures if text.partition("=")[0] in (COUNTED, *measured))
 
 
+def summed_types(timeline: Timeline, now: datetime) -> set[str]:
+    """Return the event types of which a version of the predicted books sums a property.
+
+    There are none if the candidate changes no streak and no achievement that there would be.
+    """
+    streaks, achievements = _goal_changes(timeline, now)
+    if not _world(timeline.predicted, now, [*streaks, *achievements], is_after=True).has_changes:
+        return set()
+    books = [version.book for version in timeline.predicted.versions]
+    return {kind for book in books for kind in book.event_types if book.measured(kind)}
+
+
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
     for row in rows:
         if row.kind in EARNING:
@@ -153,6 +155,15 @@ def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
 
 def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
     return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
+
+
+def _goal_changes(timeline: Timeline, now: datetime) -> tuple[list[GoalChange], list[GoalChange]]:
+    """Return the streaks and the achievements in which the candidate differs from the book in force."""
+    old, new = timeline.real_at(now), timeline.candidate
+    if new is None:
+        return [], []
+    streaks = list(_streak_changes(old, new))
+    return streaks, list(_achievement_changes(old, new, streaks))
 
 
 def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:

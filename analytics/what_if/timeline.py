@@ -58,7 +58,7 @@ class Terms:
     cap: Cap | None
     is_active: bool  # whether such an event would keep a streak
     was_active: bool  # whether it does by its entry
-    is_broken: bool  # the candidate's contract refuses the events' properties
+    breaks_contract: bool  # the candidate's contract refuses the events' properties
     # As Ruling.later, with instants in microseconds since 1970
     later: tuple[tuple[int, "Terms"], ...] = ()
     _expiry_dates: dict[date, date] = field(default_factory=dict)  # by the date of the points
@@ -85,7 +85,7 @@ class TermsKey(NamedTuple):
     cap: str | None
     is_passive: bool
     segment: int
-    is_broken: bool
+    breaks_contract: bool
 
 
 class TermsMemo(dict[tuple[Any, ...], Terms]):
@@ -98,7 +98,9 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
     def __missing__(self, values: tuple[Any, ...]) -> Terms:
         key = TermsKey._make(values)
         occurred = self._timeline.segment_begin(key.segment)
-        ruling = self._timeline.ruling(key.event_type, key.version or None, occurred, is_broken=key.is_broken)
+        ruling = self._timeline.ruling(
+            key.event_type, key.version or None, occurred, breaks_contract=key.breaks_contract
+        )
         terms = self[key] = _terms_of(ruling, key)
         terms.later = tuple(
             ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
@@ -116,7 +118,7 @@ def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
         cap=Cap.of(key.cap) if ruling.is_as_entry_says else ruling.cap,
         is_active=keeps_streak and not ruling.is_refused,
         was_active=was_active,
-        is_broken=key.is_broken,
+        breaks_contract=key.breaks_contract,
     )
 
 
@@ -163,17 +165,20 @@ class Timeline:
         is_begun = self.since is None or self.since <= instant
         return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
 
-    def ruling(self, event_type: str, version: int | None, occurred: datetime, *, is_broken: bool) -> Ruling:
+    def ruling(
+        self, event_type: str, version: int | None, occurred: datetime, *, breaks_contract: bool
+    ) -> Ruling:
         """Return the judgement of an event.
 
-        version: the one that its entry names. is_broken: the candidate's contract refuses its properties.
+        version: the one that its entry names. breaks_contract: whether the candidate's contract refuses the
+        event's properties.
         """
         judged_by, candidate = self._numbered.get(version or 0), self.candidate
         # The candidate has no say in it.
         if candidate is None or not self._falls_to_candidate(occurred, judged_by):
             return self._ruling_as_before(judged_by, event_type, occurred)
         # It accepts the event.
-        if event_type in candidate.event_types and not is_broken:
+        if event_type in candidate.event_types and not breaks_contract:
             return _ruling_of(candidate, event_type, occurred, candidate.expiry)
         # It refuses the event, but a version after it has judged the event already.
         if judged_by and self.until and judged_by.effective_at >= self.until:

@@ -89,7 +89,7 @@ class UserFold:
         # expire. All are zero while nothing differs.
         self._differences = Counter[tuple[int, date | None]]()
         # None: the events stay on the dates of the ledger
-        is_placed_anew = self._changes_activity and settings.has_doubts
+        is_placed_anew = self._changes_activity and settings.is_doubtful
         self._placed_dates = PlacedDates(self.user_id) if is_placed_anew else None
 
     def replay(self) -> "UserFold":

@@ -34,7 +34,7 @@ class Row(NamedTuple):
     cap: str | None
     is_passive: bool
     segment: int  # how many boundaries of the timeline are not after the event
-    is_broken: bool  # the candidate's contract refuses the event's properties
+    breaks_contract: bool  # the candidate's contract refuses the event's properties
     created_at: int  # microseconds since 1970
     seq: int
     points: int
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
     @property
     def terms_key(self) -> tuple[Any, ...]:
-        """The key of the terms that judge its event (TermsKey): the fields from event_type to is_broken."""
+        """The key of the terms that judge its event: the fields of TermsKey."""
         return self[2:8]
 
     @property
@@ -94,7 +94,7 @@ class UserSettings:
     pauses_after: tuple[tuple[date, date], ...] = ()  # the pauses that the books of the timeline allow
     # The dates of the events contradict each other (rule 8). So if some events no longer count, others of
     # them may decide on the dates.
-    has_doubts: bool = False
+    is_doubtful: bool = False
 
 
 @dataclass(slots=True)

@@ -1,16 +1,19 @@
 """Predicts what another book would have led to: what a fresh stack would show after the same history.
 
 `what_if` is called by analytics/steps/what_if_function.py, and by local/what_if on a laptop. The ledger is
-read once, and written in parts of whole users (history_parts.py). Each part is replayed by the rules, in as
-many processes as there are cores (counted_users.py, user_fold.py). Their figures are added up (figures.py).
-Only temporary files are written.
+written to temporary files in parts of whole users (history_parts.py). The rules replay each part, in as many
+processes as there are cores (counted_users.py, user_fold.py). Their figures are added up (figures.py).
+
+The book *refuses* an event if it lacks the event's type, or if the type's contract does not fit the event's
+properties. A user is *doubtful* if the dates of the user's events contradict each other (rule 8).
 """
 
 import json
 import multiprocessing
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import date
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +28,8 @@ from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import rows_of_users
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, ReplayInputs
-from analytics.what_if.figures import Figures, ImpossibleAct, WhatIfAnswer, WhatIfQuestion
-from analytics.what_if.goals import Goals
+from analytics.what_if.figures import ImpossibleAct, WhatIfAnswer, WhatIfQuestion
+from analytics.what_if.goals import summed_types
 from analytics.what_if.history_parts import part_source, parts_of, small_database, write_parts
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_history import Row, UserSettings, user_settings
@@ -39,52 +42,32 @@ from rules.privacy.tombstones import SafeToLog
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what the question's book would have led to. Raises ProcessDied."""
-    timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
-    if question.book and timeline.is_partial:
-        timeline.expiries.update(_expiries(objects, timeline.real))
-    settings, other_dates = user_settings(objects, timeline, question.now)
-    broken_events = events_with_broken_contracts(objects, question.book)
-    if broken_events.num_rows or (question.book and _changes_activity(objects, question.book)):
-        with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
-        for user in doubtful_users(objects) | with_skipped:
-            settings[user] = replace(settings.get(user, NO_SETTINGS), has_doubts=True)
+    timeline = _timeline(objects, question)
+    refused_events = events_with_refused_properties(objects, question.book)
+    settings, other_dates = _settings_with_doubts(objects, question, timeline, refused_events)
     inputs = ReplayInputs(question, timeline, settings, other_dates)
-    summed_types = Goals(timeline, question.now, Figures()).summed_types
     with TemporaryDirectory() as name:
-        parts = _write_history(objects, Path(name), inputs, broken_events, summed_types)
+        parts = _write_history(objects, Path(name), inputs, refused_events)
         answer = replay_history(inputs, Path(name), parts)
-    answer.figures.impossible += _impossible_pauses(settings)
-    answer.users = answer.users.combine_chunks().sort_by("user_id")
-    for change in answer.largest_changes:
-        del change["score"]
+    _finish_answer(answer, settings)
     return answer
 
 
-EXPIRIES = (
-    "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
-)
+def _timeline(objects: Objects, question: WhatIfQuestion) -> Timeline:
+    timeline = Timeline(lake_books(objects), question.book, question.since, question.until)
+    if question.book and timeline.is_partial:
+        timeline.expiries.update(_expiries(objects, timeline.real))
+    return timeline
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     """Return the rule by which the points of a version's events expire, by version, of events and books."""
+    sql = """SELECT DISTINCT rules_version, expiry FROM events
+    WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"""
     with table_of(db := small_database(), "events", objects, "events"):
-        of_events = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
+        of_events = {row["rules_version"]: row["expiry"] for row in query(db, sql).to_pylist()}
     of_books = {version.number: version.book.expiry for version in real.versions if version.book.expiry}
     return of_books | of_events
-
-
-EARNING_KINDS = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
-WHERE kind = '{EntryKind.EARN}'"""
-
-
-def _changes_activity(objects: Objects, book: Book) -> bool:
-    """Whether a book may change which dates are active: it refuses events, or other events keep a streak."""
-    with table_of(db := small_database(), "ledger", objects, "ledger"):
-        kinds = db.execute(EARNING_KINDS).fetchall()
-    return any(
-        kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
-        for kind, is_passive in kinds
-    )
 
 
 EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
@@ -94,8 +77,8 @@ REFUSED_EVENTS = """SELECT user_id, event_id FROM events SEMI JOIN refused
 ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
-def events_with_broken_contracts(objects: Objects, book: Book | None) -> pa.Table:
-    """Return the events whose properties a book refuses, as a table with the columns EVENTS.
+def events_with_refused_properties(objects: Objects, book: Book | None) -> pa.Table:
+    """Return the events whose properties a book's contracts refuse, as a table with the columns EVENTS.
 
     Equal properties are checked once.
     """
@@ -123,9 +106,38 @@ def _read_json(text: str | None) -> Any:
         return {}
 
 
+def _settings_with_doubts(
+    objects: Objects, question: WhatIfQuestion, timeline: Timeline, refused_events: pa.Table
+) -> tuple[dict[str, UserSettings], dict[str, date]]:
+    """Return the settings and dates of `user_settings`. Doubtful users are marked if active dates may change.
+
+    Only then are the events of doubtful users placed on dates anew.
+    """
+    settings, other_dates = user_settings(objects, timeline, question.now)
+    if refused_events.num_rows or (question.book and _changes_activity(objects, question.book)):
+        # Dates that a flight skips follow from the dates of events, and may change with them.
+        with_skipped = {user for user, user_setting in settings.items() if user_setting.skipped}
+        for user in doubtful_users(objects) | with_skipped:
+            settings[user] = replace(settings.get(user, NO_SETTINGS), is_doubtful=True)
+    return settings, other_dates
+
+
+def _changes_activity(objects: Objects, book: Book) -> bool:
+    """Whether a book may change which dates are active: it refuses types, or other types keep a streak."""
+    sql = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+    WHERE kind = '{EntryKind.EARN}'"""
+    with table_of(db := small_database(), "ledger", objects, "ledger"):
+        kinds = db.execute(sql).fetchall()
+    return any(
+        kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
+        for kind, is_passive in kinds
+    )
+
+
 PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
-# In one calendar a later instant never has an earlier date, and three dates take more than a day.
-DOUBTFUL = """
+# In one calendar, dates rise with instants, and two dates with another one between them are over a day apart.
+# Users whose events break that are doubtful.
+DOUBTFUL_USERS = """
 WITH dates AS (
   SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
   FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
@@ -149,65 +161,52 @@ def doubtful_users(objects: Objects) -> set[str]:
     users: set[str] = set()
     with table_of(db := small_database(), "events", objects, "events"):
         for part in range(parts):
-            users |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+            users |= set(query(db, DOUBTFUL_USERS, [parts, part])["user_id"].to_pylist())
     return users
 
 
-def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
-    for user, user_setting in settings.items():
-        for first, last in user_setting.pauses:
-            if (first, last) not in user_setting.pauses_after:
-                why = f"it would have been one of too many dates up to {last}"
-                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)
-
-
-# ENTRIES has the columns of user_history.Row that come from the ledger, SENT those that come from the events.
-ENTRIES = f"""
+# The rows of LEDGER_ROWS have the columns of user_history.Row that come from the ledger. Those of EVENT_ROWS
+# have the columns that come from the events, of the events that need them.
+LEDGER_ROWS = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
-  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
-  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
-  reverses, "freeze", freeze_date, reward_id, measures
+  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment,
+  refused_id IS NOT NULL AS breaks_contract, epoch_us(created_at) AS created_at, seq, points, event_id,
+  activity_date AS day, expires_on, held_at, reverses, "freeze", freeze_date, reward_id, measures
 FROM ledger
-LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
-  ON broken_user = account_id AND broken_id = event_id
+LEFT JOIN (SELECT DISTINCT user_id AS refused_user, event_id AS refused_id FROM refused)
+  ON refused_user = account_id AND refused_id = event_id
 WHERE kind <> '{EntryKind.OPEN}'
   AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
 """
-SENT = """
+EVENT_ROWS = """
 SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
   CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
-FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
+FROM (SELECT *, user_id IN (SELECT user_id FROM doubtful) AS is_doubtful,
   properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
 WHERE is_doubtful OR is_summed
 """
 
 
-def _write_history(
-    objects: Objects,
-    folder: Path,
-    inputs: ReplayInputs,
-    broken_events: pa.Table,
-    summed_types: Collection[str],
-) -> int:
-    """Write the ledger's entries, and the columns SENT of events that need them; returns how many parts.
+def _write_history(objects: Objects, folder: Path, inputs: ReplayInputs, refused_events: pa.Table) -> int:
+    """Write LEDGER_ROWS to `folder / "ledger"`, and EVENT_ROWS, if needed, to `folder / "events"`.
 
-    broken_events: those whose properties the candidate refuses. summed_types: the event types of which
-    streaks and achievements sum a property.
+    Returns the number of parts. refused_events: those whose properties the question's book refuses.
     """
     stamps = inputs.timeline.stamps
     segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
     parts = parts_of(objects, "ledger")
     with (
         table_of(db := small_database(), "ledger", objects, "ledger"),
-        arrow_table(db, "broken", broken_events),
+        arrow_table(db, "refused", refused_events),
     ):
-        write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
-    doubted = [user for user, settings in inputs.settings.items() if settings.has_doubts]
-    if doubted or summed_types:
+        write_parts(db, LEDGER_ROWS.format(segment=segment), folder / "ledger", parts)
+    doubtful = [user for user, settings in inputs.settings.items() if settings.is_doubtful]
+    summed = sorted(summed_types(inputs.timeline, inputs.question.now))
+    if doubtful or summed:
         with table_of(db := small_database(), "events", objects, "events"):
-            db.register("doubted", pa.table({"user_id": pa.array(doubted, pa.string())}))
-            db.register("summed", pa.table({"event_type": pa.array(sorted(summed_types), pa.string())}))
-            write_parts(db, SENT, folder / "sent", parts)
+            db.register("doubtful", pa.table({"user_id": pa.array(doubtful, pa.string())}))
+            db.register("summed", pa.table({"event_type": pa.array(summed, pa.string())}))
+            write_parts(db, EVENT_ROWS, folder / "events", parts)
     return parts
 
 
@@ -256,23 +255,39 @@ def _received_answer(receiver: Connection) -> WhatIfAnswer:
 
 
 ROWS = f"""SELECT {", ".join(f'"{name}"' for name in Row._fields)}
-FROM (SELECT entries.*, {{sent_columns}} FROM {{source}} AS entries {{join}})
+FROM (SELECT entries.*, {{event_columns}} FROM {{ledger}} AS entries {{join}})
 ORDER BY user_id, created_at, seq"""
-NO_SENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
-JOIN_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
-    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
+NO_EVENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
+JOIN_EVENTS = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+    any_value(properties) AS properties FROM {events} GROUP BY ALL) AS events USING (user_id, event_id)"""
 
 
 def replay_parts(inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> WhatIfAnswer:
     """Return the answer of some parts."""
     counted = CountedUsers(inputs)
     for part in parts:
-        if (source := part_source(folder / "ledger", part)) is None:
+        if (ledger := part_source(folder / "ledger", part)) is None:
             continue
-        sent = part_source(folder / "sent", part)
-        sent_columns = "claimed, zone, properties" if sent else NO_SENT_COLUMNS
-        join = JOIN_SENT.format(sent=sent) if sent else ""
-        sql = ROWS.format(sent_columns=sent_columns, source=source, join=join)
+        events = part_source(folder / "events", part)
+        event_columns = "claimed, zone, properties" if events else NO_EVENT_COLUMNS
+        join = JOIN_EVENTS.format(events=events) if events else ""
+        sql = ROWS.format(event_columns=event_columns, ledger=ledger, join=join)
         for _, rows in rows_of_users(small_database(), sql, tuple):
             counted.add([Row._make(values) for values in rows])
     return counted.answer()
+
+
+def _finish_answer(answer: WhatIfAnswer, settings: dict[str, UserSettings]) -> None:
+    """Add the refused pauses to an answer, sort its users, and remove the scores."""
+    answer.figures.impossible += _impossible_pauses(settings)
+    answer.users = answer.users.combine_chunks().sort_by("user_id")
+    for change in answer.largest_changes:
+        del change["score"]  # only the choice of the largest changes needed it
+
+
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[ImpossibleAct]:
+    for user, user_setting in settings.items():
+        for first, last in user_setting.pauses:
+            if (first, last) not in user_setting.pauses_after:
+                why = f"it would have been one of too many dates up to {last}"
+                yield ImpossibleAct(user, "pause", first.isoformat(), 0, 0, why)

@@ -17,7 +17,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.tables import BEFORE_ALL
-from rules.engagement.reconciliation import chain_faults, days_of, profile_of
+from rules.engagement.reconciliation import days_of, ledger_faults, profile_of
 from tests.support.effort import effort
 from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
@@ -215,7 +215,7 @@ def test_any_order_earns_what_the_rules_say(
         got = shown(entries)
         assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}, seed
         seen.append(got)
-        assert chain_faults(entries) == []
+        assert ledger_faults(entries) == []
         account, _ = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2).load(name)
         again = profile_of(account.profile, entries)
         assert (again.total_points, again.streak, again.cover) == (

@@ -203,7 +203,7 @@ def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> 
     ]
     rows = [
         user_history.Row(
-            **none | {"created_at": place, "seq": place, "is_passive": False, "is_broken": False} | each
+            **none | {"created_at": place, "seq": place, "is_passive": False, "breaks_contract": False} | each
         )
         for place, each in enumerate([granted, *earned], 1)
     ]

@@ -77,7 +77,7 @@ def test_other_figures_are_told(made: list[Draft], name: str) -> None:
     other: dict[str, Any] = {name: getattr(lake, name) + 1}
     (told,) = disagreements(entries, replace(lake, **other), NOW)
     assert ("earned" in told) == (name in ("points", "earned"))
-    assert (lake.head in told) == (name in ("seq", "balance"))
+    assert (lake.place in told) == (name in ("seq", "balance"))
 
 
 def test_an_account_that_neither_knows_agrees() -> None:

@@ -20,7 +20,7 @@ from rules.engagement.opening_positions import (
     position_of,
     with_position,
 )
-from rules.engagement.reconciliation import chain_faults, days_of, profile_of
+from rules.engagement.reconciliation import days_of, ledger_faults, profile_of
 from rules.engagement.streak import Cover, Streak, advance, fold, shown_streak
 from tests.support.account_world import World
 from tests.support.engagement_strategies import bases, covers, event, near
@@ -106,7 +106,7 @@ def test_a_position_may_come_before_among_or_after_the_events(seed: int, place: 
     assert world.profile.balance == other.profile.balance
     for made in (world, other):
         entries = [replace(each, active=each is made.entries[-1]) for each in made.entries]
-        assert chain_faults(entries) == []
+        assert ledger_faults(entries) == []
         through = made.entries[-1].applied_through
         assert profile_of(made.profile, made.entries) == replace(made.profile, applied_through=through)
         assert days_of(made.entries) == {day.isoformat(): kept for day, kept in made.days.items()}

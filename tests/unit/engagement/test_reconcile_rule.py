@@ -15,7 +15,7 @@ from rules.engagement.reconciliation import (
     ProjectionState,
     Step,
     days_of,
-    is_behind,
+    is_only_behind,
     next_step,
 )
 from tests.support.drafts import SMALL, drafts, journal
@@ -43,13 +43,13 @@ def test_whatever_a_writer_has_left_undone_is_behind_and_not_wrong(
     entries = journal(made)
     place, days = places(data, entries)
     profile = ProjectionState(place, is_right=True)
-    assert is_behind(entries, profile, days, has_had_profile=True)
-    assert not is_behind(entries, WRONG_STATE, days, has_had_profile=True)
+    assert is_only_behind(entries, profile, days, has_had_profile=True)
+    assert not is_only_behind(entries, WRONG_STATE, days, has_had_profile=True)
     if not place:
-        assert is_behind(entries, None, days, has_had_profile=False)
-        assert not is_behind(entries, None, days, has_had_profile=True), "it was there, and is gone"
+        assert is_only_behind(entries, None, days, has_had_profile=False)
+        assert not is_only_behind(entries, None, days, has_had_profile=True), "it was there, and is gone"
     for when in days:
-        assert not is_behind(entries, profile, {**days, when: WRONG_STATE}, has_had_profile=True)
+        assert not is_only_behind(entries, profile, {**days, when: WRONG_STATE}, has_had_profile=True)
 
 
 @SMALL
@@ -61,11 +61,11 @@ def test_a_day_that_counts_less_than_the_profile_is_wrong(made: list[Draft], dat
     days = {when: ProjectionState(day.ledger_head, is_right=True) for when, day in counted.items()}
     profile = ProjectionState(entries[-1].created_at, is_right=True)
     when = data.draw(st.sampled_from(sorted(days)))
-    assert is_behind(entries, profile, days, has_had_profile=True)
+    assert is_only_behind(entries, profile, days, has_had_profile=True)
     lost = {name: each for name, each in days.items() if name != when}
-    assert not is_behind(entries, profile, lost, has_had_profile=True)
+    assert not is_only_behind(entries, profile, lost, has_had_profile=True)
     older = {**days, when: ProjectionState(entries[0].created_at, is_right=True)}
-    assert not is_behind(entries, profile, older, has_had_profile=True)
+    assert not is_only_behind(entries, profile, older, has_had_profile=True)
 
 
 @pytest.mark.parametrize("differs", [False, True])

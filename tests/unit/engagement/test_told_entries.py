@@ -12,7 +12,7 @@ from rules.days import unstamp
 from rules.engagement.lake_entries import entries_of, merged_entries
 from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
 from rules.engagement.proof import link_of, own_faults, seal_entries
-from rules.engagement.reconciliation import chain_faults
+from rules.engagement.reconciliation import ledger_faults
 from rules.lake.entities import LEDGER, row_of
 from tests.support.examples import examples
 
@@ -53,7 +53,7 @@ def test_rows_in_any_order_and_twice_tell_all_entries(chance: Any, count: int) -
     chance.shuffle(rows)
     told, lack = entries_of(rows)
     assert (lack, [each.draft for each in told]) == ("", [each.draft for each in entries])
-    assert (chain_faults(told), own_faults("u", [link_of(each) for each in told])) == ([], [])
+    assert (ledger_faults(told), own_faults("u", [link_of(each) for each in told])) == ([], [])
     assert told[-1].chain == entries[-1].chain
     assert all(each.chain for each in told)
 
@@ -62,7 +62,7 @@ def test_it_ends_before_what_is_lacking() -> None:
     rows = rows_of(written(4))
     told, lack = entries_of([each for each in rows if each["seq"] != 2])
     assert ([each.seq for each in told], lack) == ([0, 1], "the lake lacks seq 2")
-    assert chain_faults(told) == []
+    assert ledger_faults(told) == []
     rows[3]["points"] += 1
     told, lack = entries_of(rows)
     assert ([each.seq for each in told], lack[:20]) == ([0, 1, 2], "the balance of seq 3")

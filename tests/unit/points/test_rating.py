@@ -13,7 +13,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance, append_drafts
 from rules.engagement.points import balancing_entries, clawback, reversed_events, shortfalls, weeks_by_book
-from rules.engagement.reconciliation import chain_faults, days_of, profile_of
+from rules.engagement.reconciliation import days_of, ledger_faults, profile_of
 from tests.support.account_world import World
 from tests.support.effort import effort
 from tests.support.point_story import PointStory, WholeWorld
@@ -143,7 +143,7 @@ def test_only_what_takes_back_leads_into_debt() -> None:
 def test_a_balance_below_0_without_a_reason_is_a_fault() -> None:
     entries = append_drafts("u", None, [Draft(EntryKind.EARN, 5), Draft(EntryKind.EXPIRE, -9)], NOON)
     entries[-1] = replace(entries[-1], active=True)
-    assert chain_faults(entries) == ["balance -4 after seq 2: the points add up to -4"]
+    assert ledger_faults(entries) == ["balance -4 after seq 2: the points add up to -4"]
 
 
 @pytest.mark.parametrize("seed", range(effort(3, soak=300)))

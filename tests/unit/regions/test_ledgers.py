@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rules.engagement.carriers import split_carriers, with_carried
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
 from rules.engagement.proof import seal_entries
-from rules.engagement.reconciliation import chain_faults
+from rules.engagement.reconciliation import ledger_faults
 from rules.regions.changes import days_needed
 from rules.regions.standby import (
     LedgerContradiction,
@@ -68,7 +68,7 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
             for each in what.carried:
                 there.setdefault(each.created_at, each)
             entries, _ = with_carried(there.values())
-            assert not chain_faults(entries)
+            assert not ledger_faults(entries)
             assert not unseen_entries(entries, whole, {})
         assert len(waiting) < len(arriving), "nothing moves"
         arriving = waiting
