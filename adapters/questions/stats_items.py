@@ -1,4 +1,9 @@
-"""A person's stats as attributes of the table UserStats, and back."""
+"""A person's stats as attributes of the table UserStats, and back.
+
+The newest dates are stored one by one, in `days`. All older dates are *settled*: no late answer can change
+them, so only their sums are stored, in `settled`. `badge_days` has the dates of the badges, in their order,
+and `category_days` the first dates of the categories, sorted by name.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -19,10 +24,10 @@ from rules.questions.answer_stats import (
 # Stands among the categories for the answers in all categories that are not kept. No category has this name.
 OTHERS = "*"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
+TALLY_CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
 DATE_CHARACTERS = 4  # of a date's ordinal in base 36
-# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
-# of the categories.
+# The badges that settled dates have earned. Badges for categories are not among them: they follow from the
+# first dates of the categories.
 _SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 
@@ -58,16 +63,18 @@ def stats_from(stored: Mapping[str, Any]) -> Stats:
     days, newest = decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
     answers = dict(stored["answers_by_category"])
     others = answers.pop(OTHERS, 0)
-    firsts = _decode_dates(stored["category_days"])
-    categories = {
-        name: Category(answers[name], first) for name, first in zip(sorted(answers), firsts, strict=True)
-    }
+    first_dates = zip(sorted(answers), _decode_dates(stored["category_days"]), strict=True)
+    categories = {name: Category(answers[name], first) for name, first in first_dates}
     earned = dict(zip(stored["badges"], _decode_dates(stored["badge_days"]), strict=True))
     settled = _settled_from(stored.get("settled"), earned)
     return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
 
 
 def _settled_text(settled: SettledDates) -> str | None:
+    """Return `answers:points:last:length:longest:active_days`; None: no date is settled.
+
+    The last four are the streak's as of the last settled date, and `last` is that date's ordinal.
+    """
     streak = settled.streak
     if streak is None:
         return None
@@ -86,6 +93,7 @@ def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
 
 
 def _encode_dates(days: Iterable[date]) -> str:
+    """Return the ordinals of dates in base 36, one after the other."""
     return "".join(base36(day.toordinal(), DATE_CHARACTERS) for day in days)
 
 
@@ -113,10 +121,10 @@ def decode_days(text: str) -> dict[date, Tally]:
     days: dict[date, Tally] = {}
     for run in text.split(",") if text else ():
         first, _, body = run.partition(":")
-        if not body or len(body) % CHARACTERS:
+        if not body or len(body) % TALLY_CHARACTERS:
             raise ValueError(f"a run of dates is cut off: {run[:40]}")
-        for start in range(0, len(body), CHARACTERS):
-            day = date.fromordinal(int(first) + start // CHARACTERS)
+        for start in range(0, len(body), TALLY_CHARACTERS):
+            day = date.fromordinal(int(first) + start // TALLY_CHARACTERS)
             days[day] = Tally(int(body[start : start + 2], 36), int(body[start + 2 : start + 4], 36))
     return days
 
@@ -131,6 +139,7 @@ def base36(number: int, characters: int) -> str:
 
 
 def _runs(days: list[date]) -> Iterator[list[date]]:
+    """Yield the dates in lists without a gap. days: ascending."""
     run = days[:1]
     for before, day in pairwise(days):
         if (day - before).days > 1:

@@ -1,9 +1,8 @@
 """The UserStats table. It has each person's stats, and by an index the leaderboard by points.
 
-A person's stats stand under one hash, which may change when keys are rotated. Then the items of the other
-hashes have `moved_to`, the hash under which the stats are to be looked for.
-
-stats_items.py turns stats into attributes, and back.
+A person's stats stand under one hash of the person. Rotating keys gives a new hash, and the next write puts
+the stats under it. Then the items of the older hashes have `moved_to`, the hash under which the stats are to
+be looked for. stats_items.py turns stats into attributes, and back.
 """
 
 import zlib
@@ -27,8 +26,8 @@ LEADERBOARD = "_leaderboard"
 # Every change of an item changes one of these attributes. A repair has the condition that all of them are as
 # they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
-# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
-# (KEYS_MAX), and one is for the mark of each answer.
+# A transaction takes 100 actions. One is for the stats, and one is for the mark of each answer. Two are for
+# older hashes from which the stats move: there are at most rules.key_ring.KEYS_MAX keys.
 RESPONSES_MAX = 97
 
 
@@ -40,7 +39,7 @@ class StoredStats:
     stats: Stats
     version: int = 0  # 0: the person has none
     updated_at: str = ""
-    older: tuple[str, ...] = ()  # all other hashes that the person has had
+    older_hashes: tuple[str, ...] = ()  # all other hashes that the person has had
     # (hash, version) of the older hashes whose items get `moved_to` at the next write
     hashes_to_redirect: tuple[tuple[str, int], ...] = ()
     is_split_over_hashes: bool = False  # several hashes have stats, so they must be made from all responses
@@ -56,7 +55,7 @@ class StoredStats:
     @property
     def hashes(self) -> tuple[str, ...]:
         """All hashes under which the person has answered."""
-        return self.person, *self.older
+        return self.person, *self.older_hashes
 
 
 class UserStatsStore:
@@ -66,27 +65,18 @@ class UserStatsStore:
         """shards: how many partitions the leaderboard's index has."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
-    def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
-        """Return a person's stats, strongly consistent. older: hashes that the person is known to have."""
-        home = self._stats_after_moves(person)
-        unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
-        if not unlinked:
+    def of(self, person: str, known_hashes: Iterable[str] = ()) -> StoredStats:
+        """Return a person's stats, strongly consistent. known_hashes: other hashes of the same person."""
+        home = self._home(person)
+        not_redirected = sorted(set(known_hashes) - set(home.hashes))
+        if not not_redirected:
             return home
-        homes = {stats.person: stats for stats in map(self._stats_after_moves, unlinked)}
-        home = homes.pop(home.person, home)  # another process has linked them meanwhile
-        others = list(homes.values())
-        hashes = {*unlinked, *home.older}.union(*(stats.hashes for stats in others))
-        with_answers = [stats for stats in (home, *others) if stats.version]
-        return replace(
-            home,
-            stats=with_answers[0].stats if with_answers else home.stats,
-            updated_at=max(stats.updated_at for stats in (home, *others)),
-            older=tuple(sorted(hashes - {home.person})),
-            hashes_to_redirect=tuple((stats.person, stats.version) for stats in others),
-            is_split_over_hashes=len(with_answers) > 1,
-        )
+        found_by_person = {stats.person: stats for stats in map(self._home, not_redirected)}
+        # If another process has redirected some of them meanwhile, they lead to a newer version of home.
+        home = found_by_person.pop(home.person, home)
+        return _merged(home, list(found_by_person.values()), not_redirected)
 
-    def _stats_after_moves(self, person: str) -> StoredStats:
+    def _home(self, person: str) -> StoredStats:
         """Follow `moved_to` from a hash to the stats, maybe empty; raises ValueError for a circle."""
         visited = set[str]()
         while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
@@ -95,16 +85,21 @@ class UserStatsStore:
             visited.add(person)
             attributes = decode_item(items[0])
             if "moved_to" not in attributes:
-                version, older = attributes["version"], tuple(attributes.get("older_hashes", ()))
-                return StoredStats(person, stats_from(attributes), version, attributes["updated_at"], older)
+                return StoredStats(
+                    person,
+                    stats_from(attributes),
+                    attributes["version"],
+                    attributes["updated_at"],
+                    tuple(attributes.get("older_hashes", ())),
+                )
             person = attributes["moved_to"]
         return StoredStats(person, Stats())
 
-    def attributes(self, person: str, stats: Stats, older: tuple[str, ...]) -> dict[str, Any]:
+    def attributes(self, person: str, stats: Stats, older_hashes: tuple[str, ...]) -> dict[str, Any]:
         """Return stats as they are stored, without version and updated_at."""
         return stats_attributes(person, stats) | {
             LEADERBOARD: leaderboard_partition(person, self._shards) if stats.total_points else None,
-            "older_hashes": older or None,
+            "older_hashes": older_hashes or None,
         }
 
     def scan(self, segment: int, segments: int) -> Iterator[Item]:
@@ -132,7 +127,7 @@ class UserStatsStore:
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return the actions that put stats in place of those that were read, and redirect other hashes."""
-        attributes = self.attributes(before.person, stats, before.older)
+        attributes = self.attributes(before.person, stats, before.older_hashes)
         actions = [self._put_action(attributes, before.version, now)]
         for older_hash, version in before.hashes_to_redirect:
             redirection = {"fingerprint_hash": older_hash, "moved_to": before.person}
@@ -161,6 +156,25 @@ class UserStatsStore:
         )
         items = map(decode_item, answer["Items"])
         return [(item["fingerprint_hash"], item["total_points"], item["total_answers"]) for item in items]
+
+
+def _merged(home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[str]) -> StoredStats:
+    """Return a person's stats from those found under several hashes. The next write redirects the others.
+
+    If only home has stats, or none has any, home's stay. If one of the others alone has stats, the next write
+    moves them to home's hash. If several have stats, each lacks answers, so they must be made anew.
+    hashes: those that led to the others, or to home.
+    """
+    with_stats = [found for found in (home, *others) if found.version]
+    all_hashes = {*hashes, *home.older_hashes}.union(*(found.hashes for found in others))
+    return replace(
+        home,
+        stats=with_stats[0].stats if with_stats else home.stats,
+        updated_at=max(found.updated_at for found in (home, *others)),
+        older_hashes=tuple(sorted(all_hashes - {home.person})),
+        hashes_to_redirect=tuple((found.person, found.version) for found in others),
+        is_split_over_hashes=len(with_stats) > 1,
+    )
 
 
 def _board_order(row: tuple[str, int, int]) -> tuple[int, str]:
