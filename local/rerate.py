@@ -1,4 +1,4 @@
-"""`streakline rules rerate`: rates past events by a version of the book that took effect in the past (rule
+"""`streakline rules rerate`: judges past events by a version of the book that took effect in the past (rule
 12).
 
 The difference to each ledger is appended as an entry, as any other, so events may arrive meanwhile. A second
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
-from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
+from adapters.engagement.points import Rerater, RerateResult, RerateScope, Settler
 from local.command import DAY, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, over_accounts
@@ -31,10 +31,10 @@ class Summary:
     liability_after: int = 0
     owed_before: int = 0  # by users whose balance is below 0
     owed_after: int = 0
-    changed: list[RatingResult] = field(default_factory=list)
+    changed: list[RerateResult] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def add(self, result: RatingResult) -> None:
+    def add(self, result: RerateResult) -> None:
         """Count an account in."""
         self.accounts += 1
         self.entries += result.entries
@@ -80,9 +80,9 @@ def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> Non
     books = books_of(stack)
     versions = books.look()
     note = reason or f"judged anew by version {versions.newest.number} of the rules"
-    rating = Rerating.since(first, versions, note)
+    scope = RerateScope.since(first, versions, note)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
-    summary = rerate(rerater, accounts.all_profiles(), rating, is_dry=dry_run)
+    summary = rerate(rerater, accounts.all_profiles(), scope, is_dry=dry_run)
     print("\n".join(summary.lines(is_dry=dry_run)))
     if summary.failed:
         raise RuntimeError(
@@ -91,21 +91,21 @@ def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> Non
 
 
 def rerate(
-    rerater: Rerater, profiles: Iterable[Profile], rating: Rerating, *, is_dry: bool = False
+    rerater: Rerater, profiles: Iterable[Profile], scope: RerateScope, *, is_dry: bool = False
 ) -> Summary:
-    """Rate accounts; returns what became of them, or in a dry run what would.
+    """Rerate accounts; returns what became of them, or in a dry run what would.
 
     An account whose ledger cannot be read, or that is busy all the time, stops no other.
     """
 
-    def rate_account(profile: Profile) -> RatingResult:
-        preview = rerater.preview(profile, rating)
+    def rerate_account(profile: Profile) -> RerateResult:
+        preview = rerater.preview(profile, scope)
         if is_dry or not preview.entries:
             return preview
-        return rerater.rate(profile.user_id, rating, datetime.now(UTC))
+        return rerater.rerate(profile.user_id, scope, datetime.now(UTC))
 
     summary = Summary()
-    for result in over_accounts(profiles, rate_account, lambda profile: profile.user_id):
+    for result in over_accounts(profiles, rerate_account, lambda profile: profile.user_id):
         if isinstance(result, str):
             summary.failed.append(result)
         else:

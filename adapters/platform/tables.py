@@ -166,6 +166,36 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
+def put_action(
+    table: str,
+    item: Item,
+    condition: str = "",
+    values: Item | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Action:
+    """Return a transaction's put. values, names: what stands for :value and #name in the condition."""
+    named = {"ExpressionAttributeNames": names} if names else {}
+    return {"Put": {"TableName": table, "Item": item, **_condition(condition, values), **named}}
+
+
+def delete_action(
+    table: str, key: Mapping[str, str], condition: str = "", values: Item | None = None
+) -> Action:
+    """Return a transaction's delete. values: what stands for :value in the condition."""
+    return {"Delete": {"TableName": table, "Key": encode_item(key), **_condition(condition, values)}}
+
+
+def update_action(table: str, key: Mapping[str, str], changes: str, values: Item, condition: str) -> Action:
+    """Return a transaction's update. values: what stands for :value in the changes and the condition."""
+    update = {"TableName": table, "Key": encode_item(key), "UpdateExpression": changes}
+    return {"Update": {**update, **_condition(condition, values)}}
+
+
+def _condition(condition: str, values: Item | None) -> dict[str, Any]:
+    request: dict[str, Any] = {"ConditionExpression": condition} if condition else {}
+    return request | ({"ExpressionAttributeValues": values} if values else {})
+
+
 def transact(dynamodb: Any, actions: Sequence[Action]) -> list[dict[str, Any]]:
     """Write all actions in one transaction; returns [] if that was done.
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Action, get_all
+from adapters.platform.tables import Action, get_all, update_action
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.subscription_store import (
     INDEX,
@@ -21,7 +21,6 @@ from adapters.questions.subscription_store import (
     marker_keys,
     subscription_from,
     unchanged_condition,
-    update_action,
 )
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
@@ -179,8 +178,9 @@ class Announcements:
         condition += " AND last_notified_at = :before"
         values |= noted | encode_item({":before": before})
         is_there = f"attribute_exists({KEY})"
-        markers = [update_action(table, key, NOTE, noted, is_there) for key in marker_keys(subscription)]
-        return [update_action(table, subscription.subscription_id, NOTE, values, condition), *markers]
+        own, *markers = ({KEY: key} for key in (subscription.subscription_id, *marker_keys(subscription)))
+        note_markers = [update_action(table, key, NOTE, noted, is_there) for key in markers]
+        return [update_action(table, own, NOTE, values, condition), *note_markers]
 
 
 def _notified_at(claim: MessageClaim) -> str:

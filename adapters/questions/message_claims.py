@@ -11,18 +11,15 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import Action, query_all
+from adapters.platform.tables import Action, delete_action, put_action, query_all, update_action
 from adapters.questions.subscription_store import (
     INDEX,
     KEY,
     SubscriptionStore,
     claim_key,
-    delete_action,
-    put_action,
     reminder_item,
     reminder_key,
     unchanged_condition,
-    update_action,
 )
 from rules.days import stamp, unstamp
 from rules.lake.table_items import CHANGED
@@ -104,9 +101,9 @@ class MessageClaims:
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
         """Store a message's outcome, and the endpoint that it went to if the subscription did not have it."""
-        values = encode_item({":outcome": outcome, ":now": stamp(now)})
+        key, values = {KEY: claim.item_key}, encode_item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
-        settle = update_action(self.store.table, claim.item_key, changes, values, f"attribute_exists({KEY})")
+        settle = update_action(self.store.table, key, changes, values, f"attribute_exists({KEY})")
         if endpoint_arn and self.store.transact([settle, self._endpoint_action(claim, endpoint_arn)]):
             return
         # There is no new endpoint; or the person has registered again since. Then the next message makes one.
@@ -118,16 +115,16 @@ class MessageClaims:
         notes: the actions that undo those of `open`. If the condition of one fails, the person has changed
         the subscription since, and the claim alone is deleted.
         """
-        delete_claim = delete_action(self.store.table, claim.item_key)
+        delete_claim = delete_action(self.store.table, {KEY: claim.item_key})
         if not self.store.transact([delete_claim, *notes]):
             self.store.transact([delete_claim])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
-        subscription = claim.subscription
-        condition, values = unchanged_condition(subscription)
+        key = {KEY: claim.subscription.subscription_id}
+        condition, values = unchanged_condition(claim.subscription)
         values |= encode_item({":arn": endpoint_arn, ":yes": True})
         changes = f"SET endpoint_arn = :arn, {CHANGED} = :yes"
-        return update_action(self.store.table, subscription.subscription_id, changes, values, condition)
+        return update_action(self.store.table, key, changes, values, condition)
 
     def stale_keys(self, now: datetime) -> list[str]:
         """Return the keys of open claims whose sender must have died."""
@@ -139,11 +136,10 @@ class MessageClaims:
     def give_up(self, item_key: str) -> bool:
         """Mark a claim as unconfirmed. False: it has an outcome by now, so it is not marked."""
         subscription_id = item_key.partition("#")[0]
-        values = {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(subscription_id)}
+        values = encode_item({":unconfirmed": UNCONFIRMED, ":sending": sending_partition(subscription_id)})
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
-        return self.store.transact(
-            [update_action(self.store.table, item_key, changes, encode_item(values), "active = :sending")]
-        )
+        mark = update_action(self.store.table, {KEY: item_key}, changes, values, "active = :sending")
+        return self.store.transact([mark])
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +207,4 @@ class ReminderStore:
 
     def _delete_action(self, marker: ReminderMarker) -> Action:
         key, values = reminder_key(marker.subscription_id), encode_item({":due": stamp(marker.due)})
-        return delete_action(self.store.table, key, "last_notified_at = :due", values)
+        return delete_action(self.store.table, {KEY: key}, "last_notified_at = :due", values)

@@ -15,16 +15,14 @@ from typing import Any
 from adapters.platform.item_tables import WRITERS, ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import OwnerQuota
-from adapters.platform.tables import get_all, scan_all
+from adapters.platform.tables import delete_action, get_all, put_action, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.subscription_store import (
     KEY,
     SubscriptionStore,
     claim_key,
-    delete_action,
     items_of,
     keys_of,
-    put_action,
     subscription_from,
     subscription_slot,
     token_key,
@@ -169,7 +167,7 @@ class PhoneTable:
         if _without_message_changes(stored) == _without_message_changes(wanted):
             return PutSummary(claims_written)
         surplus = [key for key in stored if key not in wanted]
-        deletions = [delete_action(self._table, key) for key in surplus]
+        deletions = [delete_action(self._table, {KEY: key}) for key in surplus]
         puts = [put_action(self._table, item) for item in wanted.values()]
         self._store.write_all_or_none([*deletions, *puts])  # no action has a condition, so none is refused
         return PutSummary(len(wanted) + len(surplus) + claims_written)

@@ -11,10 +11,11 @@ Its items, and its one sparse index, ByLastNotified:
 | `token#{digest}` | which subscription has the phone | none | |
 | `poll#{agent}#{number}` | one of the slots of an agent's waiting polls | none | |
 
-Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`, `00060#*~1` and so on.
-A subscription and its markers always change in one transaction. So a query of one partition reads exactly
-those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
-takes k writes more. Only claims and slots have `expires_at` (epoch seconds), the time to live.
+Markers and tokens have `of`, the id of their subscription. The listeners of a tag who have one interval are
+one partition, sorted by last_notified_at; a query reads those whose interval is over. So a subscription and
+its markers always change in one transaction, and each announcement to a subscription with k tags takes k
+writes more. Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`,
+`00060#*~1` and so on. Only claims and slots have `expires_at` (epoch seconds), the time to live.
 
 If a write changes something that the lake keeps for restores, it sets `is_changed`. A note of a message
 removes this mark. So the publisher's filter distinguishes them (infra/marks.py).
@@ -29,7 +30,16 @@ from typing import Any
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import QuotaSlot
-from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, transact_until_decided
+from adapters.platform.tables import (
+    REFUSED,
+    Action,
+    Unprocessed,
+    delete_action,
+    get_all,
+    put_action,
+    transact_until_decided,
+    update_action,
+)
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
@@ -60,7 +70,7 @@ def subscription_item(subscription: Subscription) -> Item:
             "owner": subscription.owner,
             "fcm_token": subscription.fcm_token,
             "endpoint_arn": subscription.endpoint_arn or None,
-            "audience": list(subscription.tags),
+            "audience": list(subscription.tags),  # the API's word for the tags
             "min_interval_minutes": subscription.min_interval_minutes,
             "timezone": subscription.timezone,
             "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
@@ -136,8 +146,8 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
         }
         for key, tag in zip(marker_keys(subscription), subscription.tags, strict=True)
     ]
-    holder = {KEY: token_key(subscription.fcm_token), "of": subscription.subscription_id}
-    items = [subscription_item(subscription), *map(encode_item, [*markers, holder])]
+    token = {KEY: token_key(subscription.fcm_token), "of": subscription.subscription_id}
+    items = [subscription_item(subscription), *map(encode_item, [*markers, token])]
     due = next_reminder(now, subscription.timezone, subscription.quiet_hours)
     if subscription.streak_reminders and due:
         items.append(reminder_item(subscription.subscription_id, due))
@@ -168,13 +178,13 @@ class _FormerSubscriptions:
     """The stored subscriptions that a registration replaces."""
 
     own: Subscription | None  # the same person's, for the same token
-    of_another: Subscription | None  # another person's, for the same token
+    other: Subscription | None  # another person's, for the same token
     token_holder: str  # the id of the subscription that has the token; "": none
 
     @property
     def all(self) -> list[Subscription]:
         """Both, as far as they exist."""
-        return [subscription for subscription in (self.own, self.of_another) if subscription]
+        return [subscription for subscription in (self.own, self.other) if subscription]
 
 
 class SubscriptionStore:
@@ -212,14 +222,15 @@ class SubscriptionStore:
         items = {item[KEY]["S"]: decode_item(item) for item in get_all(self.dynamodb, self.table, keys)}
         own = subscription_from(items[wanted.subscription_id]) if wanted.subscription_id in items else None
         token_holder = items.get(token, {}).get("of", "")
-        of_another = self.get(token_holder) if token_holder not in ("", wanted.subscription_id) else None
-        return _FormerSubscriptions(own, of_another, token_holder)
+        other = self.get(token_holder) if token_holder not in ("", wanted.subscription_id) else None
+        return _FormerSubscriptions(own, other, token_holder)
 
     def remove(self, subscription: Subscription) -> bool:
         """Delete a subscription with all its items; False: it has changed since it was read."""
         main_key, *other_keys = keys_of(subscription)
-        actions = [delete_action(self.table, main_key, *unchanged_condition(subscription))]
-        return self.transact([*actions, *(delete_action(self.table, key) for key in other_keys)])
+        condition, values = unchanged_condition(subscription)
+        delete_main = delete_action(self.table, {KEY: main_key}, condition, values)
+        return self.transact([delete_main, *self._delete_actions(other_keys)])
 
     def deactivate(self, subscription: Subscription, now: datetime) -> bool:
         """Take a subscription with a dead token out of the index; False: it was registered again since."""
@@ -231,8 +242,11 @@ class SubscriptionStore:
         )
         after = later_stamp(subscription.updated_at, now)
         values |= encode_item({":now": stamp(now), ":after": after, ":yes": True})
-        actions = [update_action(self.table, main_key, changes, values, condition)]
-        return self.transact([*actions, *(delete_action(self.table, key) for key in other_keys)])
+        update_main = update_action(self.table, {KEY: main_key}, changes, values, condition)
+        return self.transact([update_main, *self._delete_actions(other_keys)])
+
+    def _delete_actions(self, keys: Iterable[str]) -> list[Action]:
+        return [delete_action(self.table, {KEY: key}) for key in keys]
 
     def transact(self, actions: list[Action]) -> bool:
         """Write all or nothing; False if a condition fails."""
@@ -250,31 +264,10 @@ def unchanged_condition(subscription: Subscription) -> tuple[str, Item]:
     return "updated_at = :seen", encode_item({":seen": subscription.updated_at})
 
 
-def put_action(table: str, attributes: Item, condition: str = "", values: Item | None = None) -> Action:
-    """Return a transaction's put."""
-    return {"Put": {"TableName": table, "Item": attributes, **_when(condition, values)}}
-
-
-def delete_action(table: str, key: str, condition: str = "", values: Item | None = None) -> Action:
-    """Return a transaction's delete."""
-    return {"Delete": {"TableName": table, "Key": encode_item({KEY: key}), **_when(condition, values)}}
-
-
-def update_action(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
-    """Return a transaction's update."""
-    update = {"TableName": table, "Key": encode_item({KEY: key}), "UpdateExpression": changes}
-    return {"Update": {**update, **_when(condition, values)}}
-
-
-def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
-    request = {"ConditionExpression": condition} if condition else {}
-    return request | ({"ExpressionAttributeValues": values} if values else {})
-
-
 def _merge_subscription(wanted: Subscription, former: _FormerSubscriptions, now: datetime) -> Subscription:
     """Return the subscription to store: the person's new one, with the phone's endpoint and the history."""
-    endpoints = [subscription.endpoint_arn for subscription in former.all if subscription.endpoint_arn]
-    merged = replace(wanted, endpoint_arn=endpoints[0] if endpoints else "")
+    endpoints = (subscription.endpoint_arn for subscription in former.all if subscription.endpoint_arn)
+    merged = replace(wanted, endpoint_arn=next(endpoints, ""))
     if former.own is None:
         return replace(merged, created_at=stamp(now), updated_at=stamp(now))
     return replace(
@@ -289,21 +282,33 @@ def _registration(
     table: str, merged: Subscription, former: _FormerSubscriptions, now: datetime
 ) -> list[Action]:
     """Return a registration's actions, one for each item, on condition that no item has changed since."""
-    actions = {key: delete_action(table, key) for subscription in former.all for key in keys_of(subscription)}
-    actions |= {key: put_action(table, item) for key, item in items_of(merged, now).items()}
-    condition, values = "attribute_not_exists(#of)", None
-    if former.token_holder:
-        condition, values = "#of = :holder", encode_item({":holder": former.token_holder})
-    put_token = actions[token_key(merged.fcm_token)]["Put"]
-    put_token |= {**_when(condition, values), "ExpressionAttributeNames": {"#of": "of"}}
-    put_subscription = actions[merged.subscription_id]["Put"]
-    put_subscription |= _when("attribute_not_exists(subscription_id)", None)
-    for subscription in former.all:
-        # This is the put of the person's own subscription, whose condition it replaces, or another's delete.
-        (request,) = actions[subscription.subscription_id].values()
-        # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
-        request |= _when(
-            "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
-            encode_item({":seen": subscription.updated_at, ":last": subscription.last_notified_at}),
-        )
+    items, token = items_of(merged, now), token_key(merged.fcm_token)
+    keys_before = [key for subscription in former.all for key in keys_of(subscription)]
+    conditions: dict[str, tuple[str, Item | None]] = dict.fromkeys([*keys_before, *items], ("", None))
+    # If the person had the subscription before, its condition replaces this one.
+    conditions[merged.subscription_id] = f"attribute_not_exists({KEY})", None
+    conditions |= {before.subscription_id: _unclaimed_condition(before) for before in former.all}
+    actions = {key: delete_action(table, {KEY: key}, *conditions[key]) for key in keys_before}
+    # An item that stays is put, not deleted.
+    actions |= {key: put_action(table, item, *conditions[key]) for key, item in items.items()}
+    actions[token] = _put_token(table, items[token], former.token_holder)
     return list(actions.values())
+
+
+def _unclaimed_condition(subscription: Subscription) -> tuple[str, Item]:
+    """Return the condition that a subscription is as it was read, and got no announcement since.
+
+    If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
+    """
+    never_or_same = "(last_notified_at = :last OR attribute_not_exists(last_notified_at))"
+    condition, values = unchanged_condition(subscription)
+    last = encode_item({":last": subscription.last_notified_at})
+    return f"{condition} AND {never_or_same}", values | last
+
+
+def _put_token(table: str, item: Item, holder: str) -> Action:
+    """Return the put of a token's item. holder: who must have the token still; "": nobody may have it."""
+    names = {"#of": "of"}  # DynamoDB reserves the word
+    if not holder:
+        return put_action(table, item, "attribute_not_exists(#of)", names=names)
+    return put_action(table, item, "#of = :holder", encode_item({":holder": holder}), names)

@@ -1,33 +1,24 @@
 """The UserStats table. It has each person's stats, and by an index the leaderboard by points.
 
-A person's stats stand under one hash, which may change when keys are rotated. Then the items of the other
-hashes have `moved_to`, the hash under which the stats are to be looked for.
-
-UserStatsStore reads and writes the items. The functions after it turn stats into attributes, and back.
+A person's stats stand under one hash of the person. Rotating keys gives a new hash, and the next write puts
+the stats under it. Then the items of the older hashes have `moved_to`, the hash under which the stats are to
+be looked for. stats_items.py turns stats into attributes, and back.
 """
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from heapq import nlargest
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, get_one, if_unchanged, scan_all, transact, write_if
+from adapters.questions.stats_items import stats_attributes, stats_from
 from rules.days import stamp
-from rules.engagement.streak import Streak
-from rules.questions.answer_stats import (
-    BADGES,
-    BadgeMeasure,
-    Category,
-    SettledDates,
-    Stats,
-    Tally,
-    earned_badges,
-)
+from rules.questions.answer_stats import Stats
 
 # The name of the attribute by which the index ByTotalPoints is partitioned; and its value in the first
 # partition.
@@ -35,17 +26,9 @@ LEADERBOARD = "_leaderboard"
 # Every change of an item changes one of these attributes. A repair has the condition that all of them are as
 # they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
-# A transaction takes 100 actions. One is for the stats, two are for older hashes from which the stats move
-# (KEYS_MAX), and one is for the mark of each answer.
+# A transaction takes 100 actions. One is for the stats, and one is for the mark of each answer. Two are for
+# older hashes from which the stats move: there are at most rules.key_ring.KEYS_MAX keys.
 RESPONSES_MAX = 97
-# Stands among the categories for the answers in all categories that are not kept. No category has this name.
-OTHERS = "*"
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
-DATE_CHARACTERS = 4  # of a date's ordinal in base 36
-# The badges that SettledDates has. Badges for categories are not among them: they follow from the first dates
-# of the categories.
-_SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +39,7 @@ class StoredStats:
     stats: Stats
     version: int = 0  # 0: the person has none
     updated_at: str = ""
-    older: tuple[str, ...] = ()  # all other hashes that the person has had
+    older_hashes: tuple[str, ...] = ()  # all other hashes that the person has had
     # (hash, version) of the older hashes whose items get `moved_to` at the next write
     hashes_to_redirect: tuple[tuple[str, int], ...] = ()
     is_split_over_hashes: bool = False  # several hashes have stats, so they must be made from all responses
@@ -72,7 +55,7 @@ class StoredStats:
     @property
     def hashes(self) -> tuple[str, ...]:
         """All hashes under which the person has answered."""
-        return self.person, *self.older
+        return self.person, *self.older_hashes
 
 
 class UserStatsStore:
@@ -82,27 +65,18 @@ class UserStatsStore:
         """shards: how many partitions the leaderboard's index has."""
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
-    def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
-        """Return a person's stats, strongly consistent. older: hashes that the person is known to have."""
-        home = self._stats_after_moves(person)
-        unlinked = sorted(set(older) - set(home.hashes))  # older hashes that do not lead to the stats yet
-        if not unlinked:
+    def of(self, person: str, known_hashes: Iterable[str] = ()) -> StoredStats:
+        """Return a person's stats, strongly consistent. known_hashes: other hashes of the same person."""
+        home = self._home(person)
+        not_redirected = sorted(set(known_hashes) - set(home.hashes))
+        if not not_redirected:
             return home
-        homes = {stats.person: stats for stats in map(self._stats_after_moves, unlinked)}
-        home = homes.pop(home.person, home)  # another process has linked them meanwhile
-        others = list(homes.values())
-        hashes = {*unlinked, *home.older}.union(*(stats.hashes for stats in others))
-        with_answers = [stats for stats in (home, *others) if stats.version]
-        return replace(
-            home,
-            stats=with_answers[0].stats if with_answers else home.stats,
-            updated_at=max(stats.updated_at for stats in (home, *others)),
-            older=tuple(sorted(hashes - {home.person})),
-            hashes_to_redirect=tuple((stats.person, stats.version) for stats in others),
-            is_split_over_hashes=len(with_answers) > 1,
-        )
+        found_by_person = {stats.person: stats for stats in map(self._home, not_redirected)}
+        # If another process has redirected some of them meanwhile, they lead to a newer version of home.
+        home = found_by_person.pop(home.person, home)
+        return _merged(home, list(found_by_person.values()), not_redirected)
 
-    def _stats_after_moves(self, person: str) -> StoredStats:
+    def _home(self, person: str) -> StoredStats:
         """Follow `moved_to` from a hash to the stats, maybe empty; raises ValueError for a circle."""
         visited = set[str]()
         while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
@@ -111,16 +85,21 @@ class UserStatsStore:
             visited.add(person)
             attributes = decode_item(items[0])
             if "moved_to" not in attributes:
-                version, older = attributes["version"], tuple(attributes.get("older_hashes", ()))
-                return StoredStats(person, stats_from(attributes), version, attributes["updated_at"], older)
+                return StoredStats(
+                    person,
+                    stats_from(attributes),
+                    attributes["version"],
+                    attributes["updated_at"],
+                    tuple(attributes.get("older_hashes", ())),
+                )
             person = attributes["moved_to"]
         return StoredStats(person, Stats())
 
-    def attributes(self, person: str, stats: Stats, older: tuple[str, ...]) -> dict[str, Any]:
+    def attributes(self, person: str, stats: Stats, older_hashes: tuple[str, ...]) -> dict[str, Any]:
         """Return stats as they are stored, without version and updated_at."""
         return stats_attributes(person, stats) | {
             LEADERBOARD: leaderboard_partition(person, self._shards) if stats.total_points else None,
-            "older_hashes": older or None,
+            "older_hashes": older_hashes or None,
         }
 
     def scan(self, segment: int, segments: int) -> Iterator[Item]:
@@ -148,7 +127,7 @@ class UserStatsStore:
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return the actions that put stats in place of those that were read, and redirect other hashes."""
-        attributes = self.attributes(before.person, stats, before.older)
+        attributes = self.attributes(before.person, stats, before.older_hashes)
         actions = [self._put_action(attributes, before.version, now)]
         for older_hash, version in before.hashes_to_redirect:
             redirection = {"fingerprint_hash": older_hash, "moved_to": before.person}
@@ -179,6 +158,25 @@ class UserStatsStore:
         return [(item["fingerprint_hash"], item["total_points"], item["total_answers"]) for item in items]
 
 
+def _merged(home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[str]) -> StoredStats:
+    """Return a person's stats from those found under several hashes. The next write redirects the others.
+
+    If only home has stats, or none has any, home's stay. If one of the others alone has stats, the next write
+    moves them to home's hash. If several have stats, each lacks answers, so they must be made anew.
+    hashes: those that led to the others, or to home.
+    """
+    with_stats = [found for found in (home, *others) if found.version]
+    all_hashes = {*hashes, *home.older_hashes}.union(*(found.hashes for found in others))
+    return replace(
+        home,
+        stats=with_stats[0].stats if with_stats else home.stats,
+        updated_at=max(found.updated_at for found in (home, *others)),
+        older_hashes=tuple(sorted(all_hashes - {home.person})),
+        hashes_to_redirect=tuple((found.person, found.version) for found in others),
+        is_split_over_hashes=len(with_stats) > 1,
+    )
+
+
 def _board_order(row: tuple[str, int, int]) -> tuple[int, str]:
     person, points, _ = row
     return points, person
@@ -191,118 +189,3 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 def _partition(shard: int) -> str:
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
-
-
-def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
-    """Return stats as table attributes: less than 1 KB, however long a person has been answering.
-
-    stats_from reads days, settled, badges with badge_days, answers_by_category with category_days, newest_at,
-    zone and created_at. The other attributes are for readers of the table, as of the last activity date.
-    """
-    streak, names, badges = stats.streak, sorted(stats.categories), earned_badges(stats)
-    answers = {name: stats.categories[name].answers for name in names}
-    return {
-        "fingerprint_hash": person,
-        "total_points": stats.total_points,
-        "total_answers": stats.total_answers,
-        "streak_days": streak.length if streak else 0,
-        "longest_streak_days": streak.longest if streak else 0,
-        "streak_last_date": streak.last.isoformat() if streak else None,
-        "badges": [badge.badge.name for badge in badges],
-        "badge_days": _encode_dates(badge.earned_on for badge in badges),
-        "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
-        "category_days": _encode_dates(stats.categories[name].first for name in names),
-        "days": encode_days(stats.days),
-        "settled": _settled_text(stats.settled),
-        "created_at": stats.created_at or None,
-        "newest_at": stats.newest[0],
-        "zone": stats.newest[1],
-    }
-
-
-def stats_from(stored: Mapping[str, Any]) -> Stats:
-    """Read what stats_attributes wrote; raises ValueError or KeyError for anything else."""
-    days, newest = decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
-    answers = dict(stored["answers_by_category"])
-    others = answers.pop(OTHERS, 0)
-    firsts = _decode_dates(stored["category_days"])
-    categories = {
-        name: Category(answers[name], first) for name, first in zip(sorted(answers), firsts, strict=True)
-    }
-    earned = dict(zip(stored["badges"], _decode_dates(stored["badge_days"]), strict=True))
-    settled = _settled_from(stored.get("settled"), earned)
-    return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
-
-
-def _settled_text(settled: SettledDates) -> str | None:
-    streak = settled.streak
-    if streak is None:
-        return None
-    numbers = (streak.last.toordinal(), streak.length, streak.longest, streak.active_days)
-    return ":".join(map(str, (settled.answers, settled.points, *numbers)))
-
-
-def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
-    """Read what _settled_text wrote. earned: all badges of the person, by name, with their dates."""
-    if text is None:
-        return SettledDates()
-    answers, points, last, length, longest, active_days = map(int, text.split(":"))
-    streak = Streak(date.fromordinal(last), length, longest, active_days)
-    badges = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLED_BADGES}
-    return SettledDates(answers, points, streak, badges)
-
-
-def _encode_dates(days: Iterable[date]) -> str:
-    return "".join(base36(day.toordinal(), DATE_CHARACTERS) for day in days)
-
-
-def _decode_dates(text: str) -> list[date]:
-    starts = range(0, len(text), DATE_CHARACTERS)
-    return [date.fromordinal(int(text[start : start + DATE_CHARACTERS], 36)) for start in starts]
-
-
-def encode_days(days: Mapping[date, Tally]) -> str:
-    """Return dates as text: runs of dates without a gap, separated by commas.
-
-    A run has its first date's ordinal, and two digits of answers and two of points for each date, in base 36.
-    Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
-    """
-    runs: list[str] = []
-    for run in _runs(sorted(days)):
-        tallies = (days[day] for day in run)
-        texts = (base36(tally.answers, 2) + base36(tally.points, 2) for tally in tallies)
-        runs.append(f"{run[0].toordinal()}:{''.join(texts)}")
-    return ",".join(runs)
-
-
-def decode_days(text: str) -> dict[date, Tally]:
-    """Read what encode_days wrote; raises ValueError for any other text."""
-    days: dict[date, Tally] = {}
-    for run in text.split(",") if text else ():
-        first, _, body = run.partition(":")
-        if not body or len(body) % CHARACTERS:
-            raise ValueError(f"a run of dates is cut off: {run[:40]}")
-        for start in range(0, len(body), CHARACTERS):
-            day = date.fromordinal(int(first) + start // CHARACTERS)
-            days[day] = Tally(int(body[start : start + 2], 36), int(body[start + 2 : start + 4], 36))
-    return days
-
-
-def base36(number: int, characters: int) -> str:
-    """Return a number in base 36, with leading zeros. A number with more digits would be cut off."""
-    text = ""
-    for _ in range(characters):
-        number, digit = divmod(number, 36)
-        text = DIGITS[digit] + text
-    return text
-
-
-def _runs(days: list[date]) -> Iterator[list[date]]:
-    run = days[:1]
-    for before, day in pairwise(days):
-        if (day - before).days > 1:
-            yield run
-            run = []
-        run.append(day)
-    if run:
-        yield run

@@ -15,7 +15,8 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from adapters.questions.response_store import COUNTED, ResponseStore
-from adapters.questions.user_stats_store import UserStatsStore, stats_from
+from adapters.questions.stats_items import stats_from
+from adapters.questions.user_stats_store import UserStatsStore
 from analytics.lake.curated_files import arrow_table, connect, date_of, query, reader
 from analytics.lake.layout import curated_files
 from analytics.reconcile.differences import Difference, differences

@@ -15,7 +15,8 @@ from adapters.book import BookStore
 from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.response_store import AlreadyAnswered, AnswerWriter, ResponseStore
-from adapters.questions.user_stats_store import OTHERS, UserStatsStore
+from adapters.questions.stats_items import OTHERS
+from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.questions.questions import Questions, answer_view, refusal_error
 from ingest.web.caller import ApiError, Caller

@@ -13,7 +13,7 @@ from rules.book.point_rules import Cap, Period
 from rules.book.rewards import Reward
 from rules.days import EPOCH
 
-# A date's points of answers are kept in two digits of base 36 (adapters/questions/user_stats_store.py).
+# A date's points of answers are kept in two digits of base 36 (adapters/questions/stats_items.py).
 DAY_POINTS_LIMIT = 36**2 - 1
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 

@@ -8,7 +8,7 @@ from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Rerater, Rerating, Settler
+from adapters.engagement.points import Rerater, RerateScope, Settler
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from ingest.web.rate_limit import RateLimit
@@ -99,7 +99,7 @@ class Merchants(Spenders):
         self.rest()
 
     def _came_after(self, user: str) -> bool:
-        """Whether an event was applied after the last rating that another version judges now."""
+        """Whether an event was applied after the last rerate that another version judges now."""
         books = BookStore(self.real, "RuleBooks").look()
         later = [
             each
@@ -144,9 +144,9 @@ class Merchants(Spenders):
         ledger = LedgerStore(self.faults, "RewardsLedger")
         accounts = AccountStore(self.faults, "UserStreaks", "DailyActivity", ledger, 1)
         books = BookStore(self.faults, "RuleBooks")
-        rating = Rerating.since(FIRST, books.look(), "judged anew")
+        scope = RerateScope.since(FIRST, books.look(), "judged anew")
         try:
-            Rerater(accounts, Settler(accounts, books), EngagementCache("")).rate(user, rating, self._tick())
+            Rerater(accounts, Settler(accounts, books), EngagementCache("")).rerate(user, scope, self._tick())
         except AccountContended:
             return False
         self.rated[user] = self._entries(user)[-1]["created_at"]

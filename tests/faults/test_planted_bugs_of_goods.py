@@ -87,8 +87,8 @@ def rerate_on_a_stale_head(patch: Patch) -> None:
     patch.setattr(
         Rerater,
         "_append",
-        lambda self, profile, some, rating, now: real(
-            self, self.settler.settle(profile.user_id, now), some, rating, now
+        lambda self, profile, some, scope, now: real(
+            self, self.settler.settle(profile.user_id, now), some, scope, now
         ),
     )
 

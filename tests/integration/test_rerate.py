@@ -13,7 +13,7 @@ from adapters.book import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Rerater, Rerating, Settler
+from adapters.engagement.points import Rerater, RerateScope, Settler
 from adapters.platform.items import encode_item
 from local.rerate import Summary, rerate
 from local.stack import Stack
@@ -53,12 +53,12 @@ class Bureau(Desk):
         accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2)
         return Rerater(accounts, Settler(accounts, BookStore(dynamodb, "RuleBooks")), EngagementCache(""))
 
-    def rating(self) -> Rerating:
+    def rating(self) -> RerateScope:
         books = BookStore(self.api.engine.client("dynamodb"), "RuleBooks").look()
-        return Rerating.since(FIRST, books, "test")
+        return RerateScope.since(FIRST, books, "test")
 
     def rate(self, dynamodb: Any = None) -> None:
-        self.rerater(dynamodb).rate(self.user, self.rating(), self.now)
+        self.rerater(dynamodb).rerate(self.user, self.rating(), self.now)
 
     def profile_read(self) -> Profile:
         return self.rerater().accounts.profile(self.user)

@@ -11,7 +11,7 @@ import pytest
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import put_all, query_all
-from adapters.questions.user_stats_store import stats_from
+from adapters.questions.stats_items import stats_from
 from processors.questions import answers
 from rules.days import stamp
 from rules.questions.answer_stats import Stats, fold_responses

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.message_claims import SENDING
 from adapters.questions.response_store import COUNTED
+from adapters.questions.stats_items import stats_attributes
 from adapters.questions.subscription_store import KEY, claim_key
-from adapters.questions.user_stats_store import stats_attributes
 from local.cloud.streams import matches
 from rules.days import stamp
 from rules.lake.entities import (

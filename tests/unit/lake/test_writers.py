@@ -14,8 +14,8 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.platform.items import decode_item, encode_item
+from adapters.questions.stats_items import stats_attributes
 from adapters.questions.subscription_store import KEY, claim_key
-from adapters.questions.user_stats_store import stats_attributes
 from analytics.reconcile.user_goals import goal_row
 from rules.book.point_rules import Cap
 from rules.days import stamp
@@ -73,7 +73,7 @@ WRITERS = {
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
     "questions": "rules/questions/questions.py (to_item)",
     "responses": "rules/questions/responses.py (to_item)",
-    "answer_stats": "adapters/questions/user_stats_store.py (stats_attributes)",
+    "answer_stats": "adapters/questions/stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
     "rules": "adapters/book.py (BookStore.publish)",
     "table_items": "rules/lake/table_items.py (table_item)",

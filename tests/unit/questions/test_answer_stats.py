@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from adapters.platform.items import decode_item, encode_item
-from adapters.questions.user_stats_store import decode_days, encode_days, stats_attributes, stats_from
+from adapters.questions.stats_items import decode_days, encode_days, stats_attributes, stats_from
 from bench.counting.dynamodb_units import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
