@@ -21,8 +21,9 @@ from adapters.platform.redis import Command, Redis, RedisError
 
 BEHIND = "gauge:{gauges}:behind"
 NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
-# Two instants are compared, and each is rounded to a millisecond.
-ROUNDED_MS = 2
+# An arrival in a stream is a whole second, rounded down (as the API reference of DynamoDB Streams says of
+# ApproximateCreationDateTime), and both instants that are compared are rounded to a millisecond.
+ROUNDED_MS = 1_000 + 2
 BEHIND_SECONDS = 24 * 3600
 MINUTE_SECONDS = 180
 RETRY_AFTER_SECONDS = 5
