@@ -74,7 +74,8 @@ class AppliedBatch(BatchResult):
         BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
-        self.event_ids |= other.event_ids
+        for user_id, event_ids in other.event_ids.items():
+            self.event_ids[user_id] = [*self.event_ids.get(user_id, ()), *event_ids]
 
 
 def stream_position(record: Record) -> str:

@@ -176,7 +176,7 @@ class Api:
 
     @property
     def query(self) -> Mapping[str, str]:
-        """The query's parameters; of one that is given twice, the last."""
+        """The query's parameters. API Gateway joins the values of one that is given twice with commas."""
         return self._router.current_event.query_string_parameters or {}
 
     def caller(self) -> Caller:

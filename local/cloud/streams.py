@@ -261,7 +261,7 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
             discard(rest, "RetryAttemptsExhausted", retries + 1)
         elif rest:
             if len(rest) == len(records) or retries:
-                pause(min(RETRY_SECONDS_MAX, 0.1 * 2**retries))
+                pause(min(RETRY_SECONDS_MAX, 0.1 * 2 ** min(retries, 6)))  # 2**1024 is no float
             waiting.insert(0, (rest, retries + 1))
 
 
