@@ -5,10 +5,10 @@ from tests.recipes.scratch import Scratch, Step
 
 
 def _handler(scratch: Scratch) -> None:
-    scratch.after(
+    scratch.replace(
         "ingest/engagement/users_api.py",
-        "from ingest.web.caller import ApiError\n",
-        "from ingest.web.json_schema import TEXT, closed_object, whole\n",
+        "from ingest.web.json_schema import FLAG, one_of, text\n",
+        "from ingest.web.json_schema import FLAG, TEXT, closed_object, one_of, text, whole\n",
     )
     scratch.after(
         "ingest/engagement/users_api.py",
