@@ -5,8 +5,9 @@ Orders are in that table, too.
 """
 
 import heapq
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 from itertools import groupby, islice
 from operator import itemgetter
@@ -15,12 +16,13 @@ from typing import Any
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Action, get_all, get_one, query_all, transact_until_decided
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
-from rules.leads.orders import OrderState, from_text, to_text
+from rules.leads.orders import OrderChange, OrderState, from_text, to_text
 
 UNDECIDED = "events of a lead are left unstored"
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
 # key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
+EVENTS_MAX = 99  # beside their order in one transaction, which DynamoDB limits to 100 writes
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
 
 
@@ -235,6 +237,8 @@ class OrderRecord:
     leaf: str = ""
     root_id: str = ""  # the leaf's root at that time
     event_counts: Mapping[str, int] = field(default_factory=dict)  # stored events by OrderChange.key
+    # Changes of the state whose events are not stored yet: a transaction takes at most EVENTS_MAX
+    unreported: tuple[OrderChange, ...] = ()
 
 
 class OrderStore:
@@ -249,7 +253,7 @@ class OrderStore:
         return _order_record(source, order_id, item) if item else None
 
     def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
-        """Store an order and the events that report its change, in one request.
+        """Store an order and the events that report its change, at most EVENTS_MAX of them, in one request.
 
         False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
         decide; it is safe to repeat.
@@ -266,16 +270,23 @@ def _key(source: str, order_id: str) -> dict[str, str]:
 def _order_item(record: OrderRecord) -> Item:
     fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
     key = _key(record.source, record.order_id)
-    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
+    unreported = {"unreported": _changes_text(record.unreported)} if record.unreported else {}
+    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id, **unreported})
+
+
+def _changes_text(changes: Iterable[OrderChange]) -> str:
+    return json.dumps([astuple(change) for change in changes])
 
 
 def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     if before is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
+    # Each write of an order without a change of its state or lead stores events, and so changes their counts.
+    values = {":order": to_text(before.state), ":leaf": before.leaf, ":told": before.event_counts}
     return {
-        "ConditionExpression": "#order = :order AND leaf = :leaf",
+        "ConditionExpression": "#order = :order AND leaf = :leaf AND told = :told",
         "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": encode_item({":order": to_text(before.state), ":leaf": before.leaf}),
+        "ExpressionAttributeValues": encode_item(values),
     }
 
 
@@ -289,4 +300,5 @@ def _order_record(source: str, order_id: str, stored: Item) -> OrderRecord:
         leaf=fields["leaf"],
         root_id=fields["root_id"],
         event_counts=fields["told"],
+        unreported=tuple(OrderChange(*values) for values in json.loads(fields.get("unreported", "[]"))),
     )

@@ -21,7 +21,13 @@ from adapters.leads.identity_store import (
     IdentityStore,
     Resolution,
 )
-from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
+from adapters.leads.lead_event_store import (
+    EVENTS_MAX,
+    LeadEventStore,
+    OrderRecord,
+    OrderStore,
+    StoreOutcome,
+)
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
@@ -181,7 +187,8 @@ class LeadConsumer:
 
         Returns DUPLICATE for a webhook that has nothing new, CONFLICT for one that contradicts the stored
         state while neither has a version. If no webhook of the order has named a lead yet, the state is
-        stored without events. The first one that does stores the events of all of it.
+        stored without events. The first one that does stores the events of all of it. What one transaction
+        has no room for follows in the next.
         """
         digest, source = part_digest(part), envelope.context.source
         for _ in pauses(ORDER_ATTEMPTS_MAX):
@@ -192,6 +199,7 @@ class LeadConsumer:
             after = join_orders(before, order.state)
             # An order without a lead has no stored events yet. So all of its state is a change.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            changes = [*(stored.unreported if stored else ()), *changes]
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
             record = stored or OrderRecord(source, order.order_id, after, digest)
@@ -202,10 +210,11 @@ class LeadConsumer:
             elif changes and not record.leaf:
                 lead = self._resolve(event, envelope, now)
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _change_order(replace(record, state=after), event, order, envelope, changes)
+            record = replace(record, state=after, unreported=tuple(changes[EVENTS_MAX:]))
+            record, events = _change_order(record, event, order, envelope, changes[:EVENTS_MAX])
             if events:  # the webhook is stored once, as the raw payload of the first event
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
-            if self.orders.put(record, stored, events):
+            if self.orders.put(record, stored, events) and not record.unreported:
                 return StoreOutcome.STORED
         raise Unprocessed("an order kept changing")
 
@@ -275,7 +284,7 @@ def _unchanged_outcome(
         return StoreOutcome.CONFLICT
     names_lead = bool(event.identities) and not record.leaf
     is_known = join_orders(record.state, state) == record.state
-    return StoreOutcome.DUPLICATE if is_known and not names_lead else None
+    return StoreOutcome.DUPLICATE if is_known and not names_lead and not record.unreported else None
 
 
 def _change_order(

@@ -14,7 +14,7 @@ from rules.leads.feature_items import evaluate_features
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, add_contribution, build_state, contributions
-from tests.support.lead_site import Site
+from tests.support.lead_site import Died, Site
 from tests.support.vendor_bodies import shopify_order, shopify_refund, shopify_sample
 from tests.support.webhooks import NOW
 
@@ -105,6 +105,27 @@ def test_a_cancelled_order_counts_nothing_nor_does_what_was_paid_back(site: Site
         False,
     )
     assert found["days_since_last_purchase"] is None
+
+
+@pytest.mark.parametrize("dies_after", [None, 5])
+def test_a_cancellation_with_more_changes_than_a_transaction_takes_is_counted_whole(
+    site: Site, dies_after: int | None
+) -> None:
+    refunds = [shopify_refund(number, 7, AT + timedelta(days=1), "0.50") for number in range(1, 121)]
+    for minute, part in enumerate((refunds[:50], refunds[50:100], refunds[100:]), 1):
+        signed(site, shopify_order(7, AT, "100.00", updated_at=later(minute), refunds=part), "orders/updated")
+    assert features(site)["monetary_total"] == 4_000
+    void = shopify_order(7, AT, "100.00", updated_at=later(20), cancelled_at=later(20))
+    if dies_after is not None:
+        site.life.steps_left = dies_after
+        with pytest.raises(Died):
+            signed(site, void, "orders/cancelled")
+        site.life.steps_left = None
+        assert len(site.of_source("ecommerce")) not in (121, 242), "it died between the transactions"
+    signed(site, void, "orders/cancelled")
+    assert (features(site)["monetary_total"], features(site)["has_purchased"]) == (0, False)
+    signed(site, void, "orders/cancelled")
+    assert len(site.of_source("ecommerce")) == 242
 
 
 def test_the_sample_order_and_orders_of_nobody_leave_nothing(site: Site) -> None:
