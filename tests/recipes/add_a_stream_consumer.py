@@ -3,12 +3,12 @@
 from tests.recipes.common_steps import make_template
 from tests.recipes.scratch import Scratch, Step
 
-CONSUMER = '''"""DailyActivity stream -> log: each date on which somebody was active for the first time."""
+CONSUMER = '''"""DailyActivity stream -> log: each date of which a user's first event came."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.engagement.account_items import day_from
+from adapters.engagement.account_items import UNDATED
 from adapters.logs import Logger
 from adapters.platform.items import decode_item
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
@@ -22,10 +22,9 @@ class ActiveDatesSettings(ConsumerSettings):
 
 
 def date_of(record: Record) -> str | None:
-    """Return the date of a new day; None for another change."""
-    if record["eventName"] != "INSERT":
-        return None
-    return day_from(decode_item(record["dynamodb"]["NewImage"])).activity_date.isoformat()
+    """Return the date (YYYY-MM-DD) of a new day; None for another change or item."""
+    sort_key: str = decode_item(record["dynamodb"]["Keys"])["activity_date"]
+    return sort_key if record["eventName"] == "INSERT" and sort_key not in UNDATED else None
 
 
 @stream_consumer("active-dates", logger)
@@ -86,7 +85,7 @@ CONSUMER_SAMPLE = """{
       "eventSource": "aws:dynamodb",
       "dynamodb": {
         "SequenceNumber": "1",
-        "NewImage": {"user_id": {"S": "ann"}, "activity_date": {"S": "2026-03-10"}}
+        "Keys": {"user_id": {"S": "ann"}, "activity_date": {"S": "2026-03-10"}}
       }
     }
   ]
