@@ -58,7 +58,10 @@ def demo_command() -> None:
 
 
 def demo() -> None:
-    """Run the demo. Raises RuntimeError if any answer differs from the independent calculation."""
+    """Run the demo. The page's link comes as soon as the page has a person to show.
+
+    Raises RuntimeError if any answer differs from the independent calculation.
+    """
     if not (ROOT / ".git").exists():
         raise RuntimeError("`demo` replays this repository's history: run it in a checkout, by `make demo`")
     began = time.monotonic()
@@ -67,6 +70,11 @@ def demo() -> None:
     history = list(from_git(ROOT))
     crowd_events = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
     _publish_book(stack, now)
+    _act_as_person(stack, now)
+    laptop_cloud.build_ranks(stack)
+    link = page_link(stack, bearer(stack, PERSON, ADMIN))
+    print(f"\nThe page, as {PERSON} sees it, who may publish books too:\n  {link}")
+    print("Look at it now: its boards fill up while the rest of the demo runs.", flush=True)
     print(f"\nreplaying this repository's history over HTTP: {len(history)} commits", flush=True)
     _print_outcome(replay.replay(stack, history))
     print(
@@ -75,7 +83,6 @@ def demo() -> None:
     )
     _print_outcome(replay.replay(stack, crowd_events, via="both"))
     _check_users(stack, [*history, *crowd_events], now)
-    _act_as_person(stack, now)
     _print_leaderboards(stack)
     _send_webhooks(stack, now)
     _run_night(stack)
@@ -83,8 +90,7 @@ def demo() -> None:
     html_report.write(stack, REPORT)
     print(f"\nThe cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
     print("Ask it in a shell after `source .venv/bin/activate`: `streakline --help`. Or look:\n")
-    link = page_link(stack, bearer(stack, PERSON, ADMIN))
-    print(f"The page, as {PERSON} sees it, who may publish books too:\n  {link}")
+    print(f"The page, as {PERSON} sees it:\n  {link}")
     print(f"The report:\n  {REPORT.as_uri()}")
 
 
