@@ -65,7 +65,7 @@ class OperationsView:
 
     def throughput(self, now: datetime) -> dict[str, Any]:
         """Return the events of each second of the last minute, and their mean over the last 10 seconds."""
-        seconds = self.gauges.per_second(EVENTS, now)
+        seconds = self.gauges.applied_per_second(EVENTS, now)
         pace = sum(seconds[-PACE_SECONDS:]) / PACE_SECONDS
         return {"events_per_second": pace, "window_seconds": PACE_SECONDS, "per_second": seconds}
 

@@ -1,5 +1,8 @@
 """Gauges in Redis: how fast each consumer works, how far it is behind, and since when events wait.
 
+A *door* stores events, a *consumer* receives and applies them: the first half of Gauges is what both write,
+the second half what the operator's page reads.
+
 | key | content | lives |
 |---|---|---|
 | gauge:{gauges}:behind | hash, consumer -> "ms behind, epoch ms of its last batch" | a day after it |
@@ -23,10 +26,9 @@ BEHIND = "gauge:{gauges}:behind"
 NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
 # An arrival in a stream is a whole second, rounded down (as the API reference of DynamoDB Streams says of
 # ApproximateCreationDateTime), and both instants that are compared are rounded to a millisecond.
-ROUNDED_MS = 1_000 + 2
-BEHIND_SECONDS = 24 * 3600
-MINUTE_SECONDS = 180
-RETRY_AFTER_SECONDS = 5
+ROUNDING_MS = 1_000 + 2
+BEHIND_SECONDS, MINUTE_SECONDS = 24 * 3600, 180  # how long keys live
+RETRY_AFTER_SECONDS = 5  # after a failure nothing is written for so long
 SHOWN_SECONDS = 60
 
 
@@ -55,24 +57,29 @@ class Gauges:
         self._redis = Redis(url) if url else None
         self._down_until = 0.0
 
-    def count(self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime) -> None:
+    def note_applied(
+        self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime
+    ) -> None:
         """Note a finished batch of stream records: the number of events applied, and the newest one's age.
 
         It takes one round trip. A failure of Redis is not raised.
         """
         # The stream says to a second when an event was stored. A record that is made by hand need not.
         arrivals = (record["dynamodb"].get("ApproximateCreationDateTime", 0) for record in records)
-        if newest := float(max(arrivals, default=0)):
-            behind_ms, now_ms = max(0.0, now.timestamp() - newest) * 1000, now.timestamp() * 1000
-            counter = _key(consumer, int(now.timestamp()) // 60)
-            self._send(
-                [
-                    ["HSET", BEHIND, consumer, f"{behind_ms:.0f} {now_ms:.0f}"],
-                    ["EXPIRE", BEHIND, BEHIND_SECONDS],
-                    ["HINCRBY", counter, int(now.timestamp()), applied],
-                    ["EXPIRE", counter, MINUTE_SECONDS],
-                ]
-            )
+        newest = float(max(arrivals, default=0))
+        if not newest:
+            return
+        behind_ms, now_ms = max(0.0, now.timestamp() - newest) * 1000, now.timestamp() * 1000
+        second = int(now.timestamp())
+        counter = _counter_key(consumer, second // 60)
+        self._send(
+            [
+                ["HSET", BEHIND, consumer, f"{behind_ms:.0f} {now_ms:.0f}"],
+                ["EXPIRE", BEHIND, BEHIND_SECONDS],
+                ["HINCRBY", counter, second, applied],
+                ["EXPIRE", counter, MINUTE_SECONDS],
+            ]
+        )
 
     def note_stored(self, now: datetime) -> None:
         """Note that a door has stored events now, which their consumer must receive.
@@ -89,22 +96,6 @@ class Gauges:
             ]
         )
 
-    def waiting_since(self, lag: ConsumerLag | None) -> datetime | None:
-        """Return since when an event waits that the consumer has not received; None: no event waits.
-
-        The instant is right to a minute, and never too early. lag: the consumer's; None if it had no batch
-        for a day. Raises GaugesUnavailable.
-        """
-        received_ms = lag.newest_ms + ROUNDED_MS if lag else 0
-        after = f"({received_ms}"
-        first_later: Command = ["ZRANGEBYSCORE", STORED, after, "+inf", "WITHSCORES", "LIMIT", 0, 1]
-        newest, minute_and_instant = self._ask([["GET", NEWEST], first_later])
-        if newest is None or int(newest) <= received_ms:
-            return None
-        # A minute has only its first event. If that was received, the newest event is the one that waits.
-        at_ms = minute_and_instant[1] if minute_and_instant else newest
-        return datetime.fromtimestamp(float(at_ms) / 1000, UTC)
-
     def _send(self, commands: list[Command]) -> None:
         if self._redis is None or time.monotonic() < self._down_until:
             return
@@ -114,16 +105,30 @@ class Gauges:
             self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
 
     def lags(self) -> list[ConsumerLag]:
-        """Return every consumer's lag of the last day, by name; raises GaugesUnavailable."""
-        (flat,) = self._ask([["HGETALL", BEHIND]])
-        lags = dict(zip(flat[::2], flat[1::2], strict=True))
-        return [
-            ConsumerLag(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
-            for consumer, text in sorted(lags.items())
-            for behind, at in [map(int, text.split())]
-        ]
+        """Return the lag of each consumer that had a batch in the last day, by name.
 
-    def per_second(self, consumer: str, now: datetime) -> list[int]:
+        Raises GaugesUnavailable.
+        """
+        (answer,) = self._ask([["HGETALL", BEHIND]])
+        return [_lag(consumer, text) for consumer, text in sorted(_hash_of(answer).items())]
+
+    def waiting_since(self, lag: ConsumerLag | None) -> datetime | None:
+        """Return since when an event waits that the events' consumer has not received; None: no event waits.
+
+        The instant is right to a minute, and never too early. lag: the consumer's; None if it had no batch
+        for a day. Raises GaugesUnavailable.
+        """
+        received_ms = lag.newest_ms + ROUNDING_MS if lag else 0
+        after = f"({received_ms}"
+        first_later: Command = ["ZRANGEBYSCORE", STORED, after, "+inf", "WITHSCORES", "LIMIT", 0, 1]
+        newest, minute_and_first_event = self._ask([["GET", NEWEST], first_later])
+        if newest is None or int(newest) <= received_ms:
+            return None
+        # STORED has a minute's first event only. If that was received, the newest event is known to wait.
+        at_ms = minute_and_first_event[1] if minute_and_first_event else newest
+        return datetime.fromtimestamp(float(at_ms) / 1000, UTC)
+
+    def applied_per_second(self, consumer: str, now: datetime) -> list[int]:
         """Return the events applied in each of the last 60 whole seconds, oldest first.
 
         Raises GaugesUnavailable.
@@ -131,10 +136,8 @@ class Gauges:
         until = int(now.timestamp())
         minutes = sorted({(until - SHOWN_SECONDS) // 60, until // 60})
         counts: dict[int, int] = {}
-        for flat in self._ask([["HGETALL", _key(consumer, minute)] for minute in minutes]):
-            counts |= {
-                int(second): int(applied) for second, applied in zip(flat[::2], flat[1::2], strict=True)
-            }
+        for answer in self._ask([["HGETALL", _counter_key(consumer, minute)] for minute in minutes]):
+            counts |= {int(second): int(applied) for second, applied in _hash_of(answer).items()}
         return [counts.get(second, 0) for second in range(until - SHOWN_SECONDS, until)]
 
     def _ask(self, commands: list[Command]) -> list[Any]:
@@ -146,5 +149,16 @@ class Gauges:
             raise GaugesUnavailable("Redis does not answer, and nobody else knows this") from None
 
 
-def _key(consumer: str, minute: int) -> str:
+def _counter_key(consumer: str, minute: int) -> str:
     return f"gauge:{{gauges}}:{consumer}:{minute}"
+
+
+def _hash_of(answer: list[Any]) -> dict[Any, Any]:
+    """Return a hash by its fields: HGETALL answers a list of field, value, field, value."""
+    return dict(zip(answer[::2], answer[1::2], strict=True))
+
+
+def _lag(consumer: str, text: str) -> ConsumerLag:
+    """Read a field of BEHIND."""
+    behind_ms, batch_ms = map(int, text.split())
+    return ConsumerLag(consumer, behind_ms / 1000, datetime.fromtimestamp(batch_ms / 1000, UTC))

@@ -31,8 +31,8 @@ def gauges(redis_url: str) -> Gauges:
 
 def test_the_newest_event_of_a_batch_tells_how_far_behind_a_consumer_is(gauges: Gauges) -> None:
     old, new = record(NOW - timedelta(seconds=90)), record(NOW - timedelta(seconds=2.5))
-    gauges.count("engagement", 2, [new, old], NOW)
-    gauges.count("answers", 1, [record(NOW + timedelta(seconds=1))], NOW)
+    gauges.note_applied("engagement", 2, [new, old], NOW)
+    gauges.note_applied("answers", 1, [record(NOW + timedelta(seconds=1))], NOW)
     answers, engagement = gauges.lags()
     assert (engagement.consumer, engagement.behind_seconds, engagement.last_batch_at) == (
         "engagement",
@@ -45,16 +45,16 @@ def test_the_newest_event_of_a_batch_tells_how_far_behind_a_consumer_is(gauges: 
 def test_events_are_counted_by_the_second_over_the_turn_of_a_minute(gauges: Gauges) -> None:
     for second, applied in ((0, 5), (1, 3), (1, 4), (58, 1), (59, 100)):
         at = NOW + timedelta(seconds=second)
-        gauges.count("engagement", applied, [record(at)], at)
-    series = gauges.per_second("engagement", NOW + timedelta(seconds=59))
+        gauges.note_applied("engagement", applied, [record(at)], at)
+    series = gauges.applied_per_second("engagement", NOW + timedelta(seconds=59))
     assert len(series) == 60
     assert [(place, applied) for place, applied in enumerate(series) if applied] == [(1, 5), (2, 7), (59, 1)]
-    assert gauges.per_second("engagement", NOW + timedelta(seconds=62))[-4:] == [1, 100, 0, 0]
-    assert not any(gauges.per_second("other", NOW))
+    assert gauges.applied_per_second("engagement", NOW + timedelta(seconds=62))[-4:] == [1, 100, 0, 0]
+    assert not any(gauges.applied_per_second("other", NOW))
 
 
 def test_gauges_end_by_themselves(gauges: Gauges, redis_url: str) -> None:
-    gauges.count("engagement", 1, [record(NOW)], NOW)
+    gauges.note_applied("engagement", 1, [record(NOW)], NOW)
     redis = Redis(redis_url)
     lives = {key: redis.call("TTL", key) for key in redis.call("KEYS", "*")}
     assert len(lives) == 2
@@ -124,7 +124,7 @@ def test_only_admins_look(door: Any) -> None:
 
 def test_the_view_has_every_part(door: Any, gauges: Gauges) -> None:
     before = NOW - timedelta(seconds=3)
-    gauges.count("engagement", 20, [record(before - timedelta(seconds=1))], before)
+    gauges.note_applied("engagement", 20, [record(before - timedelta(seconds=1))], before)
     status, told = door(token("u", "streakline/admin"))
     assert status == 200
     assert told["throughput"]["events_per_second"] == 2.0
@@ -164,14 +164,14 @@ def consumer(door: Any) -> Any:
 def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any, gauges: Gauges) -> None:
     applied = NOW - timedelta(minutes=30)
     gauges.note_stored(applied + timedelta(seconds=0.6))  # a stream says in which second
-    gauges.count("engagement", 1, [record(applied)], applied + timedelta(seconds=0.7))
+    gauges.note_applied("engagement", 1, [record(applied)], applied + timedelta(seconds=0.7))
     assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.7, None)
     for minutes in (20, 20, 5, 0):
         gauges.note_stored(NOW - timedelta(minutes=minutes))
     told = consumer(door)
     assert told["behind_seconds"] == 1200
     assert datetime.fromisoformat(told["waiting_since"]) == NOW - timedelta(minutes=20)
-    gauges.count("engagement", 4, [record(NOW)], NOW)
+    gauges.note_applied("engagement", 4, [record(NOW)], NOW)
     assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.0, None)
 
 
@@ -184,6 +184,6 @@ def test_a_consumer_that_never_worked_is_late_too(door: Any, gauges: Gauges) -> 
 def test_events_of_the_minute_in_which_the_consumer_stopped_are_seen(door: Any, gauges: Gauges) -> None:
     stopped = NOW - timedelta(seconds=50)
     gauges.note_stored(stopped)
-    gauges.count("engagement", 1, [record(stopped)], stopped)
+    gauges.note_applied("engagement", 1, [record(stopped)], stopped)
     gauges.note_stored(stopped + timedelta(seconds=2))
     assert consumer(door)["behind_seconds"] == 48
