@@ -2,12 +2,12 @@
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
 same time. It reads the ledger only for events that may be applied already (events_to_look_up), or if the
-ledger has another head. It skips events of erased users, and a region that has lost the lead writes nothing
-(fence_writer). The handler then writes the new profiles and days to Redis, too.
+ledger has another newest entry, its *head*. It skips events of erased users, and a region that has lost the
+lead writes nothing (fence_writer). The handler then writes the new profiles and days to Redis, too.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,7 +40,8 @@ from rules.engagement.events import Event, from_item, is_beyond
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
 
-Pairs = Sequence[tuple[Record, Event]]  # each record of the stream with the event that it holds
+Pair = tuple[Record, Event]  # a record of the stream, and the event that it holds
+Pairs = Sequence[Pair]
 CONSUMER = "engagement"
 WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
@@ -140,51 +141,66 @@ class EngagementProcessor:
 
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
-        outcome = AppliedBatch()
-        by_user: dict[str, list[tuple[Record, Event]]] = {}
-        for record, event in outcome.read(records, _event_of):
+        result = AppliedBatch()
+        pairs_by_user = self._pairs_by_user(records, result)
+        accounts = self.accounts.accounts_of(
+            {user: _events_in(pairs) for user, pairs in pairs_by_user.items()}
+        )
+        unprocessed = self._unprocessed_pairs(pairs_by_user, accounts, result)
+        with ThreadPoolExecutor(self.writers) as pool:
+            results = pool.map(
+                lambda user: self._apply_user(accounts[user], unprocessed[user], now), unprocessed
+            )
+            for user_result in results:
+                result.add(user_result)
+        return result
+
+    def _pairs_by_user(self, records: Sequence[Record], result: AppliedBatch) -> dict[str, list[Pair]]:
+        """Return the events to apply. Those of erased users are only counted in the result."""
+        by_user: dict[str, list[Pair]] = {}
+        for record, event in result.read(records, _event_of):
             # An id begins with the instant of its event. By a clock that is ahead, the arrival is earlier.
             happened_at = min(event.event_id, event.created_at)
             if self.erased.forbids(user_subject(event.user_id), happened_at):
-                outcome.counts["erased"] += 1
-                continue
-            by_user.setdefault(event.user_id, []).append((record, event))
-        events = {user: _events_in(pairs) for user, pairs in by_user.items()}
-        accounts = self.accounts.accounts_of(events)
+                result.counts["erased"] += 1
+            else:
+                by_user.setdefault(event.user_id, []).append((record, event))
+        return by_user
 
-        # The cache knows of some events that they are applied.
-        ids_to_look_up = {
-            user: list(events_to_look_up(accounts[user].profile, events[user])) for user in events
-        }
-        processed = self.cache.processed(ids_to_look_up)
-        new: dict[str, Pairs] = {}
-        for user, pairs in by_user.items():
-            known_ids = processed.get(user, ())
-            new_pairs = [(record, event) for record, event in pairs if event.event_id not in known_ids]
-            outcome.counts["duplicates"] += len(pairs) - len(new_pairs)
-            if new_pairs:
-                new[user] = new_pairs
-
-        with ThreadPoolExecutor(self.writers) as pool:
-            for result in pool.map(lambda user: self._apply_user(accounts[user], new[user], now), new):
-                outcome.add(result)
-        return outcome
+    def _unprocessed_pairs(
+        self, pairs_by_user: Mapping[str, Pairs], accounts: Mapping[str, Account], result: AppliedBatch
+    ) -> dict[str, Pairs]:
+        """Return the events that the cache does not know to be applied; the others count as duplicates."""
+        processed_ids = self.cache.processed(
+            {
+                user: list(events_to_look_up(accounts[user].profile, _events_in(pairs)))
+                for user, pairs in pairs_by_user.items()
+            }
+        )
+        unprocessed: dict[str, Pairs] = {}
+        for user, pairs in pairs_by_user.items():
+            known_ids = processed_ids.get(user, ())
+            rest = [(record, event) for record, event in pairs if event.event_id not in known_ids]
+            result.counts["duplicates"] += len(pairs) - len(rest)
+            if rest:
+                unprocessed[user] = rest
+        return unprocessed
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         """Apply a user's events together; after an error each by itself."""
-        outcome, user = AppliedBatch(), account.profile.user_id
+        result, user = AppliedBatch(), account.profile.user_id
 
-        def attempt(chosen: Pairs) -> None:
-            current, events = account, _events_in(chosen)
-            if len(chosen) < len(pairs):  # the attempt with all pairs failed, and may have written some
+        def apply_some(some: Pairs) -> None:
+            current, events = account, _events_in(some)
+            if len(some) < len(pairs):  # the attempt with all pairs failed, and may have written some
                 current, _ = self.accounts.load(user, _dates_needed(events))
-            outcome.add(self._apply_events(current, events, now))
+            result.add(self._apply_events(current, events, now))
 
-        outcome.attempt(pairs, attempt, logger, (*TRANSIENT, AccountContended), user_id=user)
-        return outcome
+        result.attempt(pairs, apply_some, logger, (*TRANSIENT, AccountContended), user_id=user)
+        return result
 
     def _apply_events(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
-        """Apply a user's events. In the usual case all of them are new, and the ledger is not read."""
+        """Apply a user's events. In the usual case all of them are surely new, and the ledger is not read."""
         applied_long_ago = self._applied_long_ago(account, events)
         if not applied_long_ago and not events_to_look_up(account.profile, events):
             with suppress(HeadMoved, ProjectionMoved):
@@ -210,10 +226,12 @@ class EngagementProcessor:
         """
         user, distinct = before.profile.user_id, distinct_events(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
-        applied_until_head = applied_long_ago | self._applied_until(head, before.profile, events)
-        account, applied_after_head = self.accounts.with_pending_entries(before)
+        # Entries up to the head never change. Those after it are read again after each lost race.
+        arrivals = events_to_look_up(before.profile, events)
+        up_to_head = applied_long_ago | self.accounts.ledger.applied_since(user, arrivals, head)
+        account, after_head = self.accounts.with_pending_entries(before)
         for _ in pauses(ATTEMPTS_MAX):
-            applied = applied_after_head | applied_until_head
+            applied = after_head | up_to_head
             new = [event for event in distinct if event.event_id not in applied]
             # Events with an entry are passed on, too: its writer may have died before it noted their zones.
             entry_dates = {event_id: day for event_id, (day, _points) in applied.items()}
@@ -223,22 +241,17 @@ class EngagementProcessor:
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
-                account, applied_after_head = self.accounts.load(user, _dates_needed(distinct), head)
+                account, after_head = self.accounts.load(user, _dates_needed(distinct), head)
                 continue
             return _batch_of(decision, new, events)
         raise AccountContended(user)
 
     def _applied_long_ago(self, account: Account, events: Sequence[Event]) -> AppliedEvents:
-        """Return the events that have arrived again after their idempotency keys expired."""
+        """Return the events that were applied, and are sent again after their idempotency keys expired."""
         if account.profile.head is None:
             return {}
         arrivals = {event.event_id: event.created_at for event in events}
         return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
-
-    def _applied_until(self, head: str, profile: Profile, events: Sequence[Event]) -> AppliedEvents:
-        """Return the events that recent entries have applied, up to a place in the ledger."""
-        arrivals = events_to_look_up(profile, events)
-        return self.accounts.ledger.applied_since(profile.user_id, arrivals, head)
 
 
 @settings.wiring(EngagementSettings)
@@ -262,7 +275,7 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     """Lambda entry: a batch of BPEvents' stream."""
     engagement = _parts()
     stored = [record for record in records if record["eventName"] == "INSERT"]
-    outcome = engagement.apply(stored, now)
-    engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.event_ids)
-    engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
-    return outcome
+    result = engagement.apply(stored, now)
+    engagement.cache.write_through(result.profiles.values(), result.days.values(), result.event_ids)
+    engagement.gauges.note_applied(CONSUMER, result.counts["applied"], stored, clock.now())
+    return result
