@@ -1,8 +1,8 @@
 """The UserStats table. It has each person's stats, and by an index the leaderboard by points.
 
-A person's stats stand under one hash of the person. Rotating keys gives a new hash, and the next write puts
-the stats under it. Then the items of the older hashes have `moved_to`, the hash under which the stats are to
-be looked for. stats_items.py turns stats into attributes, and back.
+A person's stats stand under one hash of the person, their *home*. When keys rotate, the person gets a new
+hash, and the next write puts the stats under it. Then the items of the older hashes have `moved_to`, a hash
+that is nearer to the home. stats_items.py turns stats into attributes, and back.
 """
 
 import zlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nlargest
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, decode_item, encode_item
@@ -58,8 +58,16 @@ class StoredStats:
         return self.person, *self.older_hashes
 
 
+class BoardRow(NamedTuple):
+    """A person on the leaderboard."""
+
+    fingerprint_hash: str
+    points: int
+    answers: int
+
+
 class UserStatsStore:
-    """Stats of all people."""
+    """Stats of all people. The last four methods are for those who repair stored stats."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         """shards: how many partitions the leaderboard's index has."""
@@ -71,13 +79,16 @@ class UserStatsStore:
         not_redirected = sorted(set(known_hashes) - set(home.hashes))
         if not not_redirected:
             return home
-        found_by_person = {stats.person: stats for stats in map(self._home, not_redirected)}
+        stats_by_home = {stats.person: stats for stats in map(self._home, not_redirected)}
         # If another process has redirected some of them meanwhile, they lead to a newer version of home.
-        home = found_by_person.pop(home.person, home)
-        return _merged(home, list(found_by_person.values()), not_redirected)
+        home = stats_by_home.pop(home.person, home)
+        return _merged(home, list(stats_by_home.values()), not_redirected)
 
     def _home(self, person: str) -> StoredStats:
-        """Follow `moved_to` from a hash to the stats, maybe empty; raises ValueError for a circle."""
+        """Follow `moved_to` from a hash to the stats; empty ones if none are there.
+
+        Raises ValueError for a circle.
+        """
         visited = set[str]()
         while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
             if person in visited:
@@ -94,26 +105,6 @@ class UserStatsStore:
                 )
             person = attributes["moved_to"]
         return StoredStats(person, Stats())
-
-    def attributes(self, person: str, stats: Stats, older_hashes: tuple[str, ...]) -> dict[str, Any]:
-        """Return stats as they are stored, without version and updated_at."""
-        return stats_attributes(person, stats) | {
-            LEADERBOARD: leaderboard_partition(person, self._shards) if stats.total_points else None,
-            "older_hashes": older_hashes or None,
-        }
-
-    def scan(self, segment: int, segments: int) -> Iterator[Item]:
-        """Yield a segment of all items as they are stored; eventually consistent."""
-        return scan_all(self._dynamodb, TableName=self._table, Segment=segment, TotalSegments=segments)
-
-    def stored(self, person: str) -> Item | None:
-        """Return an item as it is stored, strongly consistent."""
-        return get_one(self._dynamodb, self._table, {"fingerprint_hash": person})
-
-    def put_in_place(self, new: Item, before: Item | None) -> bool:
-        """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
-        condition = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
-        return write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition)
 
     def count(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
@@ -139,12 +130,12 @@ class UserStatsStore:
         condition = if_unchanged("fingerprint_hash", "version", version or None)
         return {"Put": {"TableName": self._table, "Item": item, **condition}}
 
-    def top(self, limit: int) -> list[tuple[str, int, int]]:
-        """Return at most `limit` people as (fingerprint_hash, points, answers), best first."""
+    def top(self, limit: int) -> list[BoardRow]:
+        """Return at most `limit` people, best first."""
         rows = chain.from_iterable(self._best(shard, limit) for shard in range(self._shards))
-        return nlargest(limit, rows, key=_board_order)
+        return nlargest(limit, rows, key=lambda row: (row.points, row.fingerprint_hash))
 
-    def _best(self, shard: int, limit: int) -> list[tuple[str, int, int]]:
+    def _best(self, shard: int, limit: int) -> list[BoardRow]:
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="ByTotalPoints",
@@ -155,7 +146,29 @@ class UserStatsStore:
             Limit=limit,
         )
         items = map(decode_item, answer["Items"])
-        return [(item["fingerprint_hash"], item["total_points"], item["total_answers"]) for item in items]
+        return [
+            BoardRow(item["fingerprint_hash"], item["total_points"], item["total_answers"]) for item in items
+        ]
+
+    def attributes(self, person: str, stats: Stats, older_hashes: tuple[str, ...]) -> dict[str, Any]:
+        """Return stats as they are stored, without version and updated_at."""
+        return stats_attributes(person, stats) | {
+            LEADERBOARD: leaderboard_partition(person, self._shards) if stats.total_points else None,
+            "older_hashes": older_hashes or None,
+        }
+
+    def scan(self, segment: int, segments: int) -> Iterator[Item]:
+        """Yield a segment of all items as they are stored; eventually consistent."""
+        return scan_all(self._dynamodb, TableName=self._table, Segment=segment, TotalSegments=segments)
+
+    def stored(self, person: str) -> Item | None:
+        """Return an item as it is stored, strongly consistent."""
+        return get_one(self._dynamodb, self._table, {"fingerprint_hash": person})
+
+    def put_in_place(self, new: Item, before: Item | None) -> bool:
+        """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
+        condition = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
+        return write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition)
 
 
 def _merged(home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[str]) -> StoredStats:
@@ -165,21 +178,16 @@ def _merged(home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[s
     moves them to home's hash. If several have stats, each lacks answers, so they must be made anew.
     hashes: those that led to the others, or to home.
     """
-    with_stats = [found for found in (home, *others) if found.version]
-    all_hashes = {*hashes, *home.older_hashes}.union(*(found.hashes for found in others))
+    with_stats = [stats for stats in (home, *others) if stats.version]
+    all_hashes = {*hashes, *home.older_hashes}.union(*(stats.hashes for stats in others))
     return replace(
         home,
         stats=with_stats[0].stats if with_stats else home.stats,
-        updated_at=max(found.updated_at for found in (home, *others)),
+        updated_at=max(stats.updated_at for stats in (home, *others)),
         older_hashes=tuple(sorted(all_hashes - {home.person})),
-        hashes_to_redirect=tuple((found.person, found.version) for found in others),
+        hashes_to_redirect=tuple((stats.person, stats.version) for stats in others),
         is_split_over_hashes=len(with_stats) > 1,
     )
-
-
-def _board_order(row: tuple[str, int, int]) -> tuple[int, str]:
-    person, points, _ = row
-    return points, person
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:

@@ -186,16 +186,16 @@ class AnswerStats:
         """Return {"entries"}: the `limit` people with the most points. Ties share a rank (1, 2, 2, 4)."""
         own_hashes = self.fingerprints.of_user(caller.user_id).all
         rows = self.store.top(limit)
-        ranks = with_ranks([(person, points) for person, points, _ in rows])
+        ranks = with_ranks([(row.fingerprint_hash, row.points) for row in rows])
         entries = [
             {
                 "rank": rank["rank"],
-                "alias": person_alias(person),
-                "points": points,
-                "total_answers": answers,
-                "is_me": person in own_hashes,
+                "alias": person_alias(row.fingerprint_hash),
+                "points": row.points,
+                "total_answers": row.answers,
+                "is_me": row.fingerprint_hash in own_hashes,
             }
-            for rank, (person, points, answers) in zip(ranks, rows, strict=True)
+            for rank, row in zip(ranks, rows, strict=True)
         ]
         return {"entries": entries}
 
