@@ -64,7 +64,7 @@ def test_gauges_end_by_themselves(gauges: Gauges, redis_url: str) -> None:
 def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: str) -> None:
     for url, why in (("", "no Redis"), (NOWHERE, "does not answer")):
         away = Gauges(url)
-        away.count("engagement", 1, [record(NOW)], NOW)
+        away.note_applied("engagement", 1, [record(NOW)], NOW)
         away.note_stored(NOW)
         with pytest.raises(GaugesUnavailable, match=why):
             away.lags()
