@@ -1,7 +1,8 @@
 """The date and the points that an event earns.
 
 One instant never earns a user more than one date (docs/rules.md, rule 8). A cap limits the points by what the
-user's events have earned under the same cap before (rule 5). The user's days have these sums.
+user's events have earned under the same cap before (rule 5). The user's days have these sums. In this order:
+dates; points; weeks, by which caps may count.
 """
 
 from collections import defaultdict
@@ -17,7 +18,71 @@ from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)  # first events of two dates that are less apart are near each other
-OPENED_NEAR_MAX = 1  # dates that may begin near an event which begins another one
+# An event opens its date if at most so many other dates began near it. One does for travellers: two dates may
+# begin within hours of each other, three may not.
+OPENED_NEAR_MAX = 1
+
+
+def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
+    """Return the events, in their order, each with the date that it earns. A passive one has its own.
+
+    days: the stored days of the events' dates and of those beside them; None where there is none.
+    """
+    first_instants = {
+        when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active
+    }
+    dated = {event.event_id: event for event in events if event.is_passive}
+    active = [event for event in events if not event.is_passive]
+    active.sort(key=lambda event: (instant_of(event.event_id), event.activity_date, event.event_id))
+    for event in active:
+        instant = instant_of(event.event_id)
+        when = _earned_date(event.activity_date, instant, first_instants)
+        first_instants[when] = min(instant, first_instants.get(when, instant))
+        dated[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
+    return [dated[event.event_id] for event in events]
+
+
+def _earned_date(claimed: date, instant: datetime, first_instants: Mapping[date, datetime]) -> date:
+    """Return the date that an event earns. first_instants: of each active date, its first event's.
+
+    An event earns the date that it claims if that date is active already. It opens a new one unless another
+    date began at the same instant, or several began near it: then it earns the nearest of these.
+    """
+    if claimed in first_instants:
+        return claimed
+    distances = ((abs(instant - first), other) for other, first in first_instants.items())
+    near = sorted((distance, other) for distance, other in distances if distance < NEAR)
+    if not near:
+        return claimed
+    least, nearest = near[0]
+    return nearest if least == timedelta() or len(near) > OPENED_NEAR_MAX else claimed
+
+
+def dates_to_read(
+    events: Sequence[Event], streak: Streak | None, days: Mapping[tuple[str, date], Day]
+) -> set[date]:
+    """Return the dates beside those of a user's events that a decision about them needs.
+
+    No date after streak.last is active, so it is not among them. days: the stored days of the events' own
+    dates.
+    """
+    if streak is None:
+        return set()
+    undecided = {
+        event.activity_date
+        for event in events
+        if not event.is_passive
+        and _needs_dates_beside(event, streak, days.get((event.user_id, event.activity_date)))
+    }
+    dates = {event.activity_date for event in events}
+    return {day for day in dates_beside(undecided) - dates if day <= streak.last}
+
+
+def _needs_dates_beside(event: Event, streak: Streak, day: Day | None) -> bool:
+    """Whether the date that an event earns, or a flight gap, may depend on the dates beside its own."""
+    if day is None or not day.is_active:
+        return True
+    return event.activity_date < streak.last or event.event_id < day.first_event_id
 
 
 def dates_beside(dates: Iterable[date]) -> set[date]:
@@ -54,81 +119,29 @@ def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day
     return gaps
 
 
-def dates_to_read(
-    events: Sequence[Event], streak: Streak | None, days: Mapping[tuple[str, date], Day]
-) -> set[date]:
-    """Return the dates beside those of a user's events that a decision about them needs.
-
-    An event on streak.last needs none unless it is the first one of this date. No date after streak.last is
-    active. days: the stored days of the events' own dates.
-    """
-    if streak is None:
-        return set()
-    undecided = set()  # dates of events that depend on the dates beside them
+def earnings(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[Draft]:
+    """Return each event's EARN draft, with the points that caps allow it. days: see Account."""
+    capped, drafts = CappedPoints(days), []
     for event in events:
-        day = days.get((event.user_id, event.activity_date))
-        if not event.is_passive and (
-            day is None
-            or not day.is_active
-            or event.activity_date < streak.last
-            or event.event_id < day.first_event_id
-        ):
-            undecided.add(event.activity_date)
-    dates = {event.activity_date for event in events}
-    return {day for day in dates_beside(undecided) - dates if day <= streak.last}
-
-
-def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
-    """Return the events, in their order, each with the date that it earns. A passive one has its own.
-
-    An event earns the date that it claims if that date is active already. It opens a new one unless another
-    date began at the same instant, or several began near it: then it earns the nearest of these.
-    days: the stored days of the events' dates and of those beside them; None where there is none.
-    """
-    first_instants = {
-        when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active
-    }
-    dated = {event.event_id: event for event in events if event.is_passive}
-    active = [event for event in events if not event.is_passive]
-    active.sort(key=lambda event: (instant_of(event.event_id), event.activity_date, event.event_id))
-    for event in active:
-        instant, when = instant_of(event.event_id), event.activity_date
-        if when not in first_instants:
-            distances = ((abs(instant - first), other) for other, first in first_instants.items())
-            near = sorted((distance, other) for distance, other in distances if distance < NEAR)
-            if near:
-                least, nearest = near[0]
-                if least == timedelta() or len(near) > OPENED_NEAR_MAX:
-                    when = nearest
-        first_instants[when] = min(instant, first_instants.get(when, instant))
-        dated[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
-    return [dated[event.event_id] for event in events]
-
-
-def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
-    """Return a day's points by event type."""
-    totals: dict[str, int] = {}
-    for key, points in points_by_cap.items():
-        event_type = key.partition(" ")[0]
-        totals[event_type] = totals.get(event_type, 0) + points
-    return totals
-
-
-def monday_of(day: date) -> date:
-    """Return the first date of a date's week (ISO 8601)."""
-    return day - day.weekday() * DAY
-
-
-def week_of(day: date) -> list[date]:
-    """Return the seven dates of a date's week, from Monday."""
-    return [monday_of(day) + number * DAY for number in range(7)]
-
-
-def dates_of_caps(events: Iterable[Event]) -> set[date]:
-    """Return the dates whose points weekly caps count. An event may count for a date up to two days away."""
-    weekly = {event.activity_date for event in events if event.cap and event.cap.per is Period.WEEK}
-    # The weeks of these three dates are all weeks that have a date within two days.
-    return {day for when in weekly for offset in (-2, 0, 2) for day in week_of(when + offset * DAY)}
+        points = capped.award(event.event_type, event.activity_date, event.points_awarded, event.cap)
+        expires_on = None
+        if event.expiry is not None and points:
+            expires_on = lot_date(event.expiry, event.activity_date, event.cap).isoformat()
+        drafts.append(
+            Draft(
+                EntryKind.EARN,
+                points,
+                event.event_id,
+                event.event_type,
+                event.activity_date.isoformat(),
+                rules_version=event.rules_version,
+                cap=event.cap,
+                is_passive=event.is_passive,
+                expires_on=expires_on,
+                measures=event.measures,
+            )
+        )
+    return drafts
 
 
 class CappedPoints:
@@ -167,26 +180,27 @@ class CappedPoints:
         return self._earned[key]
 
 
-def earnings(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[Draft]:
-    """Return each event's EARN draft, with the points that caps allow it. days: see Account."""
-    capped, drafts = CappedPoints(days), []
-    for event in events:
-        points = capped.award(event.event_type, event.activity_date, event.points_awarded, event.cap)
-        expires_on = None
-        if event.expiry is not None and points:
-            expires_on = lot_date(event.expiry, event.activity_date, event.cap).isoformat()
-        drafts.append(
-            Draft(
-                EntryKind.EARN,
-                points,
-                event.event_id,
-                event.event_type,
-                event.activity_date.isoformat(),
-                rules_version=event.rules_version,
-                cap=event.cap,
-                is_passive=event.is_passive,
-                expires_on=expires_on,
-                measures=event.measures,
-            )
-        )
-    return drafts
+def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
+    """Return a day's points by event type."""
+    totals: dict[str, int] = {}
+    for key, points in points_by_cap.items():
+        event_type = key.partition(" ")[0]
+        totals[event_type] = totals.get(event_type, 0) + points
+    return totals
+
+
+def dates_of_caps(events: Iterable[Event]) -> set[date]:
+    """Return the dates whose points weekly caps count. An event may count for a date up to two days away."""
+    weekly = {event.activity_date for event in events if event.cap and event.cap.per is Period.WEEK}
+    # The weeks of these three dates are all weeks that have a date within two days.
+    return {day for when in weekly for offset in (-2, 0, 2) for day in week_of(when + offset * DAY)}
+
+
+def week_of(day: date) -> list[date]:
+    """Return the seven dates of a date's week, from Monday."""
+    return [monday_of(day) + number * DAY for number in range(7)]
+
+
+def monday_of(day: date) -> date:
+    """Return the first date of a date's week (ISO 8601)."""
+    return day - day.weekday() * DAY
