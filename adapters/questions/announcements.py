@@ -1,7 +1,8 @@
 """Announcements of questions to the phones of subscribers.
 
-An index gives the people who hear of a question, page by page. A message of the queue stands for one page.
-Each announcement to a person is claimed before it is sent.
+An index gives the people who hear of a question, page by page. In it, a subscription has a row of its own,
+and a *marker* for each of its tags: a row that names the subscription (`of`). A message of the queue stands
+for one page. Each announcement to a person is claimed before it is sent, so that nobody hears twice.
 """
 
 import json
@@ -33,12 +34,11 @@ from rules.questions.notifications import (
 
 # SQS hides a message for 15 minutes at most.
 DELAY_SECONDS_MAX = 900
-# A position in several partitions: by partition, the subscription_id and last_notified_at of the last row
-# that was read. Partitions that were read to their end are left out.
-After = Mapping[str, Sequence[str]]
-# Notes an announcement. It removes the mark for the publisher, because the lake does not have
-# last_notified_at.
-NOTE = f"SET last_notified_at = :noted REMOVE {CHANGED}"
+# How far the index was read: by partition, the subscription_id and last_notified_at of the last row.
+# Partitions that were read to their end are left out.
+Position = Mapping[str, Sequence[str]]
+# Moves last_notified_at. The lake does not have it, so the publisher need not publish the item (CHANGED).
+MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AnnouncementPage:
 
     question_id: str
     shard: int  # of listeners
-    after: After | None = None  # the position after the previous page; None: this is the first page
+    after: Position | None = None  # the position after the previous page; None: this is the first page
     attempt: int = 0  # how many attempts have not reached everybody
 
 
@@ -79,8 +79,8 @@ class Announcements:
         self.store, self.claims = store, MessageClaims(store)
 
     def page(
-        self, audience: Collection[str], shard: int, after: After | None, size: int, now: datetime
-    ) -> tuple[list[Subscription], After]:
+        self, audience: Collection[str], shard: int, after: Position | None, size: int, now: datetime
+    ) -> tuple[list[Subscription], Position]:
         """Return (people, position): about `size` people who hear of a question and whose interval is over.
 
         audience: the question's. after: the position after the previous page; None: this is the first page.
@@ -90,36 +90,40 @@ class Announcements:
         partitions = partitions_to_ask(audience, shard)
         if after is not None:
             partitions = [(minutes, partition) for minutes, partition in partitions if partition in after]
-        all_rows: list[dict[str, Any]] = []
-        next_after: dict[str, Sequence[str]] = {}
+        rows_of_page: list[dict[str, Any]] = []
+        position: dict[str, Sequence[str]] = {}
         for minutes, partition in partitions:
             last_row = after[partition] if after else None
             limit = max(1, size // len(partitions))
-            rows, new_last_row = self._read(partition, last_row, limit, last_notified_at_max(minutes, now))
-            all_rows += rows
+            until = last_notified_at_max(minutes, now)
+            rows, new_last_row = self._read_partition(partition, last_row, until, limit)
+            rows_of_page += rows
             if new_last_row:
-                next_after[partition] = new_last_row
-        return self._subscriptions(all_rows), next_after
+                position[partition] = new_last_row
+        return self._subscriptions(rows_of_page), position
 
-    def _read(
-        self, partition: str, last_row: Sequence[str] | None, limit: int, until: str | None
+    def _read_partition(
+        self, partition: str, last_row: Sequence[str] | None, until: str | None, limit: int
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """Return a partition's rows after `last_row`, up to `until`, and the last one; None: the end."""
-        condition, values = "active = :active", {":active": partition}
+        """Return at most `limit` rows after `last_row`, and the new last one; None: the end.
+
+        until: the latest last_notified_at; None: any.
+        """
+        query: dict[str, Any] = {"KeyConditionExpression": "active = :active"}
+        values = {":active": partition}
         if until is not None:
-            condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
-        start: dict[str, Any] = {}
+            query["KeyConditionExpression"] += " AND last_notified_at <= :until"
+            values[":until"] = until
         if last_row:
             subscription_id, last_notified_at = last_row
             key = {KEY: subscription_id, "last_notified_at": last_notified_at, "active": partition}
-            start = {"ExclusiveStartKey": encode_item(key)}
+            query["ExclusiveStartKey"] = encode_item(key)
         answer = self.store.dynamodb.query(
             TableName=self.store.table,
             IndexName=INDEX,
-            KeyConditionExpression=condition,
             ExpressionAttributeValues=encode_item(values),
             Limit=limit,
-            **start,
+            **query,
         )
         rows = [decode_item(item) for item in answer["Items"]]
         if "LastEvaluatedKey" not in answer:
@@ -128,7 +132,7 @@ class Announcements:
         return rows, (end[KEY], end["last_notified_at"])
 
     def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
-        """Return the subscriptions of the index's rows, each once. A tag's marker only names its own."""
+        """Return the subscriptions of the index's rows and markers, each once."""
         by_id: dict[str, Subscription | None] = {}  # None: named by a marker, and not read yet
         for row in rows:
             if "of" in row:
@@ -142,8 +146,8 @@ class Announcements:
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
         """Return the people for whom no claim on this message exists.
 
-        A person without an interval moves to the partition's end when told, and is read again on a later
-        page. A claim's transaction, even a refused one, costs more than this read in bulk.
+        A person without an interval moves to the partition's end when notified, and is read again on a later
+        page. One read in bulk finds such people. Their claims, although refused, would cost more.
 
         key: the message's. since: a stamp; the message did not exist before, so only those who were notified
         since may have a claim.
@@ -162,25 +166,30 @@ class Announcements:
     ) -> tuple[ClaimResult, MessageClaim]:
         """Claim a message to an unchanged subscription; last_notified_at moves to now, never back."""
         claim = MessageClaim(subscription, key, stamp(now), expires_at)
-        notes = self._note_actions(subscription, subscription.last_notified_at, _notified_at(claim))
-        return self.claims.open(claim, notes), claim
+        move = self._move_actions(subscription, subscription.last_notified_at, _notified_at(claim))
+        return self.claims.open(claim, move), claim
 
     def release(self, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
         subscription = claim.subscription
         before, after = _notified_at(claim), subscription.last_notified_at
-        self.claims.undo(claim, self._note_actions(subscription, before, after))
+        self.claims.undo(claim, self._move_actions(subscription, before, after))
 
-    def _note_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
-        """Return the actions that move last_notified_at from `before` in a subscription and its markers."""
-        table, noted = self.store.table, encode_item({":noted": after})
+    def _move_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
+        """Return the actions that move last_notified_at of a subscription and its markers.
+
+        before: the stamp that the subscription must have; else the transaction is refused.
+        """
+        table, moved = self.store.table, encode_item({":moved": after})
         condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :before"
-        values |= noted | encode_item({":before": before})
+        values |= moved | encode_item({":before": before})
         is_there = f"attribute_exists({KEY})"
-        own, *markers = ({KEY: key} for key in (subscription.subscription_id, *marker_keys(subscription)))
-        note_markers = [update_action(table, key, NOTE, noted, is_there) for key in markers]
-        return [update_action(table, own, NOTE, values, condition), *note_markers]
+        own_key, *keys_of_markers = (
+            {KEY: key} for key in (subscription.subscription_id, *marker_keys(subscription))
+        )
+        move_markers = [update_action(table, key, MOVE, moved, is_there) for key in keys_of_markers]
+        return [update_action(table, own_key, MOVE, values, condition), *move_markers]
 
 
 def _notified_at(claim: MessageClaim) -> str:

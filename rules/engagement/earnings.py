@@ -18,8 +18,7 @@ from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)  # first events of two dates that are less apart are near each other
-# An event opens its date if at most so many other dates began near it. One does for travellers: two dates may
-# begin within hours of each other, three may not.
+# An event may open its date near one other, as on a journey; not near two, which no journey explains.
 OPENED_NEAR_MAX = 1
 
 
