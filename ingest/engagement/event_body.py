@@ -174,72 +174,15 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         timezone=event_zone or moment.offset,
         properties=_properties(body),
     )
+    offline_since = None
     try:
         offline_since = _offline_since(moment, request, terms)
     except InputRefused as refused:
         # What is wrong with type, properties or sender is said before what is wrong with the time.
-        raise RefusedNow(refusal or refused, event) from None
+        refusal = refusal or refused
     if refusal:
         raise RefusedNow(refusal, event)
-    return replace(event, offline_since=offline_since) if offline_since else event
-
-
-def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str | None:
-    """Return since when the device of a late event was offline, None for one that is not late.
-
-    Raises InputRefused for an event that is too old, or in the future.
-    """
-    may_backfill = request.caller.is_server
-    check_age(moment, request.now, may_backfill or request.proof != NO_PROOF)
-    needs_proof = is_late(moment.utc, request.now) and not may_backfill
-    return request.proof.check(moment.utc, terms.offline) if needs_proof else None
-
-
-def _terms_and_refusal(
-    body: Mapping[str, Any], moment: Moment, request: RequestContext
-) -> tuple[Terms, InputRefused | None]:
-    """Return what an event is judged by, and why its type, properties or sender are refused, if so."""
-    event_type = body["event_type"]
-    first_refusal = None
-    for version in request.books.judging(event_type, moment.utc, request.now):
-        refusal = _contract_refusal(version, body)
-        if refusal is None:
-            terms = terms_of(version, event_type, moment.utc)
-            return terms, _sender_refusal(event_type, terms, request.caller)
-        first_refusal = first_refusal or refusal
-    reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"
-    return NO_TERMS, first_refusal or InputRefused("unknown_type", "event_type", reason)
-
-
-def _sender_refusal(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
-    if terms.declared_by is not Declarer.SERVER or caller.is_server:
-        return None
-    reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
-    return InputRefused("forbidden", "event_type", reason)
-
-
-def _contract_refusal(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
-    """Return how an event's properties break its type's data contract, if they do."""
-    contract = version.book.event_types[body["event_type"]].properties
-    problem = (
-        first_problem({"type": "object", **contract}, body.get("properties") or {}) if contract else None
-    )
-    if problem is None:
-        return None
-    path, reason = problem
-    field = "properties" if path == "body" else f"properties.{path}"
-    reason = f"{reason} (data contract of {body['event_type']}, version {version.number})"
-    return InputRefused("contract_broken", field, reason)
-
-
-def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
-    """Return whose event it is; raises InputRefused if the caller may not send it."""
-    user = str(body.get("user_id") or caller.user_id)
-    if not user:
-        raise InputRefused("invalid_field", "user_id", "is missing")
-    if user != caller.user_id and not caller.is_server:
-        raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
-    return user
+    return replace(event, offline_since=offline_since)
 
 
 def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
@@ -252,19 +195,55 @@ def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
 
-def time_problems(
-    body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Return what is wrong with a body's time, beside its other problems: the schema takes any text."""
-    if not isinstance(body, dict) or not isinstance(body.get("occurred_at"), str):
-        return []
-    if any(field == "occurred_at" for field, _ in problems):
-        return []
-    try:
-        occurred_at_of(body, clock)
-    except InputRefused as refused:
-        return [(refused.field, refused.reason)]
-    return []
+def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
+    """Return whose event it is; raises InputRefused if the caller may not send it."""
+    user = str(body.get("user_id") or caller.user_id)
+    if not user:
+        raise InputRefused("invalid_field", "user_id", "is missing")
+    if user != caller.user_id and not caller.is_server:
+        raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
+    return user
+
+
+def _terms_and_refusal(
+    body: Mapping[str, Any], moment: Moment, request: RequestContext
+) -> tuple[Terms, InputRefused | None]:
+    """Return what an event is judged by, and why its type, properties or sender are refused, if so.
+
+    A sender may have kept the event while the book changed. So several versions may judge it (Books.judging),
+    and the first one does whose contract it keeps.
+    """
+    event_type = body["event_type"]
+    first_refusal = None
+    for version in request.books.judging(event_type, moment.utc, request.now):
+        refusal = _contract_refusal(version, body)
+        if refusal is None:
+            terms = terms_of(version, event_type, moment.utc)
+            return terms, _sender_refusal(event_type, terms, request.caller)
+        first_refusal = first_refusal or refusal
+    reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"
+    return NO_TERMS, first_refusal or InputRefused("unknown_type", "event_type", reason)
+
+
+def _contract_refusal(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
+    """Return how an event's properties break its type's data contract, if they do."""
+    contract = version.book.event_types[body["event_type"]].properties
+    if not contract:
+        return None
+    problem = first_problem({"type": "object", **contract}, body.get("properties") or {})
+    if problem is None:
+        return None
+    path, reason = problem
+    field = "properties" if path == "body" else f"properties.{path}"
+    reason = f"{reason} (data contract of {body['event_type']}, version {version.number})"
+    return InputRefused("contract_broken", field, reason)
+
+
+def _sender_refusal(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
+    if terms.declared_by is not Declarer.SERVER or caller.is_server:
+        return None
+    reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
+    return InputRefused("forbidden", "event_type", reason)
 
 
 def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
@@ -297,3 +276,31 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     if len(properties) > PROPERTIES_BYTES_MAX:  # the text is ASCII: a character is a byte
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return properties
+
+
+def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str | None:
+    """Return since when the device of a late event was offline, None for one that is not late.
+
+    Raises InputRefused for an event that is too old, or in the future.
+    """
+    may_backfill = request.caller.is_server
+    check_age(moment, request.now, may_backfill or request.proof != NO_PROOF)
+    needs_proof = is_late(moment.utc, request.now) and not may_backfill
+    return request.proof.check(moment.utc, terms.offline) if needs_proof else None
+
+
+def time_problems(
+    body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return what is wrong with a body's time, as (field, reason): the schema takes any short text for it.
+
+    problems: what the schema finds wrong with the body. If the time is among that, nothing is added.
+    """
+    is_text = isinstance(body, dict) and isinstance(body.get("occurred_at"), str)
+    if not is_text or any(field == "occurred_at" for field, _ in problems):
+        return []
+    try:
+        occurred_at_of(body, clock)
+    except InputRefused as refused:
+        return [(refused.field, refused.reason)]
+    return []
