@@ -14,7 +14,7 @@ import pytest
 
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
-from adapters.questions.announcements import After, AnnouncementPage, Announcements
+from adapters.questions.announcements import AnnouncementPage, Announcements, Position
 from adapters.questions.push import PushReceipt, PushStatus, SnsPush
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.subscription_store import SubscriptionStore, items_of
@@ -140,7 +140,7 @@ class World:
         """All that the pages hold."""
         announcements, found = self.notifier(dynamodb).announcements, list[Subscription]()
         for shard in range(LISTENER_SHARDS):
-            after: After | None = None
+            after: Position | None = None
             while after is None or after:
                 some, after = announcements.page(tags, shard, after, size, NOW)
                 found += some
