@@ -1,8 +1,9 @@
 """Authenticates requests to hooks, the addresses at which an organization's vendors and pages send leads.
 
-`hooks_api` asks HookAuthenticator which hook a request may use. KnownHooks remembers hooks, so that few
-requests read Secrets Manager. An unknown hook and a wrong secret get the same 401. rules.leads.hooks checks
-HMAC. ECDSA needs the library `cryptography`, which only the hooks' layer contains.
+`hooks_api` reads a HookRequest, and asks HookAuthenticator which hook it may use. KnownHooks remembers hooks,
+so that few requests read Secrets Manager. StrangerBuckets limit those that fit no hook. An unknown hook and a
+wrong secret get the same 401. rules.leads.hooks checks HMAC. ECDSA, at the end, needs the library
+`cryptography`, which only the hooks' layer contains.
 """
 
 import base64
@@ -12,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -50,8 +51,8 @@ from rules.leads.hooks import (
 CACHE_SECONDS = 60.0  # how long a process remembers a hook, and the list of all hooks' names
 REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
 NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
-# How many requests that fit no hook are examined: the token bucket of all senders together fills by so many a
-# second, and holds so many. A network's own bucket is a quarter of it.
+# The token bucket of all senders together fills by so many requests a second, and holds so many. A network's
+# own bucket is a quarter of it.
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
 SHARE_OF_NETWORK = 1 / 4
 EVERYBODY = ""  # the key of the bucket of all senders
@@ -103,33 +104,80 @@ def hook_refusal() -> ApiError:
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
+class Memory(OrderedDict[K, T]):
+    """The newest NAMES_MAX values that were set, by key."""
+
+    def __setitem__(self, key: K, value: T) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > NAMES_MAX:
+            self.popitem(last=False)
+
+
+class Bucket(NamedTuple):
+    """A token bucket: how many requests it held at an instant."""
+
+    requests: float
+    at: float  # seconds of the process's clock
+
+
+class StrangerBuckets:
+    """Limits how many requests that fit no hook are examined.
+
+    Anybody may ask for hooks that do not exist, under as many names as they like. So each such request takes
+    one from a token bucket of all senders, and one from that of its network.
+    """
+
+    def __init__(self) -> None:
+        self._buckets = Memory[str, Bucket]()  # by network, or EVERYBODY
+
+    def take(self, network: str, now: float) -> None:
+        """Take one request from both buckets; if one of them is empty, take none, and raise 503."""
+        available = dict[str, float]()
+        for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
+            bucket = self._buckets.get(holder, Bucket(STRANGERS_BURST * share, now))
+            refill = (now - bucket.at) * STRANGERS_PER_SECOND * share
+            available[holder] = min(STRANGERS_BURST * share, bucket.requests + refill)
+        is_enough = min(available.values()) >= 1
+        for holder, requests in available.items():
+            self._buckets[holder] = Bucket(requests - 1 if is_enough else requests, now)
+        if not is_enough:
+            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
+
+
+class RememberedHook(NamedTuple):
+    """A hook as it was read."""
+
+    hook: Hook | None  # None: there was none
+    read_at: float  # seconds of the process's clock
+
+
+NEVER_READ = RememberedHook(None, -CACHE_SECONDS)
+
+
 class KnownHooks:
     """What one process remembers of hooks, so that it reads Secrets Manager about once a minute for each.
 
     A hook is read again sooner if a request does not fit what is remembered, at most once in two seconds. So
     a new secret is valid two seconds after it was stored, and `streakline hook` prints it only then.
 
-    Anybody may ask for hooks that do not exist, under as many names as they like. So each request that fits
-    no hook takes one from a token bucket of all senders, and one from that of its network. When either is
-    empty, such a request is told to try again, whether its hook exists or not. A hook on the list of names,
-    which is read once a minute, is found whatever else comes. The list may be some minutes behind a new hook.
-    As long as the buckets last, that hook is found, too.
+    When StrangerBuckets are empty, a request that does not fit is told to try again, whether its hook exists
+    or not. A hook on the list of names, which is read once a minute, is found whatever else comes. The list
+    may be some minutes behind a new hook. As long as the buckets last, that hook is found, too.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
         """clock: returns seconds, and never goes back."""
         self._store, self._clock = store, clock
-        # By name, the hook and when it was read; None: there was none. The newest ones are at the end
-        self._hooks = OrderedDict[HookName, tuple[Hook | None, float]]()
+        self._hooks = Memory[HookName, RememberedHook]()
         self._listed_names, self._listed_at = frozenset[HookName](), -CACHE_SECONDS
         # By name, when a request that fitted no hook was last examined
-        self._examined_at = OrderedDict[HookName, float]()
-        # By network, or EVERYBODY: how many requests a bucket holds, and when it held so many
-        self._buckets = OrderedDict[str, tuple[float, float]]()
+        self._examined_at = Memory[HookName, float]()
+        self._strangers = StrangerBuckets()
 
     def get(self, name: HookName) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
-        hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
+        hook, read_at = self._hooks.get(name, NEVER_READ)
         if self._clock() - read_at < CACHE_SECONDS:
             return hook
         return self._read(name) if hook or self._is_listed(name) else None
@@ -142,23 +190,10 @@ class KnownHooks:
         """
         now = self._clock()
         if now - self._examined_at.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
-            self._take_from_buckets(network_of(address), now)
-            _remember(self._examined_at, name, now)
-        hook, read_at = self._hooks.get(name, (None, -CACHE_SECONDS))
+            self._strangers.take(network_of(address), now)
+            self._examined_at[name] = now
+        hook, read_at = self._hooks.get(name, NEVER_READ)
         return hook if now - read_at < REREAD_SECONDS else self._read(name)
-
-    def _take_from_buckets(self, network: str, now: float) -> None:
-        """Take one request from both buckets; if one of them is empty, take none, and raise 503."""
-        available = dict[str, float]()
-        for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
-            requests, counted_at = self._buckets.get(holder, (STRANGERS_BURST * share, now))
-            requests += (now - counted_at) * STRANGERS_PER_SECOND * share
-            available[holder] = min(STRANGERS_BURST * share, requests)
-        is_enough = min(available.values()) >= 1
-        for holder, requests in available.items():
-            _remember(self._buckets, holder, (requests - 1 if is_enough else requests, now))
-        if not is_enough:
-            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
 
     def _is_listed(self, name: HookName) -> bool:
         if self._clock() - self._listed_at >= CACHE_SECONDS:
@@ -174,16 +209,8 @@ class KnownHooks:
             hook = self._store.get(*name)
         except NoHook:
             hook = None
-        _remember(self._hooks, name, (hook, self._clock()))
+        self._hooks[name] = RememberedHook(hook, self._clock())
         return hook
-
-
-def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
-    """Put a value under a key, and forget the oldest one beyond NAMES_MAX."""
-    memory[key] = value
-    memory.move_to_end(key)
-    if len(memory) > NAMES_MAX:
-        memory.popitem(last=False)
 
 
 class HookAuthenticator:
