@@ -1,4 +1,7 @@
-"""Who is calling, by the groups that the token names, and the errors for what the caller may not do."""
+"""Who is calling, by the groups that the token names, and the errors for what the caller may not do.
+
+In this order: the groups; errors; what a caller may do; how the groups are read from a token.
+"""
 
 import base64
 import json
@@ -10,12 +13,6 @@ from typing import Any
 
 from ingest.web.json_schema import USER_ID
 
-COGNITO_GROUPS = "cognito:groups"
-# Claims of what a client has asked for. Where an issuer lets clients ask for any scope, it would be anybody.
-SCOPES = frozenset({"scope", "scp"})
-GROUP_PREFIX = "streakline/"
-# A header that is there twice arrives with a comma: which of the two was verified, nobody knows.
-ONE_TOKEN = re.compile(r"(?:Bearer +)?[\w-]+\.([\w-]+)\.[\w-]*", re.ASCII | re.IGNORECASE)
 ADMIN = "streakline/admin"
 # Integrations send one organization's events of leads, and read and mend what is known of its leads. The
 # group's name ends in the organization; without one it permits nothing. A caller may be in several.
@@ -32,6 +29,13 @@ FULFILMENT = "streakline/fulfilment"
 BRAND = "streakline/fulfilment/"
 # Who sees and answers questions for an audience. The group's name ends in the tag. A caller may have several.
 AUDIENCE = "streakline/audience/"
+
+COGNITO_GROUPS = "cognito:groups"
+# Claims of what a client has asked for. Where an issuer lets clients ask for any scope, it would be anybody.
+SCOPES = frozenset({"scope", "scp"})
+GROUP_PREFIX = "streakline/"
+# A header that is there twice arrives with a comma: which of the two was verified, nobody knows.
+ONE_TOKEN = re.compile(r"(?:Bearer +)?[\w-]+\.([\w-]+)\.[\w-]*", re.ASCII | re.IGNORECASE)
 # A refusal names this many faults of a request: as many as a request may have events.
 DETAILS_MAX = 100
 
@@ -61,9 +65,9 @@ def invalid_field(field: str, reason: str) -> ApiError:
 
 
 def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
-    """Return the refusal of a body for several of its fields, each with its reason; names the first 100.
+    """Return the refusal of a body for several faults: (field, reason). It names the first 100.
 
-    Where there are more of them than one, its message begins with their number.
+    If there is more than one, its message begins with their number.
     """
     listed = faults[:DETAILS_MAX]
     number = f"{len(faults)} faults: " if len(faults) > 1 else ""
@@ -74,14 +78,11 @@ def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, according to the token. The gateway has verified the token.
-
-    An admin of the deployment reaches all leads.
-    """
+    """Who is calling, according to the token, which the gateway has verified. A check_... raises 403."""
 
     user_id: str
     is_admin: bool
-    organizations: frozenset[str] = frozenset()  # those whose leads the caller reaches
+    organizations: frozenset[str] = frozenset()  # whose leads the caller reaches; an admin reaches all
     is_agent: bool = False
     is_producer: bool = False
     is_fulfilment: bool = False
@@ -110,11 +111,11 @@ class Caller:
     def check_fulfilment(self, brand: str = "") -> None:
         """Raise 403 unless the caller may undo redemptions; or report what became of a brand's rewards."""
         wanted = f"{FULFILMENT}/{brand}, {FULFILMENT} or {ADMIN}" if brand else f"{FULFILMENT} or {ADMIN}"
-        _require(self.may_name_points or brand in self.brands, wanted)
+        _refuse_unless(self.may_name_points or brand in self.brands, wanted)
 
     def check_leads(self) -> None:
         """Raise 403 unless the caller reaches the leads of some organization."""
-        _require(self.is_admin or bool(self.organizations), f"{LEADS}{{organization}} or {ADMIN}")
+        _refuse_unless(self.is_admin or bool(self.organizations), f"{LEADS}{{organization}} or {ADMIN}")
 
     def reaches(self, organization_id: str) -> bool:
         """Whether the caller reaches the leads of this organization."""
@@ -122,20 +123,20 @@ class Caller:
 
     def check_organization(self, organization_id: str) -> None:
         """Raise 403 unless the caller may send events of this organization's leads."""
-        _require(self.reaches(organization_id), f"{LEADS}{organization_id} or {ADMIN}")
+        _refuse_unless(self.reaches(organization_id), f"{LEADS}{organization_id} or {ADMIN}")
 
     def check_agent(self) -> None:
         """Raise 403 unless the caller may ask questions."""
-        _require(self.is_admin or self.is_agent, f"{AGENTS} or {ADMIN}")
+        _refuse_unless(self.is_admin or self.is_agent, f"{AGENTS} or {ADMIN}")
 
     def check_admin(self) -> None:
         """Raise 403 unless the caller is an admin."""
-        _require(self.is_admin, ADMIN)
+        _refuse_unless(self.is_admin, ADMIN)
 
 
-def _require(holds: bool, needs: str) -> None:
-    if not holds:
-        raise ApiError(403, "forbidden", f"needs {needs}")
+def _refuse_unless(is_allowed: bool, groups: str) -> None:
+    if not is_allowed:
+        raise ApiError(403, "forbidden", f"needs {groups}")
 
 
 def caller_of(event: Mapping[str, Any]) -> Caller:
@@ -172,25 +173,24 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     """Return the groups that a token names, each whole. What a client may ask for itself is no group.
 
     The claim is a list, or a text with commas between the groups. The gateway has verified the token, but
-    writes lists as texts: "[a b]" may be the groups a and b, or one with a blank in its name. So the list is
-    read from the token itself.
+    writes lists as texts: "[a b]" may be the groups a and b, or one with a blank in its name. So the claim is
+    read from the token itself where the event has it.
     """
     name = groups_claim()
     if name in SCOPES:
         return set()
     is_in_token, groups = _claim(_token_claims(event, claims), name)
     if not is_in_token:
-        groups = claims.get(name)
+        groups = _list_again(claims.get(name))
     if isinstance(groups, str):
-        is_list = not is_in_token and groups[:1] + groups[-1:] == "[]"
-        groups = _groups_in_list(groups[1:-1]) if is_list else [each.strip(" ") for each in groups.split(",")]
+        groups = [group.strip(" ") for group in groups.split(",")]
     return {group for group in groups if isinstance(group, str)} if isinstance(groups, list) else set()
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
     """Return whether there is a claim of this name, and its value.
 
-    A name is taken whole first, because it may be a URL. Else it may lead to an inner claim, as
+    A name is taken whole first, because it may be a URL. Else it may lead to an inner claim: at each dot, as
     `realm_access.roles` does.
     """
     if name in claims:
@@ -201,15 +201,6 @@ def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
             if is_there:
                 return True, value
     return False, None
-
-
-def _groups_in_list(text: str) -> list[str]:
-    """Return the groups of a list that a gateway has written as a text.
-
-    They are several only if each has Streakline's prefix: a group of another system may have a blank in it.
-    """
-    parts = text.split(" ")
-    return parts if all(part.startswith(GROUP_PREFIX) for part in parts) else [text]
 
 
 def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -225,3 +216,15 @@ def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mappin
         return {}
     is_verified = isinstance(token_claims, dict) and str(token_claims.get("sub")) == str(claims["sub"])
     return token_claims if is_verified else {}
+
+
+def _list_again(value: Any) -> Any:
+    """Return a claim that a gateway has written; a list that became a text is a list again.
+
+    Its groups are several only if each has Streakline's prefix: a group of another system may have a blank.
+    """
+    if not isinstance(value, str) or value[:1] + value[-1:] != "[]":
+        return value
+    text = value[1:-1]
+    groups = text.split(" ")
+    return groups if all(group.startswith(GROUP_PREFIX) for group in groups) else [text]
