@@ -54,34 +54,35 @@ def decide(
 ) -> Decision:
     """Return what events and commands make of an account, with its amnesties and its review (rules 17 and 8).
 
-    events: those in no ledger entry yet. delivered: all events that are delivered now, each with the date of
-    its ledger entry, or None if it has none. The zones and clocks that they claim are noted, because a writer
-    that died may have written the entry without noting them.
+    events: those in no ledger entry yet. commands: the entries of a command, which are written first.
+    delivered: all events that are delivered now, each with the date of its ledger entry, or None if it has
+    none. The zones and clocks that they claim are noted, because a writer that died may have written the
+    entry without noting them.
 
     Raises NeedsHistory, or InsufficientBalance for a command.
     """
     before, delivered = account.profile, list(delivered)
     # The pending entries come first, as if their writer had not died.
     caught_up = profile_with_entries(before, account.pending)
-    changed_days = days_with_entries(account.days, account.pending)
-    days = {**account.days, **changed_days}
-    dated = assign_dates(events, days)  # each event with the date that it earns
+    caught_up_days = days_with_entries(account.days, account.pending)
+    days = {**account.days, **caught_up_days}
+
+    # What the events earn: each a date, then points under the caps of that date.
+    dated = assign_dates(events, days)
     earned = earnings(dated, days)
-    lost = _lost_dates(days, account.pending, commands)
-
-    profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
-    active_events = [
-        (draft.event_id, draft.day)
-        for draft in (*(entry.draft for entry in account.pending), *earned)
-        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
-    ]
-    profile = with_skipped(profile, flight_gap_dates(active_events, days))
     event_dates = {event.activity_date for event in dated if not event.is_passive}
-    first_folded = min([*event_dates, *active_dates(account.pending), *lost], default=date.max)
-    profile = with_amnesties(profile, account.amnesties, first_folded)
-    streak = _streak_with(account, event_dates, lost, with_freezes(profile.cover, commands))
+    lost_dates = _lost_dates(days, account.pending, commands)
 
+    # Which dates are no misses: those that zones, flights and amnesties leave out.
+    profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
+    profile = with_skipped(profile, flight_gap_dates(_active_events(account.pending, earned), days))
+    first_folded = min([*event_dates, *active_dates(account.pending), *lost_dates], default=date.max)
+    profile = with_amnesties(profile, account.amnesties, first_folded)
+
+    # The streak under these, and the entries that note which freezes it uses now.
+    streak = _streak_with(account, event_dates, lost_dates, with_freezes(profile.cover, commands))
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
+
     drafts = [*commands, *freezes, *earned]
     arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
     entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
@@ -89,10 +90,20 @@ def decide(
     profile = replace(profile_with_entries(profile, entries), streak=streak)
     if dated and all(map(is_old_import, dated)):
         profile = replace(profile, backfilled=before.version + 1)
-    days_to_write = {**changed_days, **days_with_entries(days, entries)}
+    days_to_write = {**caught_up_days, **days_with_entries(days, entries)}
     decision = Decision(account, caught_up.head, entries, days_to_write, profile)
     profile = with_review(decision, events, delivered, now)
     return replace(decision, profile=bump_version(before, profile, now))
+
+
+def _active_events(pending: Iterable[Entry], earned: Iterable[Draft]) -> list[tuple[str, date]]:
+    """Return the events of entries and drafts that keep the streak: (event id, the date that it earns)."""
+    drafts = (*(entry.draft for entry in pending), *earned)
+    return [
+        (draft.event_id, draft.day)
+        for draft in drafts
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive
+    ]
 
 
 def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
@@ -312,8 +323,8 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
         is_named = amnesty.number in amnesties.named
         # In zones that are ahead of UTC, the outage may have touched one date more than in UTC.
         is_past = amnesty.until.date() + DAY < min(since, last_active)
-        applies = bool(dates) or is_named or not (amnesty.is_listed or is_past)
-        if amnesty.revoked_at or not applies:
+        is_for_all = not amnesty.is_listed and not is_past
+        if amnesty.revoked_at or not (dates or is_named or is_for_all):
             continue
         new_dates = {
             day
