@@ -76,15 +76,15 @@ class UserHistory:
     head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
 
     @cached_property
-    def counted(self) -> Sequence[Step]:
-        """The entries from `since` on, with the amounts that they add to the totals."""
+    def steps(self) -> Sequence[Step]:
+        """What each entry from `since` on adds to the totals, in order."""
         steps = (Step(_position(entry), _added_totals(entry)) for entry in self.entries)
         return [step for step in steps if step.at.day >= self.since]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
         """Return the totals of all dates before one; by default of all dates."""
         sums = dict(self.totals)
-        for step in self.counted:
+        for step in self.steps:
             if step.at.day < until:
                 for key, amount in step.added.items():
                     sums[key] = sums.get(key, 0) + amount
@@ -149,7 +149,10 @@ class StreakHistory:
 def achievement_positions(
     declared: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
 ) -> dict[str, Position]:
-    """Return by name the position at which each earned achievement became true, or WITHIN_TOTALS."""
+    """Return by name the position at which each earned achievement became true, or WITHIN_TOTALS.
+
+    One that became true before it may be earned (`since`) is earned by the first event that counts from then.
+    """
     positions = {}
     for name, achievement in declared.items():
         rule = achievement.rule
@@ -167,7 +170,7 @@ def achievement_positions(
 
 def _first_position_since(history: UserHistory, since: date) -> Position | None:
     """Return the first position on a date or later, after the totals; None if there is none."""
-    return next((step.at for step in history.counted if step.at.day >= since), None)
+    return next((step.at for step in history.steps if step.at.day >= since), None)
 
 
 def _condition_position(
@@ -183,7 +186,7 @@ def _condition_position(
     total = history.totals.get(key, 0)
     if total >= condition.at_least:
         return WITHIN_TOTALS
-    for step in history.counted:
+    for step in history.steps:
         total += step.added.get(key, 0)
         if total >= condition.at_least:
             return step.at
@@ -244,7 +247,7 @@ class AchievementSnapshot:
     """The stored part of a user's achievements, so that nobody reads a whole ledger twice.
 
     A reader who has read the ledger stores the history up to a date as totals, and the achievements that were
-    earned in it. A snapshot is stale, and the whole ledger is read once more, if
+    earned in it. A snapshot is stale (not is_usable), and the whole ledger is read once more, if
 
     (a) a new entry counts for a date before `until`,
     (b) freezes or pauses before `until` have changed,
@@ -260,9 +263,10 @@ class AchievementSnapshot:
     head: str = ""  # the newest entry at that time
     totals: Mapping[str, int] = field(default_factory=dict)  # see UserHistory
     earned: Mapping[str, Position] = field(default_factory=dict)  # by name, those earned before `until`
-    # Digests of the definitions that `earned` follows from.
-    forms: Mapping[str, str] = field(default_factory=dict)  # by name, of the achievements that were read
-    cover: str = ""  # of the freezes and pauses before `until`
+    # What `earned` follows from, as digests: by name, the definitions of the achievements that were read; and
+    # the freezes and pauses before `until`
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    cover: str = ""
     # By name, instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
     version: int = 0  # the newest version of the book at that time
@@ -272,16 +276,16 @@ class AchievementSnapshot:
         """The snapshot as JSON: a list of the fields, in their order."""
         earned = {name: [at.day.isoformat(), at.event_id] for name, at in self.earned.items()}
         history = [self.until.isoformat(), self.head, dict(self.totals), earned]
-        return json.dumps([*history, dict(self.forms), self.cover, dict(self.shown), self.version])
+        return json.dumps([*history, dict(self.definitions), self.cover, dict(self.shown), self.version])
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for any other text."""
-        until, head, totals, stored, forms, cover, shown, version, *_ = json.loads(text)
+        until, head, totals, stored, definitions, cover, shown, version, *_ = json.loads(text)
         earned = {
             name: Position(date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()
         }
-        return cls(date.fromisoformat(until), head, totals, earned, forms, cover, shown, version)
+        return cls(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version)
 
     def next_until(self, now: datetime) -> date:
         """Return the date that the totals of the next snapshot go up to."""
@@ -319,22 +323,31 @@ class AchievementSnapshot:
         """Whether the snapshot is not stale. history: by history_with."""
         if self.until == date.min:
             return True
-        has_definitions = all(
-            self.forms.get(name) == definitions_digest(achievement) for name, achievement in declared.items()
-        )
         return (
-            has_definitions
-            and self.cover == definitions_digest(cover_until(streaks.cover, self.until))
-            and history.head_of_the_past <= self.head
+            history.head_of_the_past <= self.head
+            and self.cover == _cover_digest(streaks.cover, self.until)
             and not is_rewritten(streaks.books, self.version, self.until)
+            and self.definitions.items() >= _definition_digests(declared).items()
         )
 
 
-def definitions_digest(definition: object) -> str:
-    """Return a digest by which two definitions, or two covers, differ."""
-    if isinstance(definition, Cover):
-        definition = definition.freezes, definition.pauses, sorted(definition.skipped)
-    return hashlib.sha256(f"{EDITION} {definition!r}".encode()).hexdigest()[:DIGEST_LENGTH]
+def definition_digest(achievement: DeclaredAchievement) -> str:
+    """Return a digest by which two definitions of an achievement differ."""
+    return _digest(achievement)
+
+
+def _definition_digests(declared: Mapping[str, DeclaredAchievement]) -> dict[str, str]:
+    return {name: definition_digest(achievement) for name, achievement in declared.items()}
+
+
+def _cover_digest(cover: Cover, until: date) -> str:
+    """Return a digest by which two covers differ before a date."""
+    before = cover_until(cover, until)
+    return _digest((before.freezes, before.pauses, sorted(before.skipped)))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(f"{EDITION} {content!r}".encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def dated_positions(
@@ -380,7 +393,7 @@ def next_snapshot(
     snapshot: the one that history was made with.
     """
     dated = dated_positions(snapshot, declared, history, streaks)
-    answer = shown_achievements(snapshot, declared, dated)
+    achieved = shown_achievements(snapshot, declared, dated)
     # Shown achievements that the book no longer declares stay: a later version may declare them again.
     undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
     until = snapshot.next_until(now)
@@ -389,8 +402,8 @@ def next_snapshot(
         head=max(history.head, snapshot.head),
         totals=history.sums(until),
         earned={name: at for name, at in dated.items() if at.day < until},
-        forms={name: definitions_digest(achievement) for name, achievement in declared.items()},
-        cover=definitions_digest(cover_until(streaks.cover, until)),
-        shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},
+        definitions=_definition_digests(declared),
+        cover=_cover_digest(streaks.cover, until),
+        shown=undeclared | {name: at for name, at in achieved.items() if declared[name].rule.stays},
         version=streaks.books.newest.number,
     )

@@ -15,7 +15,7 @@ from rules.book.book import Books
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.achievements import definitions_digest
+from rules.engagement.achievements import definition_digest
 from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
@@ -238,7 +238,7 @@ def offered_achievements(
             if version.book.achievements.get(name) != achievement.rule:
                 break
             since = max(version.effective_at, version.published_at)
-        form = definitions_digest(achievement)
+        form = definition_digest(achievement)
         offered[name] = OfferedAchievement(achievement.rule.title, form, stamp(since))
     return offered
 
