@@ -203,11 +203,11 @@ def _user_content(state: UserNoticeState) -> dict[str, Any]:
     return {
         "shown": state.shown,
         "lost": state.lost and [state.lost.last.isoformat(), state.lost.length],
-        "warned": state.warned,
+        "warned": state.warned_lapse,
         "holds": [
             [hold.hold_id, hold.points, hold.reward_id, hold.until, hold.is_over] for hold in state.holds
         ],
-        "redeemed": state.redeemed,
+        "redeemed": state.newest_redemption,
         "changes_at": state.changes_at,
         "achievements": state.achievements,
         "asked": state.seen_forms,
@@ -235,9 +235,9 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         as_of=fields["as_of"],
         shown=content["shown"],
         lost=lost,
-        warned=content["warned"],
+        warned_lapse=content["warned"],
         holds=tuple(HoldState(*values) for values in content["holds"]),
-        redeemed=content["redeemed"],
+        newest_redemption=content["redeemed"],
         changes_at=content["changes_at"],
         achievements=content.get("achievements", {}),
         seen_forms=content.get("asked"),

@@ -2,7 +2,8 @@
 
 Each function is a fold. It takes a state, which has all that was notified so far, and returns the new notices
 and the state after them. A profile gives notices when it changes, and when time passes: a streak lapses, a
-hold ends. From time to time a user's achievements are looked at (rule 15).
+hold ends. From time to time a user's achievements are looked at (rule 15). In this order: profiles,
+redemptions, achievements, leads and questions.
 """
 
 from collections.abc import Mapping
@@ -59,9 +60,9 @@ class UserNoticeState:
     as_of: str = ""  # a stamp: the latest instant that the notices take into account
     shown: ProfileView = field(default_factory=dict)  # the profile as it was last sent
     lost: LostStreak | None = None  # the last loss that was notified, until a late event overturns it
-    warned: str = ""  # a stamp: the lapse for which streak.at_risk was sent; "": none
+    warned_lapse: str = ""  # a stamp: the lapse for which streak.at_risk was sent; "": none
     holds: tuple[HoldState, ...] = ()
-    redeemed: str = ""  # the created_at of the newest redemption that was notified
+    newest_redemption: str = ""  # the created_at of the newest one that was notified
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
     # The user's achievements by name, each with its instant
     achievements: Mapping[str, str] = field(default_factory=dict)
@@ -69,16 +70,6 @@ class UserNoticeState:
     seen_forms: Mapping[str, str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
-
-
-@dataclass(frozen=True, slots=True)
-class ItemNoticeState:
-    """The state that a lead's or a question's notifications have reported so far."""
-
-    version: int = 0  # the lead's item's; of a question 1
-    number: int = 0
-    as_of: str = ""
-    shown: Mapping[str, Any] = field(default_factory=dict)
 
 
 def notices_of_profile(
@@ -93,21 +84,21 @@ def notices_of_profile(
     view = profile_view(profile, unstamp(as_of))
     is_new = not state.shown and profile.version == 1
     before = profile_view(Profile(profile.user_id), at) if is_new else state.shown
-    is_past = profile.backfilled == profile.version > state.version  # only the past has changed
-    lost, warned, seen_forms = state.lost, state.warned, state.seen_forms
+    is_past_alone = profile.backfilled == profile.version > state.version
+    lost, warned_lapse, seen_forms = state.lost, state.warned_lapse, state.seen_forms
     notices: list[Notice] = []
-    if before and not is_past:
+    if before and not is_past_alone:
         notices, lost = _change_notices(before, view, profile, lost)
     elif before != view:
         notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": view})]
-    if is_at_risk(view, as_of) and warned != view["lapses_at"]:
-        warned = view["lapses_at"]
-        notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": view}))
+    if is_at_risk(view, as_of) and warned_lapse != view["lapses_at"]:
+        warned_lapse = view["lapses_at"]
+        notices.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned_lapse, "profile": view}))
     holds, lapsed = _lapsed_holds(state.holds, profile, as_of)
     for hold in lapsed:
         data = {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id}
         notices.append(Notice(NoticeType.HOLD_EXPIRED, {**data, "until": hold.until, "profile": view}))
-    if is_past:
+    if is_past_alone:
         seen_forms = None  # the achievements that an imported history brings are no news
     elif is_new:
         seen_forms = {}  # all that a new user achieves is news
@@ -119,47 +110,58 @@ def notices_of_profile(
         as_of=as_of,
         shown=view,
         lost=lost,
-        warned=warned,
+        warned_lapse=warned_lapse,
         holds=holds,
         changes_at=stamp(changes_at) if changes_at else "",
         seen_forms=seen_forms,
     )
 
 
-def notices_of_redemption(
-    state: UserNoticeState, redemption: Redemption
-) -> tuple[list[Notice], UserNoticeState]:
-    """Return the notice of a redeemed reward, or none if it has been sent. Redemptions come in order."""
-    if redemption.created_at <= state.redeemed:
-        return [], state
-    fields = {
-        "redemption": entry_id(redemption.created_at),
-        "reward_id": redemption.reward_id,
-        **({"title": redemption.title} if redemption.title else {}),
-        "brand": redemption.brand,
-        "price_points": redemption.price_points,
-        "profile": state.shown,
-    }
-    as_of = max(state.as_of, redemption.created_at)
-    after = replace(state, number=state.number + 1, as_of=as_of, redeemed=redemption.created_at)
-    return [Notice(NoticeType.REWARD_REDEEMED, fields)], after
+def _change_notices(
+    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
+) -> tuple[list[Notice], LostStreak | None]:
+    """Return the notices of what differs between two views, and the loss that a late event may overturn."""
+    notices, lost = _streak_notices(before, after, profile, lost)
+    if not notices and _without_points(before) != _without_points(after):
+        notices.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
+    if any(before[name] != after[name] for name in POINT_FIELDS):
+        change, earned = (after[name] - before[name] for name in ("balance", "total_bestie_points"))
+        data = {"change": change, "earned": earned, "profile": after}
+        notices.append(Notice(NoticeType.POINTS_CHANGED, data))
+    return notices, lost
 
 
-def is_at_risk(shown: ProfileView, as_of: str) -> bool:
-    """Return whether a streak lapses within six hours."""
-    lapse = shown["lapses_at"]
-    return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
+def _without_points(view: ProfileView) -> ProfileView:
+    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
 
 
-def due_at(state: UserNoticeState) -> datetime | None:
-    """Return when time alone will next give a notice; None: it will not."""
-    times = [hold.until for hold in state.holds if not hold.is_over]
-    lapse = state.shown.get("lapses_at")
-    if lapse and state.warned != lapse:
-        times.append(stamp(unstamp(lapse) - AT_RISK))
-    if state.changes_at:
-        times.append(state.changes_at)
-    return unstamp(min(times)) if times else None
+def _streak_notices(
+    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
+) -> tuple[list[Notice], LostStreak | None]:
+    """Return the notices of the streak, and the loss that a late event may still overturn.
+
+    Several events may lie between the two views. So a streak may be lost, and a new one begin.
+    """
+    length_before, length, run = before["current_streak"], after["current_streak"], profile.streak
+    notices: list[Notice] = []
+    last = date.fromisoformat(before["last_activity_date"]) if length_before else date.min
+    if length_before and not (length and run and run_reaches(run, profile.cover, last)):
+        view_after_loss = {**before, "current_streak": 0, "lapses_at": None} if length else after
+        is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
+        data = {
+            "lost_streak": length_before,
+            "reason": "reversed" if is_reversed else "missed",
+            "profile": view_after_loss,
+        }
+        notices.append(Notice(NoticeType.STREAK_LOST, data))
+        lost, length_before = LostStreak(last, length_before), 0
+    if length and run and lost and run_reaches(run, profile.cover, lost.last):
+        data = {"lost_streak": lost.length, "current_streak": length, "profile": after}
+        return [*notices, Notice(NoticeType.STREAK_CORRECTED, data)], None
+    if length > length_before:
+        data = {"from": length_before, "current_streak": length, "profile": after}
+        notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
+    return notices, lost
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
@@ -173,44 +175,111 @@ def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
     return run.length > length_max
 
 
-def notices_of_lead(
-    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
-) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
+def is_at_risk(shown: ProfileView, as_of: str) -> bool:
+    """Return whether a streak lapses within six hours."""
+    lapse = shown["lapses_at"]
+    return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
 
-    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
+
+def _lapsed_holds(
+    before: tuple[HoldState, ...], profile: Profile, as_of: str
+) -> tuple[tuple[HoldState, ...], list[HoldState]]:
+    """Return the states of the profile's holds, and the holds that have lapsed since the states `before`.
+
+    A hold that the profile no longer has lapsed if its deadline was over when the profile was written. If
+    not, it was captured or released.
     """
-    shown = {
-        "organization_id": organization_id,
-        "merged_into": item.merged_into,
-        "features": {
-            name: float(value) if isinstance(value, Decimal) else value
-            for name, value in sorted(item.features.items())
-        },
-    }
-    if item.version <= state.version or shown == state.shown:
-        return [], state
-    after = replace(
-        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
+    by_id = {hold.hold_id: hold for hold in before}
+    current = tuple(
+        by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
+        for hold in profile.holds
     )
-    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
+    current_ids = {hold.hold_id for hold in current}
+    removed = [hold for hold in before if hold.hold_id not in current_ids]
+    lapsed = [
+        *(hold for hold in current if not hold.is_over and hold.until <= as_of),
+        *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
+    ]
+    return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
 
 
-def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
-    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
-        return [], state
-    closed_at = question.closed_at or question.closes_at
-    data = {
-        "agent_id": question.agent_id,
-        "status": question.status.value,
-        "category": question.category,
-        "required_responses": question.required_responses,
-        "current_responses": question.current_responses,
-        "created_at": question.created_at,
-        "closed_at": closed_at,
+def profile_view(profile: Profile, at: datetime) -> ProfileView:
+    """Return the profile that notifications contain, as of an instant.
+
+    It has the fields of `GET /v1/users/{user_id}`, without those that change with the clock alone. Its
+    lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
+    own clock, a receiver knows whether the streak is at risk.
+    """
+    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
+    return {
+        "user_id": profile.user_id,
+        "current_streak": streak.current,
+        "longest_streak": streak.longest,
+        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "timezone": profile.zone,
+        "total_bestie_points": profile.total_points,
+        "balance": profile.balance,
+        "debt": debt_of(profile.balance),
+        "freezes_available": streak.freezes_available,
+        "active_days": streak.active_days,
+        "lapses_at": lapses_at(profile) if streak.current else None,
     }
-    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
+
+
+def lapses_at(profile: Profile) -> str | None:
+    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
+    if profile.streak is None:
+        return None
+    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
+
+
+def next_change(profile: Profile, at: datetime) -> datetime | None:
+    """Return when time alone will next change the view of a profile; None: it will not.
+
+    Example: the user was last active on the 1st and has one freeze. At the end of the 2nd, the freeze is
+    used. At the end of the 3rd, the streak lapses.
+    """
+    day = date_at(profile, at)
+    current = shown_streak(profile.streak, profile.cover, day)
+    if profile.streak is None or not current.current:
+        return None
+    last = lapse_date(profile.streak, profile.cover)
+    while day < last:
+        day += DAY
+        later = shown_streak(profile.streak, profile.cover, day)
+        if (later.current, later.freezes_available) != (current.current, current.freezes_available):
+            break
+    return start_of(day, profile.zone)
+
+
+def due_at(state: UserNoticeState) -> datetime | None:
+    """Return when time alone will next give a notice; None: it will not."""
+    times = [hold.until for hold in state.holds if not hold.is_over]
+    lapse = state.shown.get("lapses_at")
+    if lapse and state.warned_lapse != lapse:
+        times.append(stamp(unstamp(lapse) - AT_RISK))
+    if state.changes_at:
+        times.append(state.changes_at)
+    return unstamp(min(times)) if times else None
+
+
+def notices_of_redemption(
+    state: UserNoticeState, redemption: Redemption
+) -> tuple[list[Notice], UserNoticeState]:
+    """Return the notice of a redeemed reward, or none if it has been sent. Redemptions come in order."""
+    if redemption.created_at <= state.newest_redemption:
+        return [], state
+    fields = {
+        "redemption": entry_id(redemption.created_at),
+        "reward_id": redemption.reward_id,
+        **({"title": redemption.title} if redemption.title else {}),
+        "brand": redemption.brand,
+        "price_points": redemption.price_points,
+        "profile": state.shown,
+    }
+    as_of = max(state.as_of, redemption.created_at)
+    after = replace(state, number=state.number + 1, as_of=as_of, newest_redemption=redemption.created_at)
+    return [Notice(NoticeType.REWARD_REDEEMED, fields)], after
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,119 +359,51 @@ def forget_achievements(state: UserNoticeState) -> tuple[list[Notice], UserNotic
     return [], replace(state, achievements={}, seen_forms=None)
 
 
-def profile_view(profile: Profile, at: datetime) -> ProfileView:
-    """Return the profile that notifications contain, as of an instant.
+@dataclass(frozen=True, slots=True)
+class ItemNoticeState:
+    """The state that a lead's or a question's notifications have reported so far."""
 
-    It has the fields of `GET /v1/users/{user_id}`, without those that change with the clock alone. Its
-    lapses_at is a stamp, or None without a streak that can lapse. From lapses_at, last_activity_date and its
-    own clock, a receiver knows whether the streak is at risk.
+    version: int = 0  # the lead's item's; of a question 1
+    number: int = 0
+    as_of: str = ""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+def notices_of_lead(
+    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
+) -> tuple[list[Notice], ItemNoticeState]:
+    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
+
+    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
     """
-    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
-    return {
-        "user_id": profile.user_id,
-        "current_streak": streak.current,
-        "longest_streak": streak.longest,
-        "last_activity_date": streak.last.isoformat() if streak.last else None,
-        "timezone": profile.zone,
-        "total_bestie_points": profile.total_points,
-        "balance": profile.balance,
-        "debt": debt_of(profile.balance),
-        "freezes_available": streak.freezes_available,
-        "active_days": streak.active_days,
-        "lapses_at": lapses_at(profile) if streak.current else None,
+    shown = {
+        "organization_id": organization_id,
+        "merged_into": item.merged_into,
+        "features": {
+            name: float(value) if isinstance(value, Decimal) else value
+            for name, value in sorted(item.features.items())
+        },
     }
-
-
-def lapses_at(profile: Profile) -> str | None:
-    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
-    if profile.streak is None:
-        return None
-    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
-
-
-def next_change(profile: Profile, at: datetime) -> datetime | None:
-    """Return when time alone will next change the view of a profile; None: it will not.
-
-    Example: the user was last active on the 1st and has one freeze. At the end of the 2nd, the freeze is
-    used. At the end of the 3rd, the streak lapses.
-    """
-    day = date_at(profile, at)
-    current = shown_streak(profile.streak, profile.cover, day)
-    if profile.streak is None or not current.current:
-        return None
-    last = lapse_date(profile.streak, profile.cover)
-    while day < last:
-        day += DAY
-        later = shown_streak(profile.streak, profile.cover, day)
-        if (later.current, later.freezes_available) != (current.current, current.freezes_available):
-            break
-    return start_of(day, profile.zone)
-
-
-def _change_notices(
-    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
-) -> tuple[list[Notice], LostStreak | None]:
-    """Return the notices of what differs between two views, and the loss that a late event may overturn."""
-    notices, lost = _streak_notices(before, after, profile, lost)
-    if not notices and _without_points(before) != _without_points(after):
-        notices.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
-    if any(before[name] != after[name] for name in POINT_FIELDS):
-        change, earned = (after[name] - before[name] for name in ("balance", "total_bestie_points"))
-        data = {"change": change, "earned": earned, "profile": after}
-        notices.append(Notice(NoticeType.POINTS_CHANGED, data))
-    return notices, lost
-
-
-def _without_points(view: ProfileView) -> ProfileView:
-    return {name: value for name, value in view.items() if name not in POINT_FIELDS}
-
-
-def _streak_notices(
-    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
-) -> tuple[list[Notice], LostStreak | None]:
-    """Return the notices of the streak, and the loss that a late event may still overturn.
-
-    Several events may lie between the two views. So a streak may be lost, and a new one begin.
-    """
-    length_before, length, run = before["current_streak"], after["current_streak"], profile.streak
-    notices: list[Notice] = []
-    last = date.fromisoformat(before["last_activity_date"]) if length_before else date.min
-    if length_before and not (length and run and run_reaches(run, profile.cover, last)):
-        view_after_loss = {**before, "current_streak": 0, "lapses_at": None} if length else after
-        is_reversed = (after["last_activity_date"] or "") < before["last_activity_date"]
-        data = {
-            "lost_streak": length_before,
-            "reason": "reversed" if is_reversed else "missed",
-            "profile": view_after_loss,
-        }
-        notices.append(Notice(NoticeType.STREAK_LOST, data))
-        lost, length_before = LostStreak(last, length_before), 0
-    if length and run and lost and run_reaches(run, profile.cover, lost.last):
-        data = {"lost_streak": lost.length, "current_streak": length, "profile": after}
-        return [*notices, Notice(NoticeType.STREAK_CORRECTED, data)], None
-    if length > length_before:
-        data = {"from": length_before, "current_streak": length, "profile": after}
-        notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
-    return notices, lost
-
-
-def _lapsed_holds(
-    before: tuple[HoldState, ...], profile: Profile, as_of: str
-) -> tuple[tuple[HoldState, ...], list[HoldState]]:
-    """Return the states of the profile's holds, and the holds that have lapsed since the states `before`.
-
-    A hold that the profile no longer has lapsed if its deadline was over when the profile was written. If
-    not, it was captured or released.
-    """
-    by_id = {hold.hold_id: hold for hold in before}
-    current = tuple(
-        by_id.get(hold.hold_id) or HoldState(hold.hold_id, hold.points, hold.reward_id, hold.until)
-        for hold in profile.holds
+    if item.version <= state.version or shown == state.shown:
+        return [], state
+    after = replace(
+        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
     )
-    current_ids = {hold.hold_id for hold in current}
-    removed = [hold for hold in before if hold.hold_id not in current_ids]
-    lapsed = [
-        *(hold for hold in current if not hold.is_over and hold.until <= as_of),
-        *(hold for hold in removed if not hold.is_over and hold.until <= profile.updated_at),
-    ]
-    return tuple(replace(hold, is_over=hold.is_over or hold.until <= as_of) for hold in current), lapsed
+    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
+
+
+def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
+    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
+    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+        return [], state
+    closed_at = question.closed_at or question.closes_at
+    data = {
+        "agent_id": question.agent_id,
+        "status": question.status.value,
+        "category": question.category,
+        "required_responses": question.required_responses,
+        "current_responses": question.current_responses,
+        "created_at": question.created_at,
+        "closed_at": closed_at,
+    }
+    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
