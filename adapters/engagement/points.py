@@ -23,7 +23,7 @@ from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import bump_version, decide
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.earnings import monday_of
-from rules.engagement.lots import Position, Settlement, settlement_of
+from rules.engagement.lots import Settlement, SettlementBasis, settlement_of
 from rules.engagement.points import (
     Slot,
     balancing_entries,
@@ -73,7 +73,7 @@ class Settler:
         """Return the settlement that an account needs; None: it would change nothing."""
         if not is_due(profile, now):
             return None
-        settlement = settlement_of(self._position(profile, now), clock_of(profile, now))
+        settlement = settlement_of(self._settlement_basis(profile, now), clock_of(profile, now))
         return settlement if settlement.drafts or settlement.expiry != profile.expiry else None
 
     def _write(self, account: Account, settlement: Settlement, now: datetime) -> Profile:
@@ -93,10 +93,10 @@ class Settler:
         self.accounts.commit_at_once(decision)
         return decision.profile
 
-    def _position(self, profile: Profile, now: datetime) -> Position:
+    def _settlement_basis(self, profile: Profile, now: datetime) -> SettlementBasis:
         oldest_unsettled, head = profile.expiry.next_on or date.max, profile.head
         entries, _ = self.accounts.ledger.after(profile.user_id, _place_before_expiry(oldest_unsettled))
-        return Position(
+        return SettlementBasis(
             expiry=profile.expiry,
             balance=profile.balance,
             total=profile.total_points,

@@ -260,7 +260,7 @@ class UserFold:
         if is_freeze:
             self._freezes.take(row)
         self._full_balance -= price
-        self._spendings[row.place] = (at, price)
+        self._spendings[row.place] = Spending(at, price)
         if row.held_at:
             self._held[row.place] = price
 
@@ -297,7 +297,7 @@ class UserFold:
         """Undo a redemption, if it was possible. A spent freeze that is returned has no points."""
         undone = row.reverses or ""
         if undone in self._spendings:
-            _, price = self._spendings.pop(undone)
+            price = self._spendings.pop(undone).points
             self._full_balance += price
             if row.freeze == FreezeNote.REVOKED and (granted := self._freezes.pop_date(undone)):
                 self._freezes.changes.append((self._revoked_on(row, granted), -1))

@@ -128,7 +128,7 @@ def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> 
             other_points += row.points
             if row.points and kind in (EntryKind.REDEEM, EntryKind.REVERSE):
                 when = row.held_at or row.reverses
-                spendings.append((unstamp(when) if when else row.at, -row.points))
+                spendings.append(Spending(unstamp(when) if when else row.at, -row.points))
             if row.freeze_date and row.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED):
                 freezes.append((row.freeze_date, 1 if row.freeze == FreezeNote.GRANTED else -1))
     cover = Cover(net_freezes(freezes), settings.pauses, settings.skipped, opening=settings.opening)

@@ -3,9 +3,12 @@
 A lot is a number of points that expire on one date. Points are spent from the lot that expires first. A hold
 reserves points for a reward; meanwhile they do not expire.
 
-A lot expires at once, and its entry is written later: at the next command, or in the next night. That
+A lot expires at an instant, and its entry is written later: at the next command, or in the next night. That
 is a *settlement*. In this order: holds; how far an account is settled; settlements; what becomes of lots; how
 far all entries say that an account is settled; the lots that have not expired.
+
+`lots` are points by date: all that were earned with an expiry on it, spent or not. What is left of a lot is
+stored nowhere (decision 48).
 """
 
 from collections import Counter, deque
@@ -87,10 +90,10 @@ class Expiry:
         """Whether a lot may have expired that is not settled."""
         return self.next_on is not None and self.next_on <= last_expired(now)
 
-    def with_points(self, on: date, points: int) -> "Expiry":
+    def with_points(self, day: date, points: int) -> "Expiry":
         """Add points that expire on a date (below 0: remove them). A lot that was settled is due again."""
-        next_on = min(on, self.next_on or on)
-        settled_points = self.settled_points + (points if on <= self.settled_on else 0)
+        next_on = min(day, self.next_on or day)
+        settled_points = self.settled_points + (points if day <= self.settled_on else 0)
         return Expiry(next_on, self.settled_on, settled_points)
 
     def reopened(self, since: date) -> "Expiry":
@@ -101,13 +104,13 @@ class Expiry:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class SettlementBasis:
     """The state of an account that a settlement follows from."""
 
     expiry: Expiry
     balance: int  # with all entries counted in
     total: int  # points ever earned, with all entries counted in
-    # Points by expiry, of all lots from `expiry.next_on` up to the first one that has not expired by now
+    # All lots from `expiry.next_on` up to the first one that has not expired by now
     lots: Mapping[date, int]
     entries: Sequence[Entry] = ()  # all entries since the instant of `expiry.next_on`
     holds: Iterable[Hold] = ()  # the open holds
@@ -121,51 +124,55 @@ class Settlement:
     expiry: Expiry
 
 
-Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
+class Spending(NamedTuple):
+    """Points that were spent."""
+
+    at: datetime
+    points: int  # below 0: given back
 
 
-def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
+def settlement_of(basis: SettlementBasis, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
     """Return the settlement of the lots that have expired by now, of at most `dates_max` dates."""
-    expiry, lots = position.expiry, position.lots
+    expiry, lots = basis.expiry, basis.lots
     if expiry.next_on is None:
         return Settlement([], expiry)
-    first, until = expiry.next_on, last_expired(now)
-    recorded = _recorded_expiries(position.entries, first)
-    dates = sorted({on for on in (*lots, *recorded) if first <= on <= until})
+    first, last = expiry.next_on, last_expired(now)
+    recorded = _recorded_expiries(basis.entries, first)
+    dates = sorted(day for day in lots.keys() | recorded.keys() if first <= day <= last)
     if len(dates) > dates_max:
         dates = dates[:dates_max]
-        until = dates[-1]
+        last = dates[-1]
     earned_before = expiry.settled_points - _points_between(lots, first, expiry.settled_on)
     # Points that were earned and are not in the balance are gone. What is recorded of these lots is left out,
     # because it is computed anew.
-    gone_before = position.total - position.balance - sum(recorded.values())
+    gone_before = basis.total - basis.balance - sum(recorded.values())
     drafts, first_held = [], None
-    spendings = _spendings(position.entries)
-    for lot in _expired_lots(dates, lots, earned_before, gone_before, spendings, position.holds):
+    spendings = _spendings(basis.entries)
+    for lot in _expired_lots(dates, lots, earned_before, gone_before, spendings, basis.holds):
         if lot.is_held:
-            first_held = first_held or lot.on  # held points do not expire yet, so this lot stays due
-        if change := lot.expired - recorded.get(lot.on, 0):
-            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=lot.on.isoformat()))
-    settled_on = max(until, expiry.settled_on)
+            first_held = first_held or lot.day  # held points do not expire yet, so this lot stays due
+        if change := lot.expired - recorded.get(lot.day, 0):
+            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=lot.day.isoformat()))
+    settled_on = max(last, expiry.settled_on)
     settled_points = earned_before + _points_between(lots, first, settled_on)
-    next_on = first_held or min((on for on in lots if on > until and lots[on] > 0), default=None)
+    next_on = first_held or min((day for day in lots if day > last and lots[day] > 0), default=None)
     # Gains come first, so that the balance is never below 0 between two entries.
     drafts.sort(key=lambda draft: -draft.points)
     return Settlement(drafts, Expiry(next_on, settled_on, settled_points))
 
 
 def _recorded_expiries(entries: Iterable[Entry], first: date) -> dict[date, int]:
-    """Return the points that entries record as expired, by expiry, of lots from a date on."""
+    """Return the points that entries record as expired, by the lot's date, of lots from a date on."""
     recorded: Counter[date] = Counter()
     for draft in (entry.draft for entry in entries):
         if draft.kind is EntryKind.EXPIRE and draft.expires_on:
             recorded[date.fromisoformat(draft.expires_on)] -= draft.points
-    return {on: points for on, points in recorded.items() if on >= first and points}
+    return {day: points for day, points in recorded.items() if day >= first and points}
 
 
 def _points_between(lots: Mapping[date, int], first: date, last: date) -> int:
     """Return the points of the lots from one date to another, both included."""
-    return sum(points for on, points in lots.items() if first <= on <= last)
+    return sum(points for day, points in lots.items() if first <= day <= last)
 
 
 def _spendings(entries: Iterable[Entry]) -> list[Spending]:
@@ -175,7 +182,9 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     the instant of the redemption that it reverses, as if there had been no redemption.
     """
     return [
-        (unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points)
+        Spending(
+            unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points
+        )
         for entry in entries
         if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
     ]
@@ -184,7 +193,7 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
 class ExpiredLot(NamedTuple):
     """What becomes of a lot at its instant."""
 
-    on: date
+    day: date  # the lot's
     expired: int  # the points that expire
     is_held: bool  # whether a hold keeps points from expiring
 
@@ -205,25 +214,24 @@ def _expired_lots(  # noqa: PLR0913, PLR0917 (the state of an account)
     earned, gone = earned_before, gone_before
     # Points spent after a lot's instant were not spent from it. They are in `gone`, so they are added again.
     later_spendings = deque(sorted(spendings))
-    spent_later = sum(points for _, points in later_spendings)
-    reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
-    for on in dates:
-        earned += lots.get(on, 0)
-        expires_at = instant_of_expiry(on)
-        while later_spendings and later_spendings[0][0] <= expires_at:
-            spent_later -= later_spendings.popleft()[1]
-        held = sum(points for since, points in reserved if since <= expires_at)
+    spent_later = sum(spending.points for spending in later_spendings)
+    for day in dates:
+        earned += lots.get(day, 0)
+        expires_at = instant_of_expiry(day)
+        while later_spendings and later_spendings[0].at <= expires_at:
+            spent_later -= later_spendings.popleft().points
+        held = sum(hold.points for hold in holds if unstamp(hold.held_at) <= expires_at)
         unspent = earned - gone + spent_later
         expired = max(0, unspent - held)
         gone += expired
-        yield ExpiredLot(on, expired, held > 0 and unspent > 0)
+        yield ExpiredLot(day, expired, held > 0 and unspent > 0)
 
 
 def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now: datetime) -> int:
     """Return how many points have expired by an instant. spendings: all of the account."""
-    until = last_expired(now)
-    dates = sorted(on for on in lots if on <= until)
-    spent = sum(points for _, points in spendings)
+    last = last_expired(now)
+    dates = sorted(day for day in lots if day <= last)
+    spent = sum(spending.points for spending in spendings)
     return sum(lot.expired for lot in _expired_lots(dates, lots, 0, spent, spendings))
 
 
@@ -246,10 +254,10 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
             lots[date.fromisoformat(draft.expires_on)] += draft.points
     if not lots:
         return stored
-    due = [on for on in lots if lots[on] > 0]
+    due = [day for day in lots if lots[day] > 0]
     if stored.settled_on > date.min:
         # Due are the lots that a settlement from the beginning would still change.
-        position = Position(
+        basis = SettlementBasis(
             expiry=Expiry(min(lots)),
             balance=sum(draft.points for draft in drafts),
             total=sum(draft.points for draft in drafts if draft.kind in EARNING),
@@ -257,7 +265,7 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
             entries=entries,
             holds=[hold for hold in holds if hold.is_open(written_at)],
         )
-        settlement = settlement_of(position, instant_of_expiry(stored.settled_on), len(entries))
+        settlement = settlement_of(basis, instant_of_expiry(stored.settled_on), len(entries))
         due = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
         due += filter(None, [settlement.expiry.next_on])
     settled_points = _points_between(lots, date.min, stored.settled_on)
@@ -266,16 +274,16 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
 
 
 def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:
-    """Return the unspent points of the lots that have not expired, by expiry.
+    """Return the unspent points of the lots that have not expired, by date.
 
     Points were spent from the lots that expire first. So the balance consists of the lots that expire last.
     lasting: points that never expire; they are spent last.
     """
     unspent: dict[date, int] = {}
     balance -= max(0, min(lasting, balance))
-    for on in sorted(lots, reverse=True):
-        points = max(0, min(lots[on], balance))
+    for day in sorted(lots, reverse=True):
+        points = max(0, min(lots[day], balance))
         balance -= points
         if points:
-            unspent[on] = points
+            unspent[day] = points
     return dict(sorted(unspent.items()))

@@ -26,7 +26,7 @@ from rules.engagement.account import decide
 from rules.engagement.account_state import Decision, History, Profile, date_at
 from rules.engagement.events import Event, event_id, measures_of
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
-from rules.engagement.lots import Expiry, Position, settlement_of
+from rules.engagement.lots import Expiry, SettlementBasis, settlement_of
 from rules.engagement.points import balancing_entries, clawback, shortfalls
 from rules.engagement.streak import fold, revocation_date, shown_streak
 from rules.lake.entities import ENTITIES, RULES, rows_of
@@ -105,7 +105,9 @@ class Told:
             return
         total = sum(each.points for each in drafts if each.kind in EARNING)
         balance = sum(each.points for each in drafts)
-        at = Position(Expiry(min(lots)), balance, total, lots, self.world.entries, self.world.profile.holds)
+        at = SettlementBasis(
+            Expiry(min(lots)), balance, total, lots, self.world.entries, self.world.profile.holds
+        )
         if found := settlement_of(at, now, 10**6).drafts:
             self.world.apply(commands=found)
 

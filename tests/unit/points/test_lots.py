@@ -13,7 +13,7 @@ from rules.engagement.lots import (
     Expiry,
     Hold,
     HoldRequest,
-    Position,
+    SettlementBasis,
     expiry_of,
     new_hold,
     open_lots,
@@ -60,7 +60,7 @@ class Account:
         self.write(Draft(EntryKind.REVERSE, points, reverses=entry.created_at, held_at=draft.held_at), now)
         self.expiry = self.expiry.reopened(moved[0].date())
 
-    def position(self) -> Position:
+    def position(self) -> SettlementBasis:
         first = self.expiry.next_on or date.max
         lots: dict[date, int] = {}
         for on, points in self.plain.earned:
@@ -68,7 +68,7 @@ class Account:
                 lots[on] = lots.get(on, 0) + points
         since = stamp(datetime(first.year, first.month, first.day, 12, tzinfo=UTC))
         entries = [each for each in self.entries if each.created_at >= since]
-        return Position(self.expiry, self.balance, self.total, lots, entries, self.holds)
+        return SettlementBasis(self.expiry, self.balance, self.total, lots, entries, self.holds)
 
     def settle(self, now: datetime) -> None:
         while self.expiry.is_due(now):
@@ -168,7 +168,7 @@ def test_held_points_stay_and_their_lot_is_looked_at_again() -> None:
     hold = new_hold("ann", HoldRequest(4, "mug", "k", 31 * DAY), datetime(2026, 1, 9, tzinfo=UTC))
     assert (hold.held_at[:10], hold.until[:10]) == ("2026-01-09", "2026-02-09")
     done = settlement_of(
-        Position(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC)
+        SettlementBasis(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC)
     )
     assert ([each.points for each in done.drafts], done.expiry.next_on) == ([-6], LOT)
 
