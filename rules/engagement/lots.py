@@ -182,11 +182,10 @@ def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     the instant of the redemption that it reverses, as if there had been no redemption.
     """
     return [
-        Spending(
-            unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at), -entry.draft.points
-        )
+        Spending(unstamp(draft.held_at or draft.reverses or entry.created_at), -draft.points)
         for entry in entries
-        if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
+        for draft in [entry.draft]
+        if draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not draft.event_id
     ]
 
 
@@ -215,12 +214,13 @@ def _expired_lots(  # noqa: PLR0913, PLR0917 (the state of an account)
     # Points spent after a lot's instant were not spent from it. They are in `gone`, so they are added again.
     later_spendings = deque(sorted(spendings))
     spent_later = sum(spending.points for spending in later_spendings)
+    reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
     for day in dates:
         earned += lots.get(day, 0)
         expires_at = instant_of_expiry(day)
         while later_spendings and later_spendings[0].at <= expires_at:
             spent_later -= later_spendings.popleft().points
-        held = sum(hold.points for hold in holds if unstamp(hold.held_at) <= expires_at)
+        held = sum(points for since, points in reserved if since <= expires_at)
         unspent = earned - gone + spent_later
         expired = max(0, unspent - held)
         gone += expired
