@@ -176,17 +176,21 @@ def _points_between(lots: Mapping[date, int], first: date, last: date) -> int:
 
 
 def _spendings(entries: Iterable[Entry]) -> list[Spending]:
-    """Return when points were spent, and how many.
+    """Return what entries say was spent, and when."""
+    return [
+        Spending(_spent_at(entry), -entry.draft.points)
+        for entry in entries
+        if entry.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not entry.draft.event_id
+    ]
+
+
+def _spent_at(entry: Entry) -> datetime:
+    """Return when the points of a redemption were spent, or those of a reversal given back.
 
     Points that were held count as spent from the beginning of the hold. A reversal gives the points back at
     the instant of the redemption that it reverses, as if there had been no redemption.
     """
-    return [
-        Spending(unstamp(draft.held_at or draft.reverses or entry.created_at), -draft.points)
-        for entry in entries
-        for draft in [entry.draft]
-        if draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not draft.event_id
-    ]
+    return unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at)
 
 
 class ExpiredLot(NamedTuple):
