@@ -2,7 +2,7 @@
 
 adapters/leads/identity_store.py reads the facts from the database, calls plan_identities, and applies the
 plan. In this order: an event of a person whom a source has verified; an event with claims alone; an event
-that names nobody.
+that names nobody. The words person, unproven, anonymous, thing, group and root: see rules/leads/identity.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -94,22 +94,26 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     """Return where the strong identities alone lead: first of all to the person who has proven them."""
-    known = [identity for identity in strong if identity in facts.known and facts.known[identity].is_verified]
-    if not known:
+    proven = [
+        identity for identity in strong if identity in facts.known and facts.known[identity].is_verified
+    ]
+    if not proven:
         return _unproven_home(strong, facts)
-    first = facts.known[known[0]]
-    roots = tuple(dict.fromkeys(facts.known[identity].root for identity in known))
+    first = facts.known[proven[0]]
+    roots = tuple(dict.fromkeys(facts.known[identity].root for identity in proven))
     verified = frozenset(identity for root in roots for identity in facts.proven(root))
-    # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
-    above = [identity for identity in strong if RANKS[identity.channel] < RANKS[known[0].channel]][:1]
+    # The highest identity decides whose event it is, although nobody has proven it yet: that lead must have
+    # room for it.
+    higher = [identity for identity in strong if RANKS[identity.channel] < RANKS[proven[0].channel]][:1]
     is_parted = facts.parts(roots)
     # One group already, perhaps because an operator joined more than channels allow.
-    is_one_group = len(roots) == 1 and not above
-    if is_one_group or (fits_one_lead(verified.union(above)) and not is_parted):
+    is_one_group = len(roots) == 1 and not higher
+    if is_one_group or (fits_one_lead(verified.union(higher)) and not is_parted):
         return _Home(first.lead, roots, verified)
+    # The groups stay apart: the event belongs to the first one, or if that has no room, to a new lead.
     reason = KEPT_APART if is_parted else TOO_MANY
     first_verified = facts.proven(first.root)
-    if not above or fits_one_lead(first_verified.union(above)):
+    if not higher or fits_one_lead(first_verified.union(higher)):
         return _Home(first.lead, (first.root,), first_verified, (MergeRefusal(reason, roots),))
     return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
 
@@ -152,7 +156,7 @@ def _plan_additions(
     for identity in ordered:
         known = facts.known.get(identity)
         if known and (known.is_verified or not identity.kind.is_strong):
-            continue
+            continue  # a person's own already, or a thing, which _adopt_things is for
         if not _has_room(identities, identity):
             continue
         identities.add(identity)
@@ -202,10 +206,10 @@ def _merges(
     lead: int, identities: Iterable[Identity], roots: Iterable[int], facts: IdentityFacts
 ) -> tuple[Merge, ...]:
     """Merge groups into the oldest one, older ones first. lead: the event's, which is in one of them."""
-    into, *others = sorted(roots, key=_age)
+    oldest, *others = groups = sorted(roots, key=_age)
     known = facts.known_among(identities)
-    via = {lead, *(each.lead for each in known if each.root in (into, *others) and not each.is_shared)}
-    return tuple(Merge(other, into, tuple(sorted(via, key=_age))) for other in others)
+    via = {lead, *(each.lead for each in known if each.root in groups and not each.is_shared)}
+    return tuple(Merge(other, oldest, tuple(sorted(via, key=_age))) for other in others)
 
 
 def _age(lead: int) -> tuple[bool, int]:
