@@ -61,10 +61,10 @@ def what_is_held_can_be_spent(patch: Patch) -> None:
 
 
 def held_points_expire(patch: Patch) -> None:
-    real = adapters.engagement.points.Settler._position
+    real = adapters.engagement.points.Settler._settlement_basis
     patch.setattr(
         adapters.engagement.points.Settler,
-        "_position",
+        "_settlement_basis",
         lambda *arguments: replace(real(*arguments), holds=()),
     )
 
