@@ -24,17 +24,17 @@ from rules.days import stamp
 from rules.engagement.account_state import Decision
 from rules.engagement.ledger import Entry, EntryKind, Head, draft_values
 
-DIGEST_BYTES = 32
-SALT_BYTES = 16
-NUMBER_BYTES = 8
-ZERO = bytes(DIGEST_BYTES)
+DIGEST_BYTES, SALT_BYTES, NUMBER_BYTES = 32, 16, 8
+ZERO = bytes(DIGEST_BYTES)  # stands for the hash before an account's first entry
+# The first bytes of what is hashed, so that no digest can stand for one of another kind.
 LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each in range(7))
+# What may have been done to an entry of a copy.
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
 BUCKETS = 256
-EMPTY = sha256(b"").digest()
-ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
+EMPTY = sha256(b"").digest()  # the root of a tree without leaves
+ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES  # of a leaf: name, seq, digest
 LEFT, RIGHT = "left", "right"
-FORM = "streakline-proof-1"
+FORM = "streakline-proof-1"  # of the file that proves one entry
 # Kinds of values, so that the number 1 and the text "1" are not the same.
 INTEGER, TEXT, BOOLEAN = "i", "t", "b"
 Field = tuple[str, str, str]  # name, kind, value as a text
@@ -154,7 +154,7 @@ def _values(entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LedgerLink:
-    """An entry as any copy of the ledger has it."""
+    """An entry as any copy of the ledger has it: the table, the lake, the warehouse, or a restored one."""
 
     seq: int
     place: str  # created_at; of an erased person's entry, the part of it that stays
