@@ -234,7 +234,7 @@ class EngagementProcessor:
             applied = after_head | up_to_head
             new = [event for event in distinct if event.event_id not in applied]
             # Events with an entry are passed on, too: its writer may have died before it noted their zones.
-            entry_dates = {event_id: day for event_id, (day, _points) in applied.items()}
+            entry_dates = {event_id: event.day for event_id, event in applied.items()}
             delivered = [(event, entry_dates.get(event.event_id)) for event in distinct]
             rule = partial(decide, events=new, now=now, delivered=delivered)
             decision = self.accounts.decision_of(account, rule)

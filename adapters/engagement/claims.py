@@ -12,6 +12,7 @@ from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
 from rules.engagement.events import to_item as to_attributes
 
+ClaimKey = tuple[str, str]  # user id, idempotency key
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
 # Attributes of an event that follow from the service's clock and book, and not from the body alone.
 DERIVED = (
@@ -32,7 +33,7 @@ class IdempotencyClaim:
     derived: Mapping[str, Any] = field(default_factory=dict)  # see derived_fields
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> ClaimKey:
         """The scope: user and key."""
         return self.user_id, self.idempotency_key
 
@@ -105,7 +106,7 @@ class ClaimStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
+    def get(self, keys: Iterable[ClaimKey], now: datetime) -> dict[ClaimKey, IdempotencyClaim]:
         """Read claims by (user, key); an expired claim counts as gone."""
         item_keys = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
         stored = map(decode_item, get_all(self._dynamodb, self._table, item_keys))
@@ -114,22 +115,25 @@ class ClaimStore:
 
     def claim(
         self, claims: Sequence[IdempotencyClaim], now: datetime
-    ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
-        """Claim keys; no key may occur twice in the list. Returns the claim that is valid for each key, and
-        the keys that this call has won. Raises Unprocessed if DynamoDB keeps throttling.
+    ) -> tuple[dict[ClaimKey, IdempotencyClaim], set[ClaimKey]]:
+        """Claim keys; no key may occur twice in the list.
+
+        Returns (claims, won): the claim that is valid for each key, and the keys that this call has won.
+        Raises Unprocessed if DynamoDB keeps throttling.
         """
         statements = [self._statement(claim) for claim in claims]
         refused = refused_statements(self._dynamodb, self._table, statements, "DuplicateItem")
-        taken = {claims[index].key for index in refused}
-        valid = self.get(taken, now)
-        expired = [claim for claim in claims if claim.key in taken and claim.key not in valid]
-        won = {claim.key for claim in claims} - taken
-        for claim in expired:
+        refused_keys = {claims[index].key for index in refused}
+        valid = self.get(refused_keys, now)
+        won = {claim.key for claim in claims} - refused_keys
+        # The claim that stood in the way of these has expired, and is not deleted yet.
+        replaceable = [claim for claim in claims if claim.key in refused_keys and claim.key not in valid]
+        for claim in replaceable:
             if write_if(self._dynamodb.put_item, **put_unclaimed(self._table, claim, now)):
                 won.add(claim.key)
         valid |= {claim.key: claim for claim in claims if claim.key in won}
-        # Another process was first to replace these.
-        valid |= self.get({claim.key for claim in expired} - won, now)
+        # Another process was first to replace the others.
+        valid |= self.get({claim.key for claim in replaceable} - won, now)
         return valid, won
 
     def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:

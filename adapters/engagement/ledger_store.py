@@ -105,9 +105,9 @@ class LedgerStore:
         newest_first = {"ConsistentRead": True, "ScanIndexForward": False, "Limit": PAGE_SIZE}
         items = self._query(SPAN, {":account": account_id, **span}, **newest_first)
         for entry in map(entry_from, items if unseen else ()):
-            for event_id, date_and_points in applied_events([*unfold_carrier(entry), entry]).items():
+            for event_id, event in applied_events([*unfold_carrier(entry), entry]).items():
                 if unseen.pop(event_id, None):
-                    applied[event_id] = date_and_points
+                    applied[event_id] = event
             if not unseen or entry.created_at < min(unseen.values()):
                 break
         return applied

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, claimed_event, derived_fields
+from adapters.engagement.claims import ClaimKey, ClaimStore, IdempotencyClaim, claimed_event, derived_fields
 from adapters.engagement.event_store import EventStore, ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -28,7 +28,6 @@ from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
 ERASED = "erased"
-ClaimKey = tuple[str, str]  # user id, idempotency key
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
-AppliedEvents = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
+
+
+class AppliedEvent(NamedTuple):
+    """What an entry has made of an event."""
+
+    day: date  # the date that it counts for
+    points: int
+
+
+AppliedEvents = dict[str, AppliedEvent]  # by event id
 
 
 class EntryKind(StrEnum):
@@ -186,9 +195,9 @@ def append_drafts(
 
 
 def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
-    """Return the date and the points of each event that entries are for."""
+    """Return what each event that entries are for has become."""
     return {
-        draft.event_id: (draft.day, draft.points)
+        draft.event_id: AppliedEvent(draft.day, draft.points)
         for draft in (entry.draft for entry in entries)
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date
     }

@@ -40,8 +40,8 @@ def with_review(
     date of their entry, or None.
     """
     before, after = decision.before.profile, decision.profile
-    dates = applied_events(decision.entries)
-    claims = [(event, dates[event.event_id][0]) for event in events]
+    applied = applied_events(decision.entries)
+    claims = [(event, applied[event.event_id].day) for event in events]
     # Events that arrived after the last review, and whose entry an earlier writer has written.
     reviewed_until = _released_at(after)
     claims += [(event, day) for event, day in delivered if day and unstamp(event.created_at) > reviewed_until]
