@@ -386,10 +386,10 @@ def derived_from_text(
     return {name: value for name, value in derived.items() if value is not None}
 
 
-def topics_of(value: Any, side: SideFields, name: str = "objections") -> list[str]:
+def topics_of(value: Any, side: SideFields) -> list[str]:
     """Read topics; returns at most 20, each once, sorted by name. side: notes those that are none."""
     topics = set[str]()
-    for path, topic in side.items(value, name, PREFERENCES_MAX):
+    for path, topic in side.items(value, "objections", PREFERENCES_MAX):
         if isinstance(topic, str) and NAME.fullmatch(topic):
             topics.add(topic)
         else:
@@ -397,7 +397,7 @@ def topics_of(value: Any, side: SideFields, name: str = "objections") -> list[st
     return sorted(topics)
 
 
-def preferences_of(value: Any, side: SideFields, name: str = "preferences") -> dict[str, Any]:
+def preferences_of(value: Any, side: SideFields) -> dict[str, Any]:
     """Read {name: value}; returns at most 20. side: notes those that are none.
 
     A value is a short text, a whole number or a flag.
@@ -405,17 +405,17 @@ def preferences_of(value: Any, side: SideFields, name: str = "preferences") -> d
     if value is None:
         return {}
     if not isinstance(value, dict):
-        side.omit(name, "must be an object")
+        side.omit("preferences", "must be an object")
         return {}
     good: dict[str, Any] = {}
     for key, stated in value.items():
         if NAME.fullmatch(key) is None:
-            side.omit(name, "must have names of lower case letters, digits, _ . -")
+            side.omit("preferences", "must have names of lower case letters, digits, _ . -")
         elif type(stated) not in (str, int, bool) or len(str(stated)) > VALUE_CHARACTERS_MAX:
             reason = f"must be text of at most {VALUE_CHARACTERS_MAX} characters, a whole number or a flag"
-            side.omit(f"{name}.{key}", reason)
+            side.omit(f"preferences.{key}", reason)
         elif len(good) == PREFERENCES_MAX:
-            side.omit(name, f"has more than {PREFERENCES_MAX} names; the first ones are read")
+            side.omit("preferences", f"has more than {PREFERENCES_MAX} names; the first ones are read")
             break
         else:
             good[key] = stated

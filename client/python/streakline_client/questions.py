@@ -124,18 +124,18 @@ class QuestionCalls:
             "closes_at": _closing(closes_in, closes_at),
         }
         sent = {name: value for name, value in body.items() if value is not None}
-        return Question.read(self._call("POST", "/v1/questions", body=sent))
+        return Question.read(self._calls.call("POST", "/v1/questions", body=sent))
 
     def question(self, question_id: str) -> Question:
         """Return a question as it is now; raises Refused (404) if there is none."""
-        return Question.read(self._call("GET", f"/v1/questions/{path_part(question_id)}"))
+        return Question.read(self._calls.call("GET", f"/v1/questions/{path_part(question_id)}"))
 
     def questions(self, agent_id: str, *, limit: int = 50) -> Iterator[Question]:
         """Yield an agent's questions, newest first, a page of `limit` at a time."""
         cursor = None
         while True:
             query = {"limit": limit, "cursor": cursor}
-            page = self._call("GET", f"/v1/agents/{path_part(agent_id)}/questions", query)
+            page = self._calls.call("GET", f"/v1/agents/{path_part(agent_id)}/questions", query)
             yield from map(Question.read, page["questions"])
             cursor = page.get("cursor")
             if not cursor:
@@ -160,7 +160,7 @@ class QuestionCalls:
             started = time.monotonic()
             poll_wait = wait if deadline is None else max(0, min(wait, int(deadline - started)))
             query = {"wait": poll_wait, "after": after}
-            page = self._call("GET", path, query, timeout=self._timeout + poll_wait)
+            page = self._calls.call("GET", path, query, timeout=self._timeout + poll_wait)
             for each in page["responses"]:
                 yield Answer.read({**each, "question_id": question_id})
             after = page["cursor"]
@@ -173,11 +173,11 @@ class QuestionCalls:
 
     def stats(self, fingerprint: str = "me") -> Stats:
         """Return the stats of a person who answers; by default the caller's own."""
-        return Stats.read(self._call("GET", f"/v1/stats/{path_part(fingerprint)}"))
+        return Stats.read(self._calls.call("GET", f"/v1/stats/{path_part(fingerprint)}"))
 
     def open_questions(self, *, limit: int = 20, cursor: str | None = None) -> OpenQuestions:
         """Return a page of the questions that this person may answer."""
-        found: OpenQuestions = self._call("GET", "/v1/questions", {"limit": limit, "cursor": cursor})
+        found: OpenQuestions = self._calls.call("GET", "/v1/questions", {"limit": limit, "cursor": cursor})
         return found
 
     def answer(
@@ -201,13 +201,8 @@ class QuestionCalls:
         }
         sent = {name: value for name, value in body.items() if value is not None}
         path = f"/v1/questions/{path_part(question_id)}/responses"
-        given: GivenAnswer = self._call("POST", path, body=sent)
+        given: GivenAnswer = self._calls.call("POST", path, body=sent)
         return given
-
-    def _call(
-        self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
-    ) -> Any:
-        return self._calls.call(method, path, query, body, timeout)
 
 
 def _closing(closes_in: timedelta | float | None, closes_at: datetime | str | None) -> str | None:
