@@ -1,15 +1,19 @@
 """The tree over the heads of all accounts' ledgers, which each night goes on with (rule 19).
 
+A ledger's *head* is its newest entry, whose hash depends on all entries before it. The head is the account's
+leaf in the tree. Each night takes new heads into the tree (LedgerTree), but only those of journals that do
+not contradict the tree of the night before (PreviousTree). Then it publishes the tree's root (publish_root).
+
 state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes.
 state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
                           names are there. A night that died before changes nothing.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.platform.objects import NoObject, Objects
 from rules.days import unstamp
@@ -33,22 +37,30 @@ from rules.engagement.proof import (
 )
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
-# After so long every account has been looked at, and has a leaf.
-ALL_HAVE_LEAVES_AFTER = timedelta(days=30)
 ROOTS = "roots/"
 LATEST = f"{ROOTS}latest.json"
-Head = list[str | int]  # bucket, name (hex), seq, digest (hex): as findings keep it
+# So long after its first entry every account has been examined, and has a leaf.
+ALL_HAVE_LEAVES_AFTER = timedelta(days=30)
+
+
+class Head(NamedTuple):
+    """An account's newest entry, in the form of a share's findings, which are JSON. It names nobody."""
+
+    bucket: int
+    name: str  # the account in the tree, hexadecimal
+    seq: int
+    digest: str  # the leaf's, hexadecimal
 
 
 @dataclass(slots=True)
-class Heads:
-    """What a night noted of the trees over all ledgers."""
+class LedgerTree:
+    """The tree as a night has stored it: 256 buckets of accounts, and a root over the buckets' roots."""
 
     roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)  # of the buckets
-    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)  # how many are in each
-    at: str = ""  # of the night that made them; "": none has
-    run_id: str = ""
-    since: str = ""  # of the first night that made any
+    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)  # how many are in each bucket
+    at: str = ""  # when the night that stored it began; "": none has
+    run_id: str = ""  # of that night
+    since: str = ""  # when the first night that stored a tree began
 
     @property
     def root(self) -> bytes:
@@ -56,8 +68,8 @@ class Heads:
         return root_of(self.roots)
 
     @classmethod
-    def read(cls, objects: Objects) -> "Heads":
-        """Return the heads that the last night has stored; empty trees if no night has."""
+    def read(cls, objects: Objects) -> "LedgerTree":
+        """Return the tree that the last night has stored; an empty one if no night has."""
         try:
             values = json.loads(objects.get(HEADS))
         except NoObject:
@@ -70,40 +82,46 @@ class Heads:
         root = self.roots[bucket]
         if root == EMPTY:
             return {}
-        leaves = leaves_from_bytes(objects.get(_key(root)))
+        leaves = leaves_from_bytes(objects.get(_leaves_key(root)))
         if root_of(digests_of(leaves)) != root:
-            raise ValueError(f"the leaves of bucket {bucket} do not give its root: {_key(root)} was changed")
+            key = _leaves_key(root)
+            raise ValueError(f"the leaves of bucket {bucket} do not give its root: {key} was changed")
         return leaves
 
     def path(self, leaves: Leaves, bucket: int, name: bytes) -> Path:
         """Return what leads from an account's leaf to the root."""
-        inside = path_of(digests_of(leaves), sorted(leaves).index(name))
-        return [*inside, *path_of(self.roots, bucket)]
+        path_in_bucket = path_of(digests_of(leaves), sorted(leaves).index(name))
+        return [*path_in_bucket, *path_of(self.roots, bucket)]
 
-    def with_changes(
-        self, objects: Objects, changed: Mapping[int, Mapping[bytes, TreeLeaf]], at: str, run_id: str
-    ) -> "Heads":
-        """Return the heads after a night; only buckets with changes are read and written."""
+    def store_next(self, objects: Objects, heads: Iterable[Head], at: str, run_id: str) -> "LedgerTree":
+        """Store a night's tree, with new heads, in the place of this one; returns it.
+
+        Only buckets with new heads are read and written. Raises ValueError if their leaves were changed.
+        """
+        new_leaves: dict[int, Leaves] = {}  # by bucket
+        for head in heads:
+            leaf = TreeLeaf(head.seq, bytes.fromhex(head.digest))
+            new_leaves.setdefault(head.bucket, {})[bytes.fromhex(head.name)] = leaf
         roots, accounts = list(self.roots), list(self.accounts)
-        for bucket, new_leaves in changed.items():
-            leaves = {**self.leaves(objects, bucket), **new_leaves}
+        for bucket, leaves_of_heads in new_leaves.items():
+            leaves = {**self.leaves(objects, bucket), **leaves_of_heads}
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
-            objects.put(_key(roots[bucket]), packed_leaves(leaves))
-        heads = Heads(roots, accounts, at, run_id, self.since or at)
+            objects.put(_leaves_key(roots[bucket]), packed_leaves(leaves))
+        tree = LedgerTree(roots, accounts, at, run_id, self.since or at)
         values = {
-            "at": heads.at,
-            "run_id": heads.run_id,
-            "since": heads.since,
-            "root": heads.root.hex(),
-            "accounts": heads.accounts,
-            "roots": [root.hex() for root in heads.roots],
+            "at": tree.at,
+            "run_id": tree.run_id,
+            "since": tree.since,
+            "root": tree.root.hex(),
+            "accounts": tree.accounts,
+            "roots": [root.hex() for root in tree.roots],
         }
         objects.put(HEADS, json.dumps(values).encode())
-        objects.delete([_key(root) for root in set(self.roots) - {*roots, EMPTY}])
-        return heads
+        objects.delete([_leaves_key(root) for root in set(self.roots) - {*roots, EMPTY}])
+        return tree
 
 
-def _key(root: bytes) -> str:
+def _leaves_key(root: bytes) -> str:
     return f"{LEAVES}{root.hex()}.leaves"
 
 
@@ -115,12 +133,15 @@ class PreviousTree:
     """
 
     def __init__(self, objects: Objects) -> None:
-        self._objects, self._heads = objects, Heads.read(objects)
+        self._objects, self._tree = objects, LedgerTree.read(objects)
         self._leaves: dict[int, Leaves] = {}  # by bucket
         self._new_heads: dict[str, Head] = {}  # by account
 
     def faults(self, account_id: str, entries: Sequence[Entry]) -> list[str]:
-        """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night."""
+        """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night.
+
+        Raises ValueError if the tree's leaves were changed.
+        """
         links = list(map(link_of, entries))
         if faults := own_faults(account_id, links):
             return [fault.text for fault in faults]
@@ -129,7 +150,7 @@ class PreviousTree:
             return []
         leaf = self._leaf(account_id, chain)
         if leaf is None:
-            return self._faults_without_leaf(entries)
+            return ["its chain is in no root"] if self._should_have_leaf(entries) else []
         if leaf.seq > chain.seq:
             return [f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"]
         if chain.leaf_at(leaf.seq) != leaf.digest:
@@ -139,23 +160,24 @@ class PreviousTree:
     def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:
         bucket = bucket_of(account_id)
         if bucket not in self._leaves:
-            self._leaves[bucket] = self._heads.leaves(self._objects, bucket)
+            self._leaves[bucket] = self._tree.leaves(self._objects, bucket)
         return self._leaves[bucket].get(chain.name)
 
-    def _faults_without_leaf(self, entries: Sequence[Entry]) -> list[str]:
-        """Return what a journal that has no leaf contradicts: an old chain must have been published."""
+    def _should_have_leaf(self, entries: Sequence[Entry]) -> bool:
+        """Whether a journal is so old that a night must have put its head into the tree."""
+        # An opening entry has no time of its own.
         times = [entry.created_at for entry in entries if entry.created_at > OPENED_AT]
-        if not self._heads.since or not times:
-            return []
-        published_before = datetime.fromisoformat(self._heads.at) - ALL_HAVE_LEAVES_AFTER
-        has_old_tree = datetime.fromisoformat(self._heads.since) < published_before
-        return ["its chain is in no root"] if has_old_tree and unstamp(times[0]) < published_before else []
+        if not self._tree.since or not times:
+            return False
+        all_have_leaves_before = datetime.fromisoformat(self._tree.at) - ALL_HAVE_LEAVES_AFTER
+        begin_of_nights = datetime.fromisoformat(self._tree.since)
+        return max(begin_of_nights, unstamp(times[0])) < all_have_leaves_before
 
     def note_head(self, account_id: str, entries: Sequence[Entry]) -> None:
         """Note the head of a journal that nothing speaks against."""
         chain = chain_of(account_id, list(map(link_of, entries)))
         if chain:
-            head: Head = [bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex()]
+            head = Head(bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex())
             self._new_heads[account_id] = head
 
     def take_heads(self) -> list[Head]:
@@ -164,41 +186,32 @@ class PreviousTree:
         return list(heads.values())
 
 
-def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
-    """Return the leaves of heads, by bucket and name. heads: in the form of findings."""
-    changes: dict[int, dict[bytes, TreeLeaf]] = {}
-    for bucket, name, seq, digest in heads:
-        leaf = TreeLeaf(int(seq), bytes.fromhex(str(digest)))
-        changes.setdefault(int(bucket), {})[bytes.fromhex(str(name))] = leaf
-    return changes
-
-
 def root_key(run_id: str) -> str:
     """Return the key of a run's root."""
     return f"{ROOTS}{run_id}.json"
 
 
-def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
-    """Write the root of a night, and return it as it is published.
+def publish_root(objects: Objects, tree: LedgerTree) -> dict[str, Any]:
+    """Write the root of a night's tree, and return it as it is published: run_id, at, root, accounts, before.
 
     It names the root before it, so none can be left out. The bucket keeps each version under a lock, so
     nobody can replace a root, whatever their rights. A second object under a key is a further version, and
     the first one can still be read. If the run has published its root already, that root is returned.
     """
     try:
-        last = json.loads(objects.get(LATEST))
+        last: dict[str, Any] = json.loads(objects.get(LATEST))
     except NoObject:
         last = {}
-    if last.get("run_id") == heads.run_id:
-        return dict(last)
+    if last.get("run_id") == tree.run_id:
+        return last
     root = {
-        "run_id": heads.run_id,
-        "at": heads.at,
-        "root": heads.root.hex(),
-        "accounts": sum(heads.accounts),
+        "run_id": tree.run_id,
+        "at": tree.at,
+        "root": tree.root.hex(),
+        "accounts": sum(tree.accounts),
         "before": last.get("root", ""),
     }
     text = json.dumps(root, indent=1).encode()
-    objects.put(root_key(heads.run_id), text)
+    objects.put(root_key(tree.run_id), text)
     objects.put(LATEST, text)
     return root

@@ -20,7 +20,7 @@ from adapters.platform.objects import Objects
 from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
 from analytics.ledger_copies import TABLE, CopyFault, copy_faults, lake_copies, warehouse_copies
-from analytics.proof import Heads
+from analytics.proof import LedgerTree
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
@@ -55,7 +55,7 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "")
     """
     entries, _ = ledger.after(user_id, BEFORE_ALL)
     links = list(map(link_of, entries))
-    last_night, bucket = Heads.read(objects), bucket_of(user_id)
+    last_night, bucket = LedgerTree.read(objects), bucket_of(user_id)
     chain, leaves = chain_of(user_id, links), last_night.leaves(objects, bucket)
     account_leaf = leaves.get(chain.name) if chain else None
     if chain is None or account_leaf is None:
@@ -94,7 +94,7 @@ class Auditor:
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
-        last_night = Heads.read(self.objects)
+        last_night = LedgerTree.read(self.objects)
         for chunk in chunks(sorted(set(accounts)), ACCOUNTS_AT_ONCE):
             lake = lake_copies(self.objects, chunk)
             loaded = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
@@ -128,7 +128,7 @@ class Auditor:
         return entries, missing, faults
 
     def _account_faults(
-        self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], last_night: Heads
+        self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], last_night: LedgerTree
     ) -> Iterator[CopyFault]:
         """Yield the faults of an account's copies, also against its leaf in the last root, if it has one."""
         leaves = last_night.leaves(self.objects, bucket_of(account))

@@ -13,6 +13,7 @@ from typing import Any, Self
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import LEDGERS_COMPARED, run_key
 from analytics.lake.run_notes import REASON_MAX
+from analytics.proof import Head
 from analytics.recompute.user_shares import FOLDER, UserShare
 from analytics.reconcile.reconcile_user import Verdict
 from rules.engagement.reconciliation import Doubt
@@ -55,7 +56,7 @@ class Findings:
     # doubt -> how many redemptions do not wait, because the accounts are too many
     spared: dict[str, int] = field(default_factory=dict)
     after: str | None = None  # the last user that was examined, if users are left
-    heads: list[list[Any]] = field(default_factory=list)  # of accounts (analytics.proof); they name nobody
+    heads: list[Head] = field(default_factory=list)  # of sound ledgers, for the tree over all ledgers
     root: dict[str, Any] | None = None  # the published root over all accounts; None: none was published
 
     def add(self, user_id: str, verdict: Verdict) -> None:
@@ -131,7 +132,7 @@ class Findings:
         except NoObject:
             return None
         del values["counts"]
-        return cls(**values)
+        return cls(**{**values, "heads": [Head(*head) for head in values["heads"]]})
 
 
 def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.proof import Heads, PreviousTree, changes_of, publish_root
+from analytics.proof import LedgerTree, PreviousTree, publish_root
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.recompute import recompute
@@ -156,9 +156,9 @@ def _publish_root(
     objects: Objects, roots: Objects, plan: NightPlan, all_findings: Iterable[Findings]
 ) -> dict[str, Any]:
     """Publish the root over all accounts, with the new heads that the shares have noted."""
-    new_heads = changes_of([head for findings in all_findings for head in findings.heads])
-    heads = Heads.read(objects).with_changes(objects, new_heads, plan.at.isoformat(), plan.run_id)
-    return publish_root(roots, heads)
+    new_heads = [head for findings in all_findings for head in findings.heads]
+    tree = LedgerTree.read(objects).store_next(objects, new_heads, plan.at.isoformat(), plan.run_id)
+    return publish_root(roots, tree)
 
 
 def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:

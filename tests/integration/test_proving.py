@@ -16,7 +16,7 @@ from adapters.engagement.account_items import entry_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake import layout
 from analytics.ledger_copies import lake_copies
-from analytics.proof import HEADS, LATEST, Heads, root_key
+from analytics.proof import HEADS, LATEST, LedgerTree, root_key
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local import check_proof
@@ -98,12 +98,12 @@ def test_a_night_publishes_a_root_against_which_each_entry_is_proven(town: Town)
 def test_the_next_night_follows_the_days_change_and_names_the_root_before(town: Town) -> None:
     first = town.reconcile("first")["root"]
     user = town.users[0]
-    before = Heads.read(town.objects)
+    before = LedgerTree.read(town.objects)
     town.apply([town.event(user, 300, 1)])
     town.curate()
     assert proven(town, user, first["root"]), "what came since has no root yet, and all before still has"
     second = town.reconcile("second")["root"]
-    after = Heads.read(town.objects)
+    after = LedgerTree.read(town.objects)
     assert (second["before"], second["accounts"]) == (first["root"], first["accounts"])
     assert sum(one != other for one, other in zip(before.roots, after.roots, strict=True)) == 1
     assert "points: " in "".join(proven(town, user, second["root"]))
@@ -139,10 +139,12 @@ def test_each_way_to_corrupt_a_ledger_is_found_against_the_root(town: Town) -> N
     wrong = dict(zip(sorted(LEDGER)[: town.size - 1], town.users, strict=False))
     for what, user in wrong.items():
         LEDGER[what](town, user)
-    kept = Heads.read(town.objects)
+    kept = LedgerTree.read(town.objects)
     told = town.reconcile("second", everybody=True)
     assert {*told["frozen"]} >= {*wrong.values()}
-    assert Heads.read(town.objects).roots == kept.roots, "who contradicts the root keeps the leaf of before"
+    assert LedgerTree.read(town.objects).roots == kept.roots, (
+        "who contradicts the root keeps the leaf of before"
+    )
 
 
 def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
@@ -229,7 +231,7 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
     residue = chain_of(name, left[name])
     assert chain
     assert residue
-    heads = Heads.read(town.objects)
+    heads = LedgerTree.read(town.objects)
     assert heads.leaves(town.objects, bucket_of(user))[residue.name].digest == residue.leaf == chain.leaf
     assert having(town.folder / "lake", [seals[0].split(" ")[1]]) == set(), "the salt is gone"
     assert list(Auditor(town.objects, town.accounts.ledger, None, ALL).audit([other])) == []
