@@ -1,7 +1,7 @@
 """Computes totals of each person's curated responses: their number, and a digest of them.
 
 Totals of several partitions can be added up. So the totals of older partitions are stored (settled_table.py),
-and a night reads the later partitions. `answer_totals` is called by the comparison of stats
+and a night reads only the later ones. The comparison of stats uses the totals
 (analytics/reconcile/reconcile_answers.py).
 """
 
@@ -18,44 +18,42 @@ from rules.book.book import USUAL_OFFLINE
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
+# Answers arrive up to 72 hours late, and those of a device that was offline up to a fortnight (rule 16).
+SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
+TOTALS = pa.schema(
+    [
+        ("person", pa.string()),  # "" for rows without one, which somebody has changed by hand
+        ("answers", pa.int64()),
+        ("digest", pa.uint64()),
+        ("question_id", pa.string()),  # one of the questions that the person has answered
+    ]
+)
 # The values of a response that rules.questions.answer_doubts.digest_of hashes, in the same order.
-HASHED = (
+HASHED_VALUES = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
     *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),
     *("is_signed_in", "day_points_max"),
 )
-# Answers arrive up to 72 hours late, and those of a device that was offline up to a fortnight (rule 16).
-SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
-COLUMNS = ("person", "created_at", *(name for name in HASHED if "(" not in name))
-_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{name}::VARCHAR" for name in HASHED)
-TOTALS = pa.schema(
-    [
-        ("person", pa.string()),
-        ("answers", pa.int64()),
-        ("digest", pa.uint64()),
-        ("newest", pa.timestamp("us", "UTC")),
-        ("question_id", pa.string()),
-    ]
-)
+HASHED_COLUMNS = {"created_at" if "created_at" in value else value for value in HASHED_VALUES}
+READ_COLUMNS = ("person", *sorted(HASHED_COLUMNS))
+HASHED_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{value}::VARCHAR" for value in HASHED_VALUES)
+# Adds up the totals of the rows of `responses` and those of the table `settled`. Responses of smoke tests are
+# left out. The digest is a sum of hashes, so the order of the responses does not matter.
 SUMMED_TOTALS = f"""
 WITH parts AS (
   SELECT coalesce(person, '') AS person, count(*) AS answers,
-    sum(md5_number_lower(concat({_TEXTS}))::HUGEINT) AS digest,
-    max(created_at) AS newest, min(question_id) AS question_id
+    sum(md5_number_lower(concat({HASHED_TEXTS}))::HUGEINT) AS digest, min(question_id) AS question_id
   FROM responses WHERE NOT regexp_full_match(agent_id, '{PATTERN}') GROUP BY coalesce(person, '')
-  UNION ALL SELECT person, answers, digest, newest, question_id FROM settled
+  UNION ALL SELECT person, answers, digest, question_id FROM settled
 )
 SELECT person, sum(answers)::BIGINT AS answers, (sum(digest) % {1 << DIGEST_BITS})::UBIGINT AS digest,
-  max(newest) AS newest, min(question_id) AS question_id
+  min(question_id) AS question_id
 FROM parts GROUP BY person ORDER BY person
 """  # noqa: S608 (no input)
 
 
 def answer_totals(objects: Objects, today: date) -> pa.Table:
-    """Return a row for each person with an answer, with the columns TOTALS, and settle older partitions.
-
-    question_id is one of the questions that the person has answered.
-    """
+    """Return a row for each person with an answer (TOTALS), and settle partitions that are old enough."""
     files, until = curated_files(objects, "responses"), today - SETTLED_AFTER
     statement_digest = hashlib.sha256(f"{SUMMED_TOTALS}\0{TOTALS}".encode()).hexdigest()
     state_file = SettledFile(objects, SETTLED_ANSWERS, TOTALS, {"made_by": statement_digest})
@@ -74,6 +72,6 @@ def _add_later(
     db = connect()
     with (
         arrow_table(db, "settled", settled.rows),
-        arrow_table(db, "responses", reader(objects, "responses", COLUMNS, files=later_files)),
+        arrow_table(db, "responses", reader(objects, "responses", READ_COLUMNS, files=later_files)),
     ):
         return query(db, SUMMED_TOTALS).cast(TOTALS)

@@ -1,4 +1,4 @@
-"""A table made from older partitions of the lake, and kept, so that a night reads only later ones.
+"""A table that a night makes of older partitions of the lake, and keeps: later nights read only later ones.
 
 Two nightly recomputes keep one: recompute.py for users, answer_totals.py for people who answer. Partitions up
 to a date are *settled*: their rows are in the table. The table counts only while the files of these
@@ -35,9 +35,7 @@ class SettledFile:
     objects: Objects
     key: str
     columns: pa.Schema
-    made_by: Mapping[
-        str, str
-    ]  # a digest of the code that makes the rows, under the name that the file has for it
+    made_by: Mapping[str, str]  # a digest of the code that makes the rows, under its name in the file
 
     def load(self, files: Files) -> SettledTable:
         """Return the stored table; an empty one if none is stored, or if it no longer counts.
