@@ -6,7 +6,7 @@ ids may begin with the same characters.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,7 +41,7 @@ SELECT {GROUP} AS user_group, COUNT(*) AS users,
 FROM {{table}} GROUP BY {GROUP}
 """  # noqa: S608 (no input)
 USERS_OF_GROUPS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{groups}})"  # noqa: S608 (no input)
-Row = tuple[Any, ...]
+Texts = tuple[str, ...]  # the values of a row but for the first one
 Rows = list[dict[str, Any]]
 
 
@@ -52,13 +52,13 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
     user_id, lake and warehouse (COLUMNS as texts, or None for no such user). Raises StatementFailed.
     """
     warehouse_sums = _by_first(warehouse.rows(SUMS.format(table=WAREHOUSE_MODEL)))
-    lake_users: dict[str, Row] = {}
+    lake_users: dict[str, Texts] = {}
     groups: list[str] = []
     for share, table in recomputed:
         share_sums = {group: row for group, row in warehouse_sums.items() if _is_in(group, share)}
-        differing_groups, users = _differing_users(table, share_sums, GROUPS_MAX - len(groups))
-        groups += differing_groups
-        lake_users |= users
+        differing = _differing_groups(table, share_sums, GROUPS_MAX - len(groups))
+        groups += differing.groups
+        lake_users |= differing.users
     if not groups:
         return []
     warehouse_users = _by_first(warehouse.rows(_users_statement(WAREHOUSE_MODEL, groups)))
@@ -81,26 +81,30 @@ def _is_in(group: str, share: UserShare) -> bool:
     return share_of_digits(group, share.of) == share.number
 
 
-def _differing_users(
-    table: pa.Table, warehouse_sums: dict[str, Row], groups_max: int
-) -> tuple[list[str], dict[str, Row]]:
-    """Return the first groups of a share whose sums differ, and their users as the lake has them."""
+class DifferingGroups(NamedTuple):
+    """Groups of users whose sums differ."""
+
+    groups: list[str]
+    users: dict[str, Texts]  # all users of these groups, as the lake has them
+
+
+def _differing_groups(table: pa.Table, warehouse_sums: dict[str, Texts], groups_max: int) -> DifferingGroups:
+    """Return the first groups of a share whose sums differ. table: the share's users (lake_users.ROWS)."""
     db = connect()
     # The share also has users of whom the lake has only settings. The warehouse's model leaves them out.
     has_figures = pc.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
     with arrow_table(db, LAKE_TABLE, table.filter(has_figures)):
         lake_sums = _by_first(query(db, SUMS.format(table=LAKE_TABLE)).to_pylist())
         all_groups = sorted(lake_sums.keys() | warehouse_sums.keys())
-        differing_groups = [
-            group for group in all_groups if lake_sums.get(group) != warehouse_sums.get(group)
-        ]
-        groups = differing_groups[:groups_max]
+        differing = [group for group in all_groups if lake_sums.get(group) != warehouse_sums.get(group)]
+        groups = differing[:groups_max]
         if not groups:
-            return [], {}
-        return groups, _by_first(query(db, _users_statement(LAKE_TABLE, groups)).to_pylist())
+            return DifferingGroups([], {})
+        users = _by_first(query(db, _users_statement(LAKE_TABLE, groups)).to_pylist())
+        return DifferingGroups(groups, users)
 
 
-def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:
+def _by_first(rows: list[dict[str, Any]]) -> dict[str, Texts]:
     """Return rows by their first column. All values become text: the Data API may answer with text."""
     by_first = {}
     for row in rows:
