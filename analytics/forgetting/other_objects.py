@@ -27,6 +27,9 @@ OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
 RUN_OVER_AFTER = timedelta(hours=7)
 PARQUET = b"PAR1"
 FOREIGN = "it names somebody who is to be forgotten, and is none of ours"
+# Only a whole name counts: `ann-2`, `ann@example.com` and `mary.ann` are not `ann`. But a sentence may end with
+# one, so a point or an @ is a part of a longer name only if the name goes on beyond it.
+_NAME_BEGINS, _NAME_ENDS = rb"(?<![\w-])(?<![\w-][.@])", rb"(?![\w-]|[.@][\w-])"
 NameCounts = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
 Note = Callable[[str, NameCounts], None]
 
@@ -94,7 +97,7 @@ class OtherObjects:
         counts: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
             for name in names:
-                if number := len(re.findall(rb"(?<![\w-])" + re.escape(name.encode()) + rb"(?![\w-])", text)):
+                if number := len(re.findall(_NAME_BEGINS + re.escape(name.encode()) + _NAME_ENDS, text)):
                     counts[kind, name] += number
         return counts
 

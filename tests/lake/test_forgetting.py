@@ -212,6 +212,19 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     assert found["raw, quarantine, errors"] >= 7
 
 
+def test_a_longer_name_that_contains_an_erased_one_is_somebody_elses(tmp_path: Path) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user="ann")
+    for number, others in enumerate(("ann@example.com", "joe@ann", "mary.ann", "ann-2", "ann.lee")):
+        lake.put(f"reports/others-{number}.md", f"differs: {others}, `{others}`.".encode())
+        lake.put(f"state/others-{number}.json", json.dumps([others]).encode())
+    for number, text in enumerate(("differs: ann.", '["ann"]', "@ann: see ann@ home", "1. ann", "...ann...")):
+        lake.put(f"reports/mine-{number}.md", text.encode())
+    night(lake, jobs, "one", datetime.now(UTC))
+    assert not list(lake.list("reports/mine-"))
+    assert len([*lake.list("reports/others-"), *lake.list("state/others-")]) == 10
+
+
 def error_record(data: bytes, **more: Any) -> bytes:
     told = {"errorCode": "Firehose.DynamicPartitioning.X", **more, "rawData": base64.b64encode(data).decode()}
     return json.dumps(told).encode() + b"\n"
