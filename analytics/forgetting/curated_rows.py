@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.row_staging import Staging, curated_rows, table_of_rows
-from analytics.forgetting.erasees import Erasee, moment_of
+from analytics.forgetting.erasees import Erasee
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of
 from rules.days import stamp
@@ -57,11 +57,13 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
 
 
 def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> bool:
-    """Whether a tombstone refuses a row, as a file or a line has it."""
-    at = row.get(moment_of(entity))
-    if isinstance(at, datetime):
-        return tombstone.forbids(stamp(at))
-    return tombstone.forbids(at.isoformat() if isinstance(at, date) else str(at))
+    """Whether a tombstone refuses a row, as a file or a line has it: by the time when the row was made."""
+    # The time of a day's row is the day's date, which does not say when the row was made.
+    column = "created_at" if entity == "daily_activity" else ENTITIES[entity].occurred
+    made_at = row.get(column)
+    if isinstance(made_at, datetime):
+        return tombstone.forbids(stamp(made_at))
+    return tombstone.forbids(made_at.isoformat() if isinstance(made_at, date) else str(made_at))
 
 
 def rewrite_for_persons(

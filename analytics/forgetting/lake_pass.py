@@ -236,7 +236,7 @@ class LakePass:
     def _clean_sources_of_changed(self, place: Place, bookkeeping: Bookkeeping, persons: FilePersons) -> None:
         """Clean the sources of a file that was changed now, or by a call that died before it came to them."""
         erasure_ids = {erasee.erasure_id for erasee in persons.waiting.values()}
-        erasure_ids |= self.erasees.with_mark(bookkeeping.erased)
+        erasure_ids |= self.erasees.erasures_of_marks(bookkeeping.erased)
         if not (erasure_ids or persons.tombstones):
             return
         erasees_of_entity = self.erasees.in_entity(place.entity)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
 from adapters.what_if_jobs import PREFIX as WHAT_IFS
 from analytics.curation.raw_lines import readable_text
 from analytics.curation.recover import ERRORS
-from analytics.forgetting.erasees import KINDS
+from analytics.forgetting.erasees import KIND_OF_COLUMN
 from analytics.lake import run_notes
 from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, report_key, run_of
 from rules.lake.entities import ENTITIES
@@ -27,8 +27,8 @@ OWN_FOLDERS = (*FOLDERS, *LINE_FOLDERS, ERRORS, "jobs/")
 RUN_OVER_AFTER = timedelta(hours=7)
 PARQUET = b"PAR1"
 FOREIGN = "it names somebody who is to be forgotten, and is none of ours"
-# Only a whole name counts: `ann-2`, `ann@example.com` and `mary.ann` are not `ann`. But a sentence may end with
-# one, so a point or an @ is a part of a longer name only if the name goes on beyond it.
+# Only a whole name counts: `ann-2`, `ann@example.com` and `mary.ann` are not `ann`. But a sentence may end
+# with a name. So a point or an @ is a part of a longer name only if that goes on behind it.
 _NAME_BEGINS, _NAME_ENDS = rb"(?<![\w-])(?<![\w-][.@])", rb"(?![\w-]|[.@][\w-])"
 NameCounts = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
 Note = Callable[[str, NameCounts], None]
@@ -52,27 +52,31 @@ class OtherObjects:
         """
         remaining: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
-            for stored in list(self.objects.list(folder)):
-                if stored.key.startswith(HEADS):
-                    continue
-                try:
-                    counts = self._count_names(self.objects.get(stored.key))
-                except NoObject:
-                    continue
-                if counts and folder == RUNS and self._may_be_in_use(stored):
+            for stored, counts in self._objects_with_names(list(self.objects.list(folder))):
+                if folder == RUNS and self._may_be_in_use(stored):
                     remaining += counts
-                elif counts:
+                else:
                     self.note(f"{stored.key} {stored.etag}", counts)
                     self.objects.delete([stored.key])
             self.objects.forget_former(folder)
-        for stored in self._foreign_objects():
-            with suppress(NoObject):
-                if counts := self._count_names(self.objects.get(stored.key)):
-                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, FOREIGN)
-                    remaining += counts
+        for stored, counts in self._objects_with_names(self._foreign_objects()):
+            run_notes.note_odd_object(self.objects, self.run_id, stored.key, FOREIGN)
+            remaining += counts
         return remaining
 
+    def _objects_with_names(
+        self, candidates: Iterable[StoredObject]
+    ) -> Iterator[tuple[StoredObject, Counter[tuple[str, str]]]]:
+        """Yield the objects that name a person, each with how often it has which name."""
+        for stored in candidates:
+            if stored.key.startswith(HEADS):
+                continue
+            with suppress(NoObject):
+                if counts := self._count_names(self.objects.get(stored.key)):
+                    yield stored, counts
+
     def _foreign_objects(self) -> Iterator[StoredObject]:
+        """Yield the objects that are nobody's: in no folder of this system, or in none of its entities."""
         prefixes = [prefix for prefix in self.objects.below("") if not prefix.startswith(OWN_FOLDERS)]
         for folder in LINE_FOLDERS:
             below_folder = self.objects.below(folder)
@@ -104,8 +108,8 @@ class OtherObjects:
     def _count_in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
         file = pq.ParquetFile(pa.BufferReader(data))
         counts: Counter[tuple[str, str]] = Counter()
-        for column in KINDS.keys() & set(file.schema_arrow.names):
-            names = self.names[KINDS[column]]
+        for column in KIND_OF_COLUMN.keys() & set(file.schema_arrow.names):
+            names = self.names[KIND_OF_COLUMN[column]]
             values = file.read([column])[column].to_pylist()
-            counts.update((KINDS[column], value) for value in values if value in names)
+            counts.update((KIND_OF_COLUMN[column], value) for value in values if value in names)
         return counts

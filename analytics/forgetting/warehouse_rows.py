@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from analytics.forgetting.erasees import KINDS, Erasee
+from analytics.forgetting.erasees import KIND_OF_COLUMN, Erasee
 from analytics.warehouse.ddl import SCHEMAS
 from analytics.warehouse.load import LOCK
 from analytics.warehouse.statements import literal, literal_lists
@@ -23,7 +23,7 @@ FROM information_schema.columns AS c
 INNER JOIN information_schema.tables AS t
     ON t.table_schema = c.table_schema AND t.table_name = c.table_name
 WHERE t.table_type = 'BASE TABLE' AND c.table_schema IN ({", ".join(map(literal, SCHEMAS))})
-    AND c.column_name IN ({", ".join(map(literal, sorted(KINDS)))})
+    AND c.column_name IN ({", ".join(map(literal, sorted(KIND_OF_COLUMN)))})
 ORDER BY 1, 2
 """
 
@@ -40,7 +40,7 @@ class WarehouseRows:
         counts: Counter[str] = Counter()
         for table, column, condition in self._conditions():
             select = f"SELECT {column} AS person, COUNT(*) AS number FROM {table} WHERE {condition}"
-            waiting = self.by_kind[KINDS[column]]
+            waiting = self.by_kind[KIND_OF_COLUMN[column]]
             for row in self.warehouse.rows(f"{select} GROUP BY {column}"):
                 counts[waiting[row["person"]].erasure_id] += int(row["number"])
         return counts
@@ -56,7 +56,7 @@ class WarehouseRows:
     def _conditions(self) -> Iterator[tuple[str, str, str]]:
         """Yield a table, its column, and a condition for its rows, for as many names as a statement takes."""
         for row in self.warehouse.rows(TABLES):
-            for names in literal_lists(sorted(self.by_kind[KINDS[row["col"]]])):
+            for names in literal_lists(sorted(self.by_kind[KIND_OF_COLUMN[row["col"]]])):
                 yield row["name"], row["col"], f"{row['col']} IN ({names})"
 
 
