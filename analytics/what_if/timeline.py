@@ -37,9 +37,8 @@ class Ruling:
     keeps_streak: bool | None = None  # None: the entry says it
     expiry: str | None = None  # the rule by which its points expire
     is_new: bool = False  # another book than before judges the event
-    is_refused: bool = False  # no book accepts the event, unless it arrived late (`later`)
-    # (instant, the ruling of events that arrive at this instant or later), oldest first
-    later: tuple[tuple[datetime, "Ruling"], ...] = ()
+    is_refused: bool = False  # no book accepts the event, unless it arrives late (`later`)
+    later: tuple["LaterRuling", ...] = ()  # oldest first
     factor: int = 1  # of the boost in `points`
     version: int | None = None  # of a real book; None: the candidate's, refused, or as the entry says
 
@@ -49,77 +48,11 @@ class Ruling:
         return self.points is None
 
 
-@dataclass(slots=True)
-class Terms:
-    """The common values of all entries whose events one ruling judges."""
+class LaterRuling(NamedTuple):
+    """The ruling that takes the place of a refusal, if an event arrives late enough."""
 
-    event_type: str
+    known_from: datetime  # for events that arrive then or later
     ruling: Ruling
-    cap: Cap | None
-    is_active: bool  # whether such an event would keep a streak
-    was_active: bool  # whether it does by its entry
-    breaks_contract: bool  # the candidate's contract refuses the events' properties
-    # As Ruling.later, with instants in microseconds since 1970
-    later: tuple[tuple[int, "Terms"], ...] = ()
-    _expiry_dates: dict[date, date] = field(default_factory=dict)  # by the date of the points
-
-    def at(self, created_at: int) -> "Terms":
-        """Return the terms of an entry that was written at an instant."""
-        for begins, terms in self.later:
-            if created_at >= begins:
-                return terms
-        return self
-
-    def expiry_date(self, day: date) -> date:
-        """Return when points of a date expire. The ruling must have a rule of expiry."""
-        if day not in self._expiry_dates:
-            self._expiry_dates[day] = lot_date(self.ruling.expiry or "", day, self.cap)
-        return self._expiry_dates[day]
-
-
-class TermsKey(NamedTuple):
-    """What entries with the same terms have in common: the fields of Row.terms_key, in its order."""
-
-    event_type: str
-    version: int  # 0: none
-    cap: str | None
-    is_passive: bool
-    segment: int
-    breaks_contract: bool
-
-
-class TermsMemo(dict[tuple[Any, ...], Terms]):
-    """Terms by Row.terms_key: a plain tuple equals the TermsKey with its values."""
-
-    def __init__(self, timeline: "Timeline") -> None:
-        super().__init__()
-        self._timeline = timeline
-
-    def __missing__(self, values: tuple[Any, ...]) -> Terms:
-        key = TermsKey._make(values)
-        occurred = self._timeline.segment_begin(key.segment)
-        ruling = self._timeline.ruling(
-            key.event_type, key.version or None, occurred, breaks_contract=key.breaks_contract
-        )
-        terms = self[key] = _terms_of(ruling, key)
-        terms.later = tuple(
-            ((at - EPOCH) // MICROSECOND, _terms_of(later, key)) for at, later in ruling.later
-        )
-        return terms
-
-
-def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
-    """Return the terms of a ruling. key: has the entries' own values."""
-    was_active = not key.is_passive
-    keeps_streak = was_active if ruling.keeps_streak is None else ruling.keeps_streak
-    return Terms(
-        key.event_type,
-        ruling,
-        cap=Cap.of(key.cap) if ruling.is_as_entry_says else ruling.cap,
-        is_active=keeps_streak and not ruling.is_refused,
-        was_active=was_active,
-        breaks_contract=key.breaks_contract,
-    )
 
 
 class NotOffered(ValueError):
@@ -162,8 +95,9 @@ class Timeline:
 
     def has_candidate_at(self, instant: datetime) -> bool:
         """Whether the candidate is in force at an instant."""
-        is_begun = self.since is None or self.since <= instant
-        return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
+        has_begun = self.since is None or self.since <= instant
+        has_ended = self.until is not None and self.until <= instant
+        return self.candidate is not None and has_begun and not has_ended
 
     def ruling(
         self, event_type: str, version: int | None, occurred: datetime, *, breaks_contract: bool
@@ -173,7 +107,7 @@ class Timeline:
         version: the one that its entry names. breaks_contract: whether the candidate's contract refuses the
         event's properties.
         """
-        judged_by, candidate = self._numbered.get(version or 0), self.candidate
+        judged_by, candidate = self._version_by_number.get(version or 0), self.candidate
         # The candidate has no say in it.
         if candidate is None or not self._falls_to_candidate(occurred, judged_by):
             return self._ruling_as_before(judged_by, event_type, occurred)
@@ -184,7 +118,7 @@ class Timeline:
         if judged_by and self.until and judged_by.effective_at >= self.until:
             return self._ruling_as_before(judged_by, event_type, occurred)
         # It refuses the event, unless that arrives when a later version accepts its type.
-        return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
+        return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later_rulings(event_type, occurred)))
 
     def _falls_to_candidate(self, occurred: datetime, judged_by: Version | None) -> bool:
         """Whether an event occurred in the candidate's time, or had waited for its type until then."""
@@ -193,24 +127,22 @@ class Timeline:
         is_before = self.since is not None and occurred < self.since
         return is_before and judged_by is not None and self.has_candidate_at(judged_by.effective_at)
 
-    def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
-        """Yield the ruling of each version after the candidate, with the instant from which it is known.
-
-        Versions that do not accept the type are left out. The first version that is known when an event
-        arrives judges it.
-        """
+    def _later_rulings(self, event_type: str, occurred: datetime) -> Iterator[LaterRuling]:
+        """Yield the rulings of later versions that accept the type, the first version first."""
         if self.until is None:
             return
         in_order = sorted(self.real.versions, key=lambda version: (version.effective_at, version.number))
-        at_end = self.real.at(self.until)
-        later = [version for version in in_order if version.effective_at > self.until]
-        for version in (at_end, *later):
+        first = self.real.at(self.until)
+        others = [version for version in in_order if version.effective_at > self.until]
+        for version in (first, *others):
             if event_type in version.book.event_types:
                 rule = self.expiries.get(version.number)
-                begins = max(version.effective_at, version.published_at, self.until)
-                yield begins, _ruling_of(version.book, event_type, occurred, rule, version.number)
+                known_from = max(version.effective_at, version.published_at, self.until)
+                ruling = _ruling_of(version.book, event_type, occurred, rule, version.number)
+                yield LaterRuling(known_from, ruling)
 
     def _ruling_as_before(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
+        """Return the judgement of the version that has judged an event; None: no known version has."""
         if version is None or event_type not in version.book.event_types:
             return Ruling(None)
         book, number = version.book, version.number
@@ -223,7 +155,7 @@ class Timeline:
         )
 
     @cached_property
-    def _numbered(self) -> dict[int, Version]:
+    def _version_by_number(self) -> dict[int, Version]:
         return {version.number: version for version in self.real.versions}
 
     @cached_property
@@ -281,9 +213,85 @@ def _ruling_of(
     )
 
 
-def _as_version(candidate: Book, number: int, since: datetime | None) -> Version:
-    """Return the candidate as a version. It has no lambda: the processes of a replay get it pickled."""
-    return Version(number, since or FIRST_INSTANT, partial(replace, candidate))
+@dataclass(slots=True)
+class Terms:
+    """The common values of all entries whose events one ruling judges."""
+
+    event_type: str
+    ruling: Ruling
+    cap: Cap | None
+    is_active: bool  # whether such an event would keep a streak
+    was_active: bool  # whether it does by its entry
+    breaks_contract: bool  # the candidate's contract refuses the events' properties
+    later: tuple["LaterTerms", ...] = ()  # as Ruling.later
+    _expiry_dates: dict[date, date] = field(default_factory=dict)  # by the date of the points
+
+    def at(self, created_at: int) -> "Terms":
+        """Return the terms of an entry that was written at an instant, in microseconds since 1970."""
+        for known_from, terms in self.later:
+            if created_at >= known_from:
+                return terms
+        return self
+
+    def expiry_date(self, day: date) -> date:
+        """Return when points of a date expire. The ruling must have a rule of expiry."""
+        if day not in self._expiry_dates:
+            self._expiry_dates[day] = lot_date(self.ruling.expiry or "", day, self.cap)
+        return self._expiry_dates[day]
+
+
+class LaterTerms(NamedTuple):
+    """As LaterRuling."""
+
+    known_from: int  # microseconds since 1970
+    terms: Terms
+
+
+class TermsKey(NamedTuple):
+    """What entries with the same terms have in common: the fields of Row.terms_key, in its order."""
+
+    event_type: str
+    version: int  # 0: none
+    cap: str | None
+    is_passive: bool
+    segment: int
+    breaks_contract: bool
+
+
+class TermsMemo(dict[tuple[Any, ...], Terms]):
+    """Terms by Row.terms_key: a plain tuple equals the TermsKey with its values."""
+
+    def __init__(self, timeline: "Timeline") -> None:
+        super().__init__()
+        self._timeline = timeline
+
+    def __missing__(self, values: tuple[Any, ...]) -> Terms:
+        """Find out the terms of a key that is asked for the first time."""
+        key = TermsKey._make(values)
+        occurred = self._timeline.segment_begin(key.segment)
+        ruling = self._timeline.ruling(
+            key.event_type, key.version or None, occurred, breaks_contract=key.breaks_contract
+        )
+        terms = self[key] = _terms_of(ruling, key)
+        terms.later = tuple(
+            LaterTerms((later.known_from - EPOCH) // MICROSECOND, _terms_of(later.ruling, key))
+            for later in ruling.later
+        )
+        return terms
+
+
+def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
+    """Return the terms of a ruling. key: has the entries' own values."""
+    was_active = not key.is_passive
+    keeps_streak = was_active if ruling.keeps_streak is None else ruling.keeps_streak
+    return Terms(
+        key.event_type,
+        ruling,
+        cap=Cap.of(key.cap) if ruling.is_as_entry_says else ruling.cap,
+        is_active=keeps_streak and not ruling.is_refused,
+        was_active=was_active,
+        breaks_contract=key.breaks_contract,
+    )
 
 
 class PredictedBooks(Books):
@@ -315,3 +323,8 @@ def _with_expiry(version: Version, timeline: Timeline) -> Version:
     """Return a version with the rule of expiry that its events name; the lake's books have none."""
     rule = timeline.expiries.get(version.number)
     return replace(version, read=partial(replace, version.book, expiry=rule)) if rule else version
+
+
+def _as_version(candidate: Book, number: int, since: datetime | None) -> Version:
+    """Return the candidate as a version. It has no lambda: the processes of a replay get it pickled."""
+    return Version(number, since or FIRST_INSTANT, partial(replace, candidate))
