@@ -150,6 +150,72 @@ def table_seconds(idle: int) -> float:
 
 
 @dataclass(slots=True)
+class ShardReader:
+    """Reads a shard for one function, and makes batches of the records that the mapping's filters allow."""
+
+    stack: Stack
+    mapping: EventSourceMapping
+    shard: str
+    key: str  # of the function, as a consumer of the shard, in the poller's state
+    state: PollerState
+    pauses: Pauses
+    position: str = ""  # the sequence number of the last record that was read; "": none was
+    waiting: list[Record] = field(default_factory=list)  # records that were read, and are of no batch yet
+    window_began: float = 0.0  # when the first of these was read
+    iterator: str | None = None  # where the next look begins; None: behind the position
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Yield batches, forever. A batch is checkpointed when the caller asks for the next one."""
+        name = function_name(self.mapping.function)
+        done_until, caught_up = self.state.done_until[name], self.state.caught_up[name]
+        self.position = self.state.checkpoints.get(self.key, "")
+        idle = 0  # how many looks in a row found nothing
+        while True:
+            polled_at = time.time()
+            records = self._read()
+            while len(self.waiting) >= self.mapping.batch_size:
+                batch = self._take_waiting(self.mapping.batch_size)
+                yield batch
+                self.state.checkpoint(self.key, sequence_of(batch[-1]))
+                done_until[self.key] = arrival_of(batch[-1])
+            if self.waiting and time.monotonic() - self.window_began < self.mapping.window_seconds:
+                # More may come before the batching window ends. What is gathered for a batch is not late.
+                done_until[self.key] = polled_at
+                if records or not self.pauses.is_awaited(name, caught_up[self.key]):
+                    self.pauses.gather(name, caught_up[self.key])
+                    continue
+            if self.waiting:
+                yield self._take_waiting(len(self.waiting))
+            # Nothing waits now: all that was read is done, also what the filters left out.
+            if self.position:
+                self.state.checkpoint(self.key, self.position)
+            done_until[self.key] = arrival_of(records[-1]) if records else polled_at
+            idle = 0 if records else idle + 1
+            if idle:
+                caught_up[self.key] = polled_at
+                self.pauses.rest(name, polled_at, idle, is_kinesis=self.mapping.is_kinesis)
+
+    def _read(self) -> list[Record]:
+        """Return the records behind the position. Those that the filters let through wait from now on."""
+        source = self.mapping.source
+        iterator = self.iterator or iterator_of(self.stack, source, self.shard, self.position)
+        records, self.iterator = read_records(self.stack, source, iterator)
+        if records:
+            self.position = sequence_of(records[-1])
+        patterns = [json.loads(pattern) for pattern in self.mapping.patterns]
+        wanted = [record for record in records if is_wanted(record, patterns)]
+        if wanted and not self.waiting:
+            self.window_began = time.monotonic()
+        self.waiting += wanted
+        return records
+
+    def _take_waiting(self, count: int) -> list[Record]:
+        """Return so many of the records that wait. They wait no longer."""
+        batch, self.waiting = self.waiting[:count], self.waiting[count:]
+        return batch
+
+
+@dataclass(slots=True)
 class Poller:
     """Serves every mapping that the template left disabled."""
 
@@ -190,7 +256,7 @@ class Poller:
         """Deliver a shard's records to a function, forever. After an error it goes on from the checkpoint."""
         while True:
             try:
-                for batch in self._batches(mapping, shard, key):
+                for batch in ShardReader(self.stack, mapping, shard, key, self.state, self.pauses).batches():
                     self.state.count(function_name(mapping.function), "records", len(batch))
                     deliver(
                         batch,
@@ -201,52 +267,6 @@ class Poller:
             except Exception as error:
                 print(f"{key}: {error!r}", flush=True)
                 time.sleep(1)
-
-    def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
-        """Yield a shard's batches of records that the mapping's filters let through.
-
-        A batch is checkpointed when the caller asks for the next one.
-        """
-        name = function_name(mapping.function)
-        patterns = [json.loads(pattern) for pattern in mapping.patterns]
-        # The sequence numbers of the last record that was read, and of the last one that is known to be done.
-        position = checkpoint = self.state.checkpoints.get(key, "")
-        iterator: str | None = None
-        waiting: list[Record] = []  # read, and of no batch yet
-        window_began = 0.0  # when the first of these was read
-        idle = 0  # how many looks in a row found nothing
-        while True:
-            polled_at = time.time()
-            iterator = iterator or iterator_of(self.stack, mapping.source, shard, position)
-            records, iterator = read_records(self.stack, mapping.source, iterator)
-            position = sequence_of(records[-1]) if records else position
-            wanted = [record for record in records if is_wanted(record, patterns)]
-            if wanted and not waiting:
-                window_began = time.monotonic()
-            waiting += wanted
-            while len(waiting) >= mapping.batch_size:
-                batch, waiting = waiting[: mapping.batch_size], waiting[mapping.batch_size :]
-                yield batch
-                self.state.checkpoint(key, sequence_of(batch[-1]))
-                self.state.done_until[name][key] = arrival_of(batch[-1])
-            if waiting and time.monotonic() - window_began < mapping.window_seconds:
-                caught_up_at = self.state.caught_up[name][key]
-                self.state.done_until[name][key] = polled_at  # what is gathered for a batch is not late
-                if records or not self.pauses.is_awaited(name, caught_up_at):
-                    self.pauses.gather(name, caught_up_at)  # more may come before the batching window ends
-                    continue
-            if waiting:
-                batch, waiting = waiting, []
-                yield batch
-            # Nothing waits now: all that was read is done, also what the filters left out.
-            if position != checkpoint:
-                self.state.checkpoint(key, position)
-                checkpoint = position
-            self.state.done_until[name][key] = arrival_of(records[-1]) if records else polled_at
-            idle = 0 if records else idle + 1
-            if idle:
-                self.state.caught_up[name][key] = polled_at
-                self.pauses.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
         """Invoke a mapping's function with records; an error is counted, printed, and part of the reply."""
