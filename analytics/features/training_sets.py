@@ -4,8 +4,9 @@ A row is what the live table would have shown at that instant if every event had
 order of 2 March does not count in a row as of 1 March. The declaration is the live path's
 (rules.leads.features), and all arithmetic is in whole numbers.
 
-`point_in_time` makes temporary tables of the labels and of the events that they ask for (`_create_tables`).
-Then one query sums up the events of each label's lead (`_result`).
+A *label* is a lead and an instant, as of which the caller asks for features. `point_in_time` makes temporary
+tables of the labels and of the events that they ask for (`_create_tables`). Then one query sums up the events
+of each label's lead (`_features_query`).
 """
 
 from collections.abc import Collection, Iterator
@@ -49,25 +50,40 @@ READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
 
 
-def check(labels: pa.Table) -> None:
-    """Raise ValueError for labels of another shape than `point_in_time` takes."""
-    for name in (LEAD, AS_OF):
-        if labels.column_names.count(name) != 1:
-            raise ValueError(f"labels must have one column {name}")
-        if labels[name].null_count:
-            raise ValueError(f"{name} is null in {labels[name].null_count} labels")
-    kind = labels.schema.field(AS_OF).type
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        raise ValueError(f"{AS_OF} must be a timestamp with a zone, not {kind}")
-    if taken := sorted(COLUMNS.keys() & set(labels.column_names)):
-        raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
+def point_in_time(
+    objects: Objects,
+    labels: pa.Table,
+    *,
+    known_by: bool = False,
+    organizations: Names = None,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> pa.Table:
+    """Return the labels, in their order, with one more column for each feature, in whole units.
 
+    labels: lead_organization_id (text), as_of (timestamp with a zone), and any other columns, which pass
+    through. Labels may come in any order and more than once.
+    known_by: an event that occurred after as_of is never used. With this, none that was received after as_of
+    is used either, so late arrivals cannot leak into the past. It is off by default, because a history may be
+    loaded at once.
+    organizations: those that the caller belongs to. Events of others are not read. None: all are read.
+    grace_days: of campaigns, the deployment's setting.
 
-def numbered_labels(labels: pa.Table) -> pa.Table:
-    """Return the labels as n (their index), lead and as_of (microseconds, UTC)."""
-    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
-    numbers = pa.array(np.arange(labels.num_rows))
-    return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
+    Leads that were merged at as_of each get the features of their group. Days and averages of nothing are
+    null; sums and counts of nothing are 0. A lead of whom nothing was known at as_of has null in every
+    feature. Raises ValueError for labels of another shape.
+    """
+    _check_labels(labels)
+    features_query = _features_query(grace_days)
+    with connect() as db, arrow_table(db, "input_labels", _numbered_labels(labels)):
+        _create_tables(db, objects, known_by, organizations)
+        parts = [
+            query(db, features_query, [at, at + LABELS_AT_ONCE])
+            for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
+        ]
+    features = pa.concat_tables(parts)
+    for name in COLUMNS:
+        labels = labels.append_column(name, features[name])
+    return labels
 
 
 def training_set(  # noqa: PLR0913 (settings, by name)
@@ -91,55 +107,25 @@ def training_set(  # noqa: PLR0913 (settings, by name)
     return int(rows.num_rows)
 
 
-def point_in_time(
-    objects: Objects,
-    labels: pa.Table,
-    *,
-    known_by: bool = False,
-    organizations: Names = None,
-    grace_days: int = CAMPAIGN_GRACE_DAYS,
-) -> pa.Table:
-    """Return the labels, in their order, with one more column for each feature, in whole units.
-
-    labels: lead_organization_id (text), as_of (timestamp with a zone), and any other columns, which pass
-    through. Labels may come in any order and more than once.
-    known_by: an event that occurred after as_of is never used. With this, none that was received after as_of
-    is used either, so late arrivals cannot leak into the past. It is off by default, because a history may be
-    loaded at once.
-    organizations: those that the caller belongs to. Events of others are not read. None: all are read.
-    grace_days: of campaigns, the deployment's setting.
-
-    Leads that were merged at as_of each get the features of their group. Days and averages of nothing are
-    null; sums and counts of nothing are 0. A lead of whom nothing was known at as_of has null in every
-    feature. Raises ValueError for labels of another shape.
-    """
-    check(labels)
-    result = _result(grace_days)
-    with connect() as db, arrow_table(db, "given", numbered_labels(labels)):
-        _create_tables(db, objects, known_by, organizations)
-        parts = [
-            query(db, result, [at, at + LABELS_AT_ONCE])
-            for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
-        ]
-    features = pa.concat_tables(parts)
-    for name in COLUMNS:
-        labels = labels.append_column(name, features[name])
-    return labels
+def _check_labels(labels: pa.Table) -> None:
+    """Raise ValueError for labels of another shape than `point_in_time` takes."""
+    for name in (LEAD, AS_OF):
+        if labels.column_names.count(name) != 1:
+            raise ValueError(f"labels must have one column {name}")
+        if labels[name].null_count:
+            raise ValueError(f"{name} is null in {labels[name].null_count} labels")
+    kind = labels.schema.field(AS_OF).type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise ValueError(f"{AS_OF} must be a timestamp with a zone, not {kind}")
+    if taken := sorted(COLUMNS.keys() & set(labels.column_names)):
+        raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
 
 
-def _create_tables(
-    db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Names
-) -> None:
-    """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
-    usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
-    condition = "unreadable IS NULL"
-    if organizations is not None:
-        db.execute("SET VARIABLE organizations = ?", [list(organizations)])
-        condition += " AND list_contains(getvariable('organizations'), organization_id)"
-    with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
-        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {condition}) AS known"
-        for statement in (_MEMBERS, _LABELS, _LABEL_LEAVES, _LEAVES, _PAIRS, _events(), _STRUCK):
-            db.execute(statement.format(known=known))
+def _numbered_labels(labels: pa.Table) -> pa.Table:
+    """Return the labels as n (their index), lead and as_of (microseconds, UTC)."""
+    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
+    numbers = pa.array(np.arange(labels.num_rows))
+    return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
 
 
 def _day(instant: str) -> str:
@@ -151,17 +137,18 @@ def _day(instant: str) -> str:
 
 
 # The statements that make the tables, in the order in which they run:
-#     given -> labels; identity changes -> members (leaf, root, since, until)
+#     input_labels -> labels; identity changes -> members (leaf, root, since, until)
 #     labels and members -> label_leaves (a label and one leaf of its group) -> leaves -> pairs
-#     leaves -> events; pairs and events -> struck
-# Instants are microseconds since 1970. An event counts for labels from its usable_at on. A change of identity
-# is a list of leaves. From then on its first leaf is the root of all of them. Of the changes that a label
-# sees and that name a leaf, the one with the highest number says the leaf's root. This root holds until a
-# change with a higher number is usable.
+#     leaves -> events; pairs and events -> cancelling_labels
+# Instants are microseconds since 1970. An event counts for labels from its usable_at on. Its leaf is the lead
+# that it names itself. Leaves of one person form a group, and one of them is the root (docs/glossary.md). A
+# change of identity is a list of leaves: from then on its first leaf is the root of all of them. Of the
+# changes that a label sees and that name a leaf, the one with the highest number says the leaf's root. This
+# root holds until a change with a higher number is usable.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
-    FROM {known} WHERE change_number IS NOT NULL
+    FROM {usable_events} WHERE change_number IS NOT NULL
 ),
 assignments AS (
     SELECT number, usable_at AS since, leaves[1] AS root, unnest(leaves) AS leaf FROM groups
@@ -169,7 +156,7 @@ assignments AS (
 SELECT leaf, root, since, COALESCE(MIN(since) OVER later, 9223372036854775807) AS until FROM assignments
 WINDOW later AS (PARTITION BY leaf ORDER BY number ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"""
 _LABELS = f"""CREATE TEMP TABLE labels AS
-SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
+SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM input_labels"""
 _LABEL_LEAVES = """CREATE TEMP TABLE label_leaves AS
 WITH rooted AS (
     SELECT n, moment, day, COALESCE(root, lead) AS root
@@ -184,9 +171,25 @@ _PAIRS = """CREATE TEMP TABLE pairs AS
 SELECT n, number AS leaf, moment, day FROM label_leaves JOIN leaves USING (leaf)"""
 # Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the sum of
 # a date tells whether the date counts. For other labels any event of a date makes it count.
-_STRUCK = f"""CREATE TEMP TABLE struck AS
+_CANCELLING_LABELS = f"""CREATE TEMP TABLE cancelling_labels AS
 SELECT DISTINCT n FROM pairs
 SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
+
+
+def _create_tables(
+    db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Names
+) -> None:
+    """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
+    usable_at = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
+    is_usable = "unreadable IS NULL"
+    if organizations is not None:
+        db.execute("SET VARIABLE organizations = ?", [list(organizations)])
+        is_usable += " AND list_contains(getvariable('organizations'), organization_id)"
+    rows = f"SELECT *, epoch_us({usable_at}) AS usable_at FROM lake_events WHERE {is_usable}"
+    statements = (_MEMBERS, _LABELS, _LABEL_LEAVES, _LEAVES, _PAIRS, _events(), _CANCELLING_LABELS)
+    with curated_files.table_of(db, "lake_events", objects, LEAD_EVENTS.name, READERS):
+        for statement in statements:
+            db.execute(statement.format(usable_events=f"({rows}) AS usable_events"))
 
 
 def _events() -> str:
@@ -200,16 +203,17 @@ def _events() -> str:
 SELECT
     number AS leaf, usable_at, {_day("occurred_at")} AS day, campaign_id AS campaign,
     event_type = '{CAMPAIGN_SENT}' AS is_sent, {", ".join(columns)}
-FROM {{known}} JOIN leaves ON leaves.leaf = known.{LEAD}"""
+FROM {{usable_events}} JOIN leaves ON leaves.leaf = usable_events.{LEAD}"""
 
 
-def _result(grace_days: int) -> str:
+def _features_query(grace_days: int) -> str:
     """Return the query that sums up the events of each label's lead, and computes the features from the sums.
 
-    It also names counts that no feature uses. DuckDB leaves out their computation.
+    $1, $2: the numbers of the first label, and of the one after the last. The query also names counts that no
+    feature uses. DuckDB leaves out their computation.
     """
-    columns = ", ".join(map(_column, FEATURES))
-    parts = ", ".join(part for series in SERIES for part in _parts(series))
+    columns = ", ".join(map(_feature_column, FEATURES))
+    parts = ", ".join(part for series in SERIES for part in _part_columns(series))
     return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),
     counted_events AS NOT MATERIALIZED (
         SELECT pairs.n, pairs.day AS today, events.* FROM pairs
@@ -219,8 +223,8 @@ def _result(grace_days: int) -> str:
     sums AS (SELECT n, {parts} FROM counted_events GROUP BY n),
     dates_after_cancellations AS ({_dates_after_cancellations()}),
     series AS (
-        SELECT sums.* REPLACE ({", ".join(map(_date_sql, ("first_day", "last_day")))})
-        FROM sums LEFT JOIN struck ON struck.n = sums.n
+        SELECT sums.* REPLACE ({", ".join(map(_purchase_date, ("first_day", "last_day")))})
+        FROM sums LEFT JOIN cancelling_labels ON cancelling_labels.n = sums.n
         LEFT JOIN dates_after_cancellations AS dates ON dates.n = sums.n
     ),
     campaigns AS ({_campaigns(grace_days)})
@@ -228,8 +232,8 @@ def _result(grace_days: int) -> str:
     LEFT JOIN campaigns ON campaigns.n = asked.n ORDER BY asked.n"""
 
 
-def _parts(input_: Input) -> Iterator[str]:
-    """Yield the expressions of the parts of an input's features."""
+def _part_columns(input_: Input) -> Iterator[str]:
+    """Yield the expressions of the parts of an input's features (series_parts.py)."""
     yield f"MIN(day) FILTER ({input_}_count > 0) AS {input_}_first_day"
     yield f"MAX(day) FILTER ({input_}_count > 0) AS {input_}_last_day"
     columns = row_columns(input_)
@@ -246,15 +250,15 @@ def _dates_after_cancellations() -> str:
     """Return the query for the first and last date that counts, of labels with a cancelled order."""
     count = f"{Input.PURCHASES}_count"
     return f"""SELECT n, MIN(day) AS first_day, MAX(day) AS last_day FROM (
-        SELECT n, day FROM counted_events SEMI JOIN struck USING (n) WHERE {count} IS NOT NULL
+        SELECT n, day FROM counted_events SEMI JOIN cancelling_labels USING (n) WHERE {count} IS NOT NULL
         GROUP BY n, day HAVING SUM({count}) > 0
     ) AS counted GROUP BY n"""
 
 
-def _date_sql(name: str) -> str:
+def _purchase_date(name: str) -> str:
     """Return the expression for a label's first or last purchase date that counts."""
     column = f"{Input.PURCHASES}_{name}"
-    return f"CASE WHEN struck.n IS NULL THEN sums.{column} ELSE dates.{name} END AS {column}"
+    return f"CASE WHEN cancelling_labels.n IS NULL THEN sums.{column} ELSE dates.{name} END AS {column}"
 
 
 def _campaigns(grace_days: int) -> str:
@@ -266,7 +270,7 @@ def _campaigns(grace_days: int) -> str:
     ) AS unanswered WHERE sent > today - {window} AND sent <= today - {grace_days} GROUP BY n"""
 
 
-def _column(feature: Feature) -> str:
+def _feature_column(feature: Feature) -> str:
     """Return a feature's column. It is NULL for a label of whose lead nothing was known."""
     if feature.input is Input.CAMPAIGNS:
         value = f"COALESCE({feature.input}.{feature.name}, 0)"
