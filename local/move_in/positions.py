@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.achievements import AchievementStore
@@ -37,9 +37,22 @@ from rules.privacy.tombstones import user_subject
 READERS = 8
 # Outcomes of a comparison, besides ABSENT and SAME. A user has moved on by events of this system.
 SAME_AND_MOVED_ON, DIFFERS = "same, and moved on", "differs"
-Figures = tuple[int, int, date | None, int, int, int]  # a position's, in the order of FIELDS
-FIELDS = ("streak", "longest", "last_date", "active_days", "balance", "freezes")
-HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in ("told", "shown")), "outcome")
+
+
+class Figures(NamedTuple):
+    """The figures of a position, as a file or an account has them."""
+
+    streak: int
+    longest: int
+    last_date: date | None
+    active_days: int
+    balance: int
+    freezes: int
+
+
+# told: by the file. shown: by the account
+FIGURE_COLUMNS = [f"{name}_{side}" for name in Figures._fields for side in ("told", "shown")]
+HEADER = ("line", "user_id", *FIGURE_COLUMNS, "outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +96,14 @@ class PositionImporter:
         )
 
     def _commit(self, decision: Decision, position: OpeningPosition) -> None:
+        """Write the position in one transaction. Raises HeadMoved, ProjectionMoved."""
         actions = []
         if position.achievements:
             snapshot = self._with_achievements(position)
             actions.append(self.achievements.put_action(position.user_id, snapshot))
         if decision.entries:
             self.accounts.commit_at_once(decision, also=actions)
-        else:
+        else:  # a position without points or freezes has no entries
             self.accounts.put_profile(decision.profile, also=actions)
 
     def _with_achievements(self, position: OpeningPosition) -> AchievementSnapshot:
@@ -103,8 +117,21 @@ class PositionImporter:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedPosition:
+    """A position beside the user's account."""
+
+    in_file: Figures
+    in_account: Figures
+    outcome: str  # ABSENT, SAME, SAME_AND_MOVED_ON or DIFFERS
+
+    def values(self) -> list[Any]:
+        """Return the values in the order of FIGURE_COLUMNS."""
+        return [figure for pair in zip(self.in_file, self.in_account, strict=True) for figure in pair]
+
+
+@dataclass(frozen=True, slots=True)
 class PositionFiles:
-    """Files of opening positions."""
+    """Checks, imports and compares files of opening positions."""
 
     importer: PositionImporter
     books: Books
@@ -138,13 +165,14 @@ class PositionFiles:
             lines = csv.writer(file)
             lines.writerow(HEADER)
             for chunk in chunks(self._positions(path), READERS * 64):
-                outcomes = pool.map(self._compare_account, (position for _, position in chunk))
-                for (line, position), (figures, outcome) in zip(chunk, outcomes, strict=True):
+                compared_positions = pool.map(self._compare_account, (position for _, position in chunk))
+                for (line, position), compared in zip(chunk, compared_positions, strict=True):
                     result.users += 1
-                    result.counts[outcome] += 1
-                    if outcome in (ABSENT, DIFFERS):
+                    result.counts[compared.outcome] += 1
+                    if compared.outcome in (ABSENT, DIFFERS):
                         result.absent.add(line)
-                    lines.writerow(map(cell, (line, position.user_id, *figures, outcome)))
+                    values = (line, position.user_id, *compared.values(), compared.outcome)
+                    lines.writerow(map(cell, values))
         return result
 
     def _achievement_problem(self, position: OpeningPosition) -> str:
@@ -158,6 +186,7 @@ class PositionFiles:
         return ""
 
     def _import(self, row: Row) -> RefusedRow | None:
+        """Import a row; returns why it is refused, None if it is taken."""
         position = self.check(row)
         if isinstance(position, RefusedRow):
             return position
@@ -170,13 +199,14 @@ class PositionFiles:
         return None
 
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
+        """Yield a file's positions that can be imported, each with the number of its line."""
         for row in read_rows(path):
             position = self.check(row) if isinstance(row, Row) else row
             if isinstance(position, OpeningPosition):
                 yield row.line, position
 
-    def _compare_account(self, position: OpeningPosition) -> tuple[list[Any], str]:
-        """Return the figures of the file and of the account in turn, as HEADER has them, and the outcome."""
+    def _compare_account(self, position: OpeningPosition) -> ComparedPosition:
+        """Compare a position with the user's account."""
         profile = self.importer.accounts.profile(position.user_id)
         entries, _ = self.importer.accounts.ledger.after(position.user_id, BEFORE_ALL, consistent=False)
         in_file, in_account = _figures_in_file(position), _figures_in_account(profile, position)
@@ -185,14 +215,14 @@ class PositionFiles:
             outcome = DIFFERS
         if outcome in (SAME, SAME_AND_MOVED_ON) and not self.importer.has_achievements(position):
             outcome = DIFFERS
-        return [figure for pair in zip(in_file, in_account, strict=True) for figure in pair], outcome
+        return ComparedPosition(in_file, in_account, outcome)
 
 
 def _figures_in_account(profile: Profile, position: OpeningPosition) -> Figures:
     """Return what the system shows: as of the position's date, or later if the user has moved on."""
     as_of = max(position.as_of, profile.streak.last) if profile.streak else position.as_of
     streak = shown_streak(profile.streak, profile.cover, as_of)
-    return (
+    return Figures(
         streak.current,
         streak.longest,
         streak.last,
@@ -205,7 +235,7 @@ def _figures_in_account(profile: Profile, position: OpeningPosition) -> Figures:
 def _figures_in_file(position: OpeningPosition) -> Figures:
     """Return what the file says; active days and the longest streak are at least those of the streak."""
     opening = position.opening
-    return (
+    return Figures(
         position.streak,
         opening.longest,
         position.last_date,
@@ -216,12 +246,14 @@ def _figures_in_file(position: OpeningPosition) -> Figures:
 
 
 def _outcome(profile: Profile, entries: Sequence[Entry], position: OpeningPosition) -> str:
-    if profile.cover.opening is None:
+    """Return the outcome by what the account has stored. entries: of the user's ledger."""
+    opening = profile.cover.opening
+    if opening is None:
         return ABSENT
     drafts = [entry.draft for entry in entries if entry.draft.kind is not EntryKind.OPEN]
     position_drafts = position.drafts()
-    if profile.cover.opening != position.opening or Counter(position_drafts) - Counter(drafts):
+    if opening != position.opening or Counter(position_drafts) - Counter(drafts):
         return DIFFERS
-    at_opening = (profile.cover.opening.last, profile.cover.opening.active_days)
-    now = (profile.streak.last, profile.streak.active_days) if profile.streak else at_opening
-    return SAME if len(drafts) == len(position_drafts) and now == at_opening else SAME_AND_MOVED_ON
+    streak = profile.streak or opening
+    has_new_days = (streak.last, streak.active_days) != (opening.last, opening.active_days)
+    return SAME_AND_MOVED_ON if has_new_days or len(drafts) != len(position_drafts) else SAME
