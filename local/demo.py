@@ -209,10 +209,10 @@ def _send_webhooks(stack: Stack, now: datetime) -> None:
     print(f"\na shop's webhooks, unordered, some twice: {by_source}", flush=True)
     began = time.monotonic()
     half = len(events) // 2
-    outcome = replay.post(stack, events[:half])
+    outcome = replay.post_webhooks(stack, events[:half])
     if set(outcome.counts) != {"accepted"}:
         raise RuntimeError(f"webhooks were refused, the first: {outcome.refused[0]}")
-    replay.send(stack, events[half:])
+    replay.queue_webhooks(stack, events[half:])
     patience.drain_leads(stack)
     api, expected = Api(stack), verify.expect_features(events, datetime.now(UTC).date())
     if wrong := verify.compare_features(api, expected):

@@ -22,9 +22,9 @@ from local.paths import LOCAL
 from local.progress import progress_bar
 from local.stack import Stack
 
-POST_EVENTS = 100
-POSTERS = 4
-KINESIS_EVENTS = 100  # in a call
+POST_EVENTS_MAX = 100  # in a request
+POSTERS = 4  # threads
+KINESIS_EVENTS_MAX = 100  # in a call
 SQS_MESSAGES_MAX = 10  # in a call
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 ORGANIZATION = "cdnow"  # of replayed orders
@@ -69,18 +69,42 @@ class ReplayResult:
     seconds: float = 0.0
 
 
-def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS) -> ReplayResult:
+def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
+    """Send events, and wait for their effects. via: "http", "both" (half of them each), or Kinesis."""
+    started = time.monotonic()
+    if via == "both":
+        outcome = post_events(stack, events[::2])
+        outcome.counts += put_on_stream(stack, events[1::2]).counts
+    else:
+        outcome = (post_events if via == "http" else put_on_stream)(stack, events)
+    if stack.is_laptop:
+        drain(stack)
+    else:
+        refused_keys = {_key_of(refusal["event"]) for refusal in outcome.refused}
+        wait_until_applied(stack, (event for event in events if _key_of(event) not in refused_keys))
+    outcome.seconds = time.monotonic() - started
+    if outcome.refused:
+        REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
+    return outcome
+
+
+def _key_of(event: Body) -> tuple[str, str]:
+    return event["user_id"], event["idempotency_key"]
+
+
+def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS_MAX) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
     api, outcome = Api(stack), ReplayResult()
     advance = progress_bar(len(events), "HTTP   ")
 
-    def send(chunk: list[Body]) -> tuple[list[Body], int, Any]:
+    def post_chunk(chunk: list[Body]) -> tuple[list[Body], int, Any]:
         status, answer = api.call("POST", "/v1/events", {"events": chunk})
         advance(len(chunk))
         return chunk, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
-        for chunk, status, answer in posters.map(send, chunks(events, batch)):
+        for chunk, status, answer in posters.map(post_chunk, chunks(events, batch)):
+            # If a whole request is refused, the results are the error's details. If it fails, there are none.
             results = answer.get("results") or answer.get("error", {}).get("details")
             if not isinstance(results, list) or len(results) != len(chunk):
                 results = [{"status": f"http {status}", "error": answer.get("error")}] * len(chunk)
@@ -95,7 +119,7 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
     outcome, advance = ReplayResult(), progress_bar(len(events), "Kinesis")
-    for number, chunk in enumerate(chunks(events, KINESIS_EVENTS)):
+    for number, chunk in enumerate(chunks(events, KINESIS_EVENTS_MAX)):
         records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
         while records:
             answer = kinesis.put_records(StreamName=stream, Records=records)
@@ -126,35 +150,19 @@ def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
     return records
 
 
-def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
-    """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
+def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
+    """Send a file's purchases as webhooks of orders, and wait for their effects. seed: see shuffled."""
+    webhooks = [order_webhook(purchase) for purchase in purchases(path)] * copies
+    if seed is not None:
+        webhooks = shuffled(webhooks, seed)
     started = time.monotonic()
-    if via == "both":
-        outcome = post_events(stack, events[::2])
-        outcome.counts += put_on_stream(stack, events[1::2]).counts
-    else:
-        outcome = (post_events if via == "http" else put_on_stream)(stack, events)
-    if stack.is_laptop:
-        drain(stack)
-    else:
-        refused_events = [refusal["event"] for refusal in outcome.refused]
-        refused = {(event["user_id"], event["idempotency_key"]) for event in refused_events}
-        taken = (event for event in events if (event["user_id"], event["idempotency_key"]) not in refused)
-        wait_until_applied(stack, taken)
+    outcome = (post_webhooks if via == "http" else queue_webhooks)(stack, webhooks)
+    drain_leads(stack)
     outcome.seconds = time.monotonic() - started
-    if outcome.refused:
-        REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
 
 
-def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
-    """Return the events in random order; the same seed gives the same order."""
-    mixed = list(events)
-    random.Random(seed).shuffle(mixed)
-    return mixed
-
-
-def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
+def order_webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
     """Return a purchase as a shop's webhook: one order of one product."""
     return {
         "organization_id": organization,
@@ -170,25 +178,25 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
     }
 
 
-def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
+def post_webhooks(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one in each request."""
     api, outcome, webhooks = Api(stack), ReplayResult(), list(webhooks)
     advance = progress_bar(len(webhooks), "HTTP   ")
 
-    def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
+    def post_one(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
         advance(1)
         return webhook, status, answer
 
     with ThreadPoolExecutor(POSTERS) as posters:
-        for webhook, status, answer in posters.map(send, webhooks):
+        for webhook, status, answer in posters.map(post_one, webhooks):
             outcome.counts["accepted" if status == 202 else f"http {status}"] += 1
             if status != 202:
                 outcome.refused.append({"event": webhook, "result": answer})
     return outcome
 
 
-def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
+def queue_webhooks(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Put webhooks on the lead-ingestion queue directly, ten in each call."""
     sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
     for chunk in chunks(webhooks, SQS_MESSAGES_MAX):
@@ -203,12 +211,8 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     return outcome
 
 
-def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
-    webhooks = [webhook(purchase) for purchase in purchases(path)] * copies
-    if seed is not None:
-        webhooks = shuffled(webhooks, seed)
-    started = time.monotonic()
-    outcome = (post if via == "http" else send)(stack, webhooks)
-    drain_leads(stack)
-    outcome.seconds = time.monotonic() - started
-    return outcome
+def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
+    """Return the events in random order; the same seed gives the same order."""
+    mixed = list(events)
+    random.Random(seed).shuffle(mixed)
+    return mixed

@@ -47,7 +47,7 @@ def test_a_merge_joins_two_leads_and_its_reversal_restores_both(
         "identities": {"email": email, "phone": phone},
         "data": {},
     }
-    replay.send(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
+    replay.queue_webhooks(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
     drain_leads(stack)
     merged = everything(api, two)
     assert merged == everything(api, one)

@@ -92,7 +92,9 @@ def identities() -> str:
 
 def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organization: str) -> None:
     api = Api(stack)
-    good = replay.webhook(Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization)
+    good = replay.order_webhook(
+        Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization
+    )
 
     def refused(**change: Any) -> tuple[int, str]:
         status, answer = api.call("POST", "/v1/leads/events", {**good, **change})
@@ -109,7 +111,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
     assert Api(stack, "somebody", admin=False).call("POST", "/v1/leads/events", good)[0] == 403
 
     bad = {**good, "payload": {**good["payload"], "created_at": f"never, {organization}"}}
-    replay.send(stack, [bad])
+    replay.queue_webhooks(stack, [bad])
     drain_leads(stack)
     (kept,) = [
         each
@@ -122,7 +124,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
 
 def test_a_large_webhook_is_kept_whole(stack: Stack, organization: str, lead_of: Lead) -> None:
     today = datetime(2026, 1, 1, tzinfo=UTC)
-    webhook = replay.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
+    webhook = replay.order_webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
     webhook["payload"]["note"] = "x" * 300_000
     assert Api(stack).call("POST", "/v1/leads/events", webhook)[0] == 202
     drain_leads(stack)

@@ -30,11 +30,11 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
         if row.customer not in by_customer and len(by_customer) == CUSTOMERS:
             break
         by_customer.setdefault(row.customer, []).append(row)
-    webhooks = [replay.webhook(row, organization) for rows in by_customer.values() for row in rows]
+    webhooks = [replay.order_webhook(row, organization) for rows in by_customer.values() for row in rows]
     mixed = shuffled(webhooks * 2, seed=4)
-    posted = replay.post(stack, mixed[: len(mixed) // 3])
+    posted = replay.post_webhooks(stack, mixed[: len(mixed) // 3])
     assert set(posted.counts) == {"accepted"}, posted.refused[:1]
-    replay.send(stack, mixed[len(mixed) // 3 :])
+    replay.queue_webhooks(stack, mixed[len(mixed) // 3 :])
     drain_leads(stack)
     api, expected = Api(stack), expect_features(webhooks, datetime.now(UTC).date())
     assert len(expected) == CUSTOMERS
@@ -60,7 +60,7 @@ def test_32_first_events_of_one_person_over_two_channels_are_one_lead(
         for number in range(32)
     ]
     bodies = [{"organization_id": organization, "source": "ecommerce", "payload": each} for each in payloads]
-    replay.send(stack, bodies)
+    replay.queue_webhooks(stack, bodies)
     drain_leads(stack)
     api = Api(stack)
     leads = {lead_of(organization, f"order:o{number}") for number in range(32)}
@@ -87,7 +87,7 @@ def test_two_people_on_one_device_stay_two(stack: Stack, organization: str, lead
 
     people = [f"{name}-{organization}@example.com" for name in ("ann", "bob")]
     for number, bodies in enumerate((people[0], people[1], people[0])):
-        replay.send(stack, [form(number, email=bodies, device="tablet")])
+        replay.queue_webhooks(stack, [form(number, email=bodies, device="tablet")])
         drain_leads(stack)
     ann, bob, ann_again = (lead_of(organization, f"f{number}", "generic") for number in range(3))
     assert ann == ann_again

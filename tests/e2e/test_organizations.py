@@ -56,7 +56,7 @@ def test_organizations_with_the_same_people_are_apart(stack: Stack, organization
 
     # The first one's people turn out to be one; an operator of the second merges by hand; nothing of the third moves.
     first, second, third = names
-    replay.send(stack, [seen(first, "both", **email, **phone)])
+    replay.queue_webhooks(stack, [seen(first, "both", **email, **phone)])
     drain_leads(stack)
     told = tokens[first].get(f"/v1/leads/{one[first]}/changes")["changes"]
     merge = {"leads": [one[second], two[second]], "reason": "one person"}

@@ -103,7 +103,7 @@ def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack,
 
 def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str) -> None:
     purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
-    order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
+    order_webhooks.queue_webhooks(live, [order_webhooks.order_webhook(purchase, organization)])
     patience.drain_leads(live, stalled_max=60)
     deadline = time.monotonic() + 60  # a message on its way from the topic to the queue is in neither
     while not rebuild_features(live, dry_run=True)["leads"]:

@@ -21,7 +21,7 @@ def send(stack: Stack, organization: str, *some: dict[str, Any]) -> None:
     webhooks = []
     for each in some:
         purchase = Purchase(each["customer"], each["number"], each["placed"], 1, Decimal(each["amount"]))
-        webhook = replay.webhook(purchase, organization)
+        webhook = replay.order_webhook(purchase, organization)
         webhook["payload"]["customer"] |= each.get("identities", {})
         webhooks.append(webhook)
-    assert replay.send(stack, webhooks).counts["sent"] == len(webhooks)
+    assert replay.queue_webhooks(stack, webhooks).counts["sent"] == len(webhooks)
