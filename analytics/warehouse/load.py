@@ -34,102 +34,6 @@ Columns = Sequence[tuple[str, str]]  # of a staging table: (name, Redshift type)
 HoursByDate = Mapping[str, set[str | None]]  # the hours to load of each date; None: the whole day
 
 
-def create_staging(table: str, columns: Columns) -> str:
-    """Return the statement that makes a staging table for files with these columns (name, type)."""
-    listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
-    return f"CREATE TEMP TABLE {table} ({listed})"
-
-
-def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
-    """Yield the statements that merge the tables staged_0, staged_1 ... into the entity's lake table.
-
-    staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
-    versions the file's row stays.
-    """
-    lake, columns = f"lake.{entity.name}", _columns(entity)
-    names, keys = _column_list(columns), _column_list(entity.key)
-    yield _one_per_key(entity, staged, names, keys)
-    if entity.version:
-        yield (
-            f"DELETE FROM incoming USING {lake} WHERE {_has_same_key(entity, 'incoming', lake)} "  # noqa: S608
-            f'AND {lake}."{entity.version}" > incoming."{entity.version}"'
-        )
-    # EXCEPT treats two NULLs as equal; `=` does not.
-    yield (
-        f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
-        f"FROM (SELECT {names} FROM incoming "
-        f"EXCEPT SELECT {_column_list(columns, 'known')} FROM {lake} AS known "
-        f"INNER JOIN incoming ON {_has_same_key(entity, 'incoming', 'known')}) AS changed "
-        f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM lake.loads "
-        f"WHERE entity = {literal(entity.name)}) AS latest"
-    )
-    yield _note_touched_dates(entity)
-    with_number = [*columns, LOAD_NUMBER]
-    changes = ", ".join(f'"{name}" = fresh."{name}"' for name in with_number if name not in entity.key)
-    yield (
-        f"MERGE INTO {lake} USING fresh ON {_has_same_key(entity, lake, 'fresh')} "  # noqa: S608
-        f"WHEN MATCHED THEN UPDATE SET {changes} "
-        f"WHEN NOT MATCHED THEN INSERT ({_column_list(with_number)}) "
-        f"VALUES ({_column_list(with_number, 'fresh')})"
-    )
-
-
-def _note_touched_dates(entity: Entity) -> str:
-    """Return the statement that notes the dates of the new rows, and of the rows that they replace."""
-    fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
-    if entity.occurred not in entity.key:
-        fresh += (
-            f' UNION SELECT fresh.{LOAD_NUMBER}, CAST(known."{entity.occurred}" AS DATE) AS dt '  # noqa: S608
-            f"FROM lake.{entity.name} AS known INNER JOIN fresh ON {_has_same_key(entity, 'fresh', 'known')}"
-        )
-    return (
-        f"INSERT INTO lake.loads SELECT DISTINCT {literal(entity.name)}, {LOAD_NUMBER}, dt "  # noqa: S608
-        f"FROM ({fresh}) AS touched"
-    )
-
-
-def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: str) -> str:
-    """Return the statement that makes the table `incoming`, with the newest staged row of each key."""
-    parts = " UNION ALL ".join(
-        f"SELECT {_as_declared(entity, columns)} FROM staged_{number}"  # noqa: S608 (declared names)
-        for number, columns in enumerate(staged)
-    )
-    # Without a version all rows of a key are equal, so any one of them will do.
-    order = f'"{entity.version}" DESC' if entity.version else keys
-    return (
-        f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
-        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS place "
-        f"FROM ({parts}) AS staged) AS ranked WHERE place = 1"
-    )
-
-
-def _columns(entity: Entity) -> list[str]:
-    return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
-
-
-def _column_list(names: Sequence[str], table: str = "") -> str:
-    """Return column names as SQL lists them, each with the table's name if one is given."""
-    prefix = f"{table}." if table else ""
-    return ", ".join(f'{prefix}"{name}"' for name in names)
-
-
-def _as_declared(entity: Entity, staged: Columns) -> str:
-    """Return the staged columns with the names and types of the lake table.
-
-    A column that was declared after the files were written is NULL. A column whose type was widened is cast.
-    """
-    staged_names = {name for name, _ in staged}
-    return ", ".join(
-        f'CAST({_column_list([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
-        for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
-        if name != LOAD_NUMBER
-    )
-
-
-def _has_same_key(entity: Entity, one: str, other: str) -> str:
-    return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
-
-
 @dataclass(frozen=True, slots=True)
 class CuratedFile:
     """A curated file with its place and its footer."""
@@ -162,13 +66,16 @@ class Loader:
         Each entity is loaded in one transaction, or in one for each 200 days and 8 sets of columns. Raises
         StatementFailed.
         """
-        days: dict[str, dict[str, set[str | None]]] = {}
+        hours_of: dict[str, dict[str, set[str | None]]] = {}
         for task in tasks:
             if task.entity in LOADED:
-                days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
-        return {entity: self._load_entity(run_id, entity, hours) for entity, hours in sorted(days.items())}
+                hours_of.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
+        return {
+            entity: self._load_entity(run_id, entity, hours) for entity, hours in sorted(hours_of.items())
+        }
 
     def _load_entity(self, run_id: str, entity: str, hours: HoursByDate) -> int:
+        """Load an entity's files; returns their number."""
         days, count = sorted(hours), 0
         for start in range(0, len(days), DAYS_MAX):
             chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
@@ -220,12 +127,111 @@ class Loader:
         return [*statements, *merge_statements(LOADED[entity], [files.columns for files in staged])]
 
 
+def create_staging(table: str, columns: Columns) -> str:
+    """Return the statement that makes a staging table for files with these columns (name, type)."""
+    listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
+    return f"CREATE TEMP TABLE {table} ({listed})"
+
+
+def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
+    """Yield the statements that merge the tables staged_0, staged_1 ... into the entity's lake table.
+
+    staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
+    versions the file's row stays.
+    """
+    lake, columns = f"lake.{entity.name}", _columns(entity)
+    names, keys = _column_list(columns), _column_list(entity.key)
+    # incoming: the newest staged row of each key, unless the table has a newer one.
+    yield _one_per_key(entity, staged, names, keys)
+    if entity.version:
+        yield (
+            f"DELETE FROM incoming USING {lake} WHERE {_has_same_key(entity, 'incoming', lake)} "  # noqa: S608
+            f'AND {lake}."{entity.version}" > incoming."{entity.version}"'
+        )
+    # fresh: those incoming rows that differ from the table's. EXCEPT treats two NULLs as equal; `=` does not.
+    yield (
+        f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
+        f"FROM (SELECT {names} FROM incoming "
+        f"EXCEPT SELECT {_column_list(columns, 'known')} FROM {lake} AS known "
+        f"INNER JOIN incoming ON {_has_same_key(entity, 'incoming', 'known')}) AS changed "
+        f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM lake.loads "
+        f"WHERE entity = {literal(entity.name)}) AS latest"
+    )
+    yield _note_touched_dates(entity)
+    with_number = [*columns, LOAD_NUMBER]
+    changes = ", ".join(f'"{name}" = fresh."{name}"' for name in with_number if name not in entity.key)
+    yield (
+        f"MERGE INTO {lake} USING fresh ON {_has_same_key(entity, lake, 'fresh')} "  # noqa: S608
+        f"WHEN MATCHED THEN UPDATE SET {changes} "
+        f"WHEN NOT MATCHED THEN INSERT ({_column_list(with_number)}) "
+        f"VALUES ({_column_list(with_number, 'fresh')})"
+    )
+
+
+def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: str) -> str:
+    """Return the statement that makes the table `incoming`, with the newest staged row of each key."""
+    parts = " UNION ALL ".join(
+        f"SELECT {_as_declared(entity, columns)} FROM staged_{number}"  # noqa: S608 (declared names)
+        for number, columns in enumerate(staged)
+    )
+    # Without a version all rows of a key are equal, so any one of them will do.
+    order = f'"{entity.version}" DESC' if entity.version else keys
+    return (
+        f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
+        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS place "
+        f"FROM ({parts}) AS staged) AS ranked WHERE place = 1"
+    )
+
+
+def _note_touched_dates(entity: Entity) -> str:
+    """Return the statement that notes the dates of the new rows, and of the rows that they replace."""
+    fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
+    if entity.occurred not in entity.key:
+        fresh += (
+            f' UNION SELECT fresh.{LOAD_NUMBER}, CAST(known."{entity.occurred}" AS DATE) AS dt '  # noqa: S608
+            f"FROM lake.{entity.name} AS known INNER JOIN fresh ON {_has_same_key(entity, 'fresh', 'known')}"
+        )
+    return (
+        f"INSERT INTO lake.loads SELECT DISTINCT {literal(entity.name)}, {LOAD_NUMBER}, dt "  # noqa: S608
+        f"FROM ({fresh}) AS touched"
+    )
+
+
+def _columns(entity: Entity) -> list[str]:
+    """Return the columns that an entity's lake table has from the files."""
+    return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
+
+
+def _column_list(names: Sequence[str], table: str = "") -> str:
+    """Return column names as SQL lists them, each with the table's name if one is given."""
+    prefix = f"{table}." if table else ""
+    return ", ".join(f'{prefix}"{name}"' for name in names)
+
+
+def _as_declared(entity: Entity, staged: Columns) -> str:
+    """Return the staged columns with the names and types of the lake table.
+
+    A column that was declared after the files were written is NULL. A column whose type was widened is cast.
+    """
+    staged_names = {name for name, _ in staged}
+    return ", ".join(
+        f'CAST({_column_list([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
+        for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
+        if name != LOAD_NUMBER
+    )
+
+
+def _has_same_key(entity: Entity, one: str, other: str) -> str:
+    """Return the condition that rows of two tables have the same key."""
+    return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
+
+
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the loaded partitions."""
     days_of_one_file = {file.place.dt for file in files if file.place.hour is None}
     # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
     touched = " OR ".join(
-        f"(dt = DATE '{dt}'{'' if dt in days_of_one_file or None in loaded else _hours(loaded)})"
+        f"(dt = DATE '{dt}'{'' if dt in days_of_one_file or None in loaded else _is_of_hours(loaded)})"
         for dt, loaded in sorted(hours.items())
     )
     yield f"DELETE FROM lake.curation WHERE entity = '{entity}' AND ({touched})"  # noqa: S608 (checked forms)
@@ -234,13 +240,14 @@ def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[Cura
         yield f"INSERT INTO lake.curation VALUES {', '.join(rows[start : start + VALUES_MAX])}"  # noqa: S608
 
 
-def _hours(loaded: set[str | None]) -> str:
+def _is_of_hours(loaded: set[str | None]) -> str:
     """Return the condition that a row of lake.curation is of one of these hours, or of a day's file."""
     names = sorted({WHOLE_DAY, *(hour for hour in loaded if hour)})
     return f" AND hour IN ({', '.join(map(literal, names))})"
 
 
 def _row(file: CuratedFile) -> str:
+    """Return a file's row of lake.curation."""
     place, counts = file.place, file.footer.counts.as_dict()
     hour = literal(place.hour or WHOLE_DAY)
     return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts.values()))})"
