@@ -1,9 +1,14 @@
 """An analyst's query: one statement in Redshift's SQL that only reads, and the same over the lake's files.
 
-A query on the warehouse's names becomes one that Athena can answer from the curated files alone.
-`lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it. A
-model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they are in
-the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
+`read_only` checks the statement. `over_files` makes of a query on the warehouse's names one that Athena can
+answer from the curated files alone:
+
+- `lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
+- A model becomes its own SELECT, which may read other models.
+- Any other name is a table of the Glue catalog, which has the rows as they are in the files, and the column
+  `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
+
+The first two become parts of a WITH clause, each before those that read it.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +38,8 @@ Models = Mapping[str, Model]
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
-# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
+# The warehouse's bookkeeping is not in the lake. Of it the calendar takes the days that have files, which the
+# files themselves say too.
 CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 
 
@@ -64,7 +70,7 @@ def _with_literals(sql: str, parameters: Mapping[str, Value]) -> str:
         tokens = sqlglot.tokenize(sql, read=REDSHIFT)
     except SqlglotError as error:
         raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
-    parts, end, used = [], 0, set()
+    parts, end, used = [], 0, set()  # pieces of the text, where they end in it, names of parameters
     for colon, name in pairwise(tokens):
         if colon.token_type is not sqlglot.TokenType.COLON or name.start != colon.end + 1:
             continue
@@ -91,74 +97,46 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     parse = parse_statement if dialect == DUCKDB else _parse
     tree = parse(query).copy()
     all_models = models(grace_days)
-    reads = _names_made_of(tree, parse, all_models)
+    reads = _names_read(tree, parse, all_models)
     parts = [_with_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
     tree = _with_part_names(tree)
-    analysts_with = tree.args.get("with_")
-    if analysts_with is not None:
-        analysts_with.set("expressions", [*parts, *analysts_with.expressions])
+    own_with = tree.args.get("with_")  # of the analyst's query
+    if own_with is not None:
+        own_with.set("expressions", [*parts, *own_with.expressions])
     elif parts:
         tree.set("with_", exp.With(expressions=parts))
     if dialect != DUCKDB:
         return for_athena(tree.sql(dialect=REDSHIFT))
     try:
-        translated = on_duckdb(tree, _columns)
+        translated = on_duckdb(tree, _kinds_of_columns)
     except NotAsRedshift as error:
         raise QueryFailed(str(error)) from error
-    _without_zones(translated)
+    _read_in_utc(translated)
     return str(translated.sql(dialect=DUCKDB, comments=False))
 
 
 def _parse(sql: str) -> exp.Expr:
+    """Return the tree of a query, as sqlglot alone reads it: of it, it can write Athena's dialect."""
     try:
         return sqlglot.parse_one(sql, read=REDSHIFT)
     except SqlglotError as error:  # such as 5 # 3, which only parse_statement can read
         raise QueryFailed(f"this cannot be asked of Athena: {_first_line(error)}") from error
 
 
-def _columns(table: str) -> dict[str, Kind]:
-    entity = LOADED.get(table)
-    if entity is None:
-        return {}
-    kinds = {
-        field.name: of_type(exp.DataType.build(HIVE[field.type], dialect="hive")) for field in entity.fields
-    }
-    return kinds | dict.fromkeys(("dt", "hour", EXTRA), TEXT)
-
-
-def _without_zones(tree: exp.Expr) -> None:
-    """Read the files' timestamps as Athena does, in UTC. DuckDB would read them in the machine's zone."""
-    part_names = {part.alias for part in tree.find_all(exp.CTE)}
-    for table in list(tree.find_all(exp.Table)):
-        if table.db or table.name in part_names or table.name not in LOADED:
-            continue
-        times = [field.name for field in LOADED[table.name].fields if field.type is Type.TIMESTAMP]
-        in_utc = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
-        statement = sqlglot.parse_one(f"SELECT * REPLACE ({in_utc}) FROM {table.name}", read=DUCKDB)
-        alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name))
-        table.replace(exp.Subquery(this=statement, alias=alias))
-
-
-def _with_part(name: str, parse: Parse, models: Models) -> exp.CTE:
-    """Return a name's query as a part of the WITH clause."""
-    alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
-    return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
-
-
-def _names_made_of(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
+def _names_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
     """Return each name that a query reads, directly or not, with the names that its own query reads."""
     reads: dict[str, set[str]] = {}
-    waiting = _names(tree)
-    while waiting:
-        name = waiting.pop()
+    names_to_do = _warehouse_names(tree)
+    while names_to_do:
+        name = names_to_do.pop()
         if name not in reads:
             allowed = frozenset({CURATION}) if name == CALENDAR else frozenset()
-            reads[name] = _names(_definition(name, parse, models), allowed)
-            waiting |= reads[name]
+            reads[name] = _warehouse_names(_definition(name, parse, models), allowed)
+            names_to_do |= reads[name]
     return reads
 
 
-def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
+def _warehouse_names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
     """Return the names of the warehouse that a query reads itself, as schema.name.
 
     allowed: names that only a model may read. Raises QueryFailed for one that the lake does not have.
@@ -191,6 +169,12 @@ def _newest(entity: Entity) -> str:
     )
 
 
+def _with_part(name: str, parse: Parse, models: Models) -> exp.CTE:
+    """Return a name's query as a part of the WITH clause."""
+    alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
+    return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
+
+
 def _with_part_names(tree: exp.Expr) -> exp.Expr:
     """Replace each schema.name by the name of its WITH part. The table keeps its alias or its name."""
     for table in list(tree.find_all(exp.Table)):
@@ -205,3 +189,27 @@ def _with_part_names(tree: exp.Expr) -> exp.Expr:
 
 def _part_name(name: str) -> str:
     return name.replace(".", "__")
+
+
+def _kinds_of_columns(table: str) -> dict[str, Kind]:
+    """Return the types of a table of the catalog; {} for a WITH part, whose types follow from its query."""
+    entity = LOADED.get(table)
+    if entity is None:
+        return {}
+    kinds = {
+        field.name: of_type(exp.DataType.build(HIVE[field.type], dialect="hive")) for field in entity.fields
+    }
+    return kinds | dict.fromkeys(("dt", "hour", EXTRA), TEXT)
+
+
+def _read_in_utc(tree: exp.Expr) -> None:
+    """Read the files' timestamps as Athena does, in UTC. DuckDB would read them in the machine's zone."""
+    part_names = {part.alias for part in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        if table.db or table.name in part_names or table.name not in LOADED:
+            continue
+        times = [field.name for field in LOADED[table.name].fields if field.type is Type.TIMESTAMP]
+        in_utc = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
+        statement = sqlglot.parse_one(f"SELECT * REPLACE ({in_utc}) FROM {table.name}", read=DUCKDB)
+        alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name))
+        table.replace(exp.Subquery(this=statement, alias=alias))
