@@ -77,7 +77,7 @@ def last_trouble(log: str) -> str:
     return ""
 
 
-def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
+def name_of_spelling(typed: str, spellings: Mapping[str, str], what: str) -> str:
     """Return the name that a spelling stands for. Case, hyphens and underscores do not matter.
 
     spellings: spelling -> name. what: a word for the sentence, such as "failure queue". Raises RuntimeError,

@@ -11,7 +11,7 @@ import click
 from botocore.exceptions import ClientError
 
 from local.command import command, option
-from local.operate.functions import MISSING, functions, meant
+from local.operate.functions import MISSING, functions, name_of_spelling
 from local.stack import Stack
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -41,7 +41,7 @@ def lines(stack: Stack, function: str, since: str, *, follow: bool, now: datetim
         for name, physical in physical_names.items()
         for spelling in (name, f"{name}Function", physical)
     }
-    name = meant(function, spellings, "function")
+    name = name_of_spelling(function, spellings, "function")
     group, begin = _group(stack, physical_names[name]), instant_of(since, now)
     printed: set[Any] = set()  # keys of events since `begin`
     while True:

@@ -24,7 +24,7 @@ from adapters.platform.objects import S3Objects
 from local.aws_errors import AWS_ERRORS, explain_error
 from local.cloud.streams import Record, iterator_at, read_records, sequence_of
 from local.command import Reader, command, option, show
-from local.operate.functions import invoke, meant
+from local.operate.functions import invoke, name_of_spelling
 from local.stack import Stack
 
 RECEIVE_MAX = 10  # messages at once
@@ -97,7 +97,7 @@ def consumer_of(name: str) -> str:
     spellings = {SHIPMENTS: SHIPMENTS}
     for consumer_name, consumer in CONSUMERS.items():
         spellings |= dict.fromkeys((consumer.queue_name, consumer_name, consumer.queue), consumer.queue_name)
-    queue_name = meant(name, spellings, "failure queue")
+    queue_name = name_of_spelling(name, spellings, "failure queue")
     if queue_name == SHIPMENTS:
         raise RuntimeError(f"{SHIPMENTS} holds a partner's messages: docs/runbook.md says what to do")
     return next(known for known, consumer in CONSUMERS.items() if consumer.queue_name == queue_name)
