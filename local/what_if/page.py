@@ -4,7 +4,8 @@ import html
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter
+from typing import NamedTuple
 
 from analytics.what_if.summary import Json
 from local.paths import ROOT
@@ -26,6 +27,14 @@ MONTHS_MAX = 24  # with more months points are shown by year
 REASONS_MAX = 3  # of one user's change
 
 
+class PlotRow(NamedTuple):
+    """The values of one bar, or of one place of the lines."""
+
+    name: str
+    before: float | None  # None: there is one value alone
+    after: float
+
+
 @dataclass(frozen=True, slots=True)
 class Plot:
     """A plot of values before and after."""
@@ -33,8 +42,7 @@ class Plot:
     key: str  # begins the ids of its elements
     title: str
     text: str  # what it shows, for those who hear the page
-    # A name, a value before, and one after. The value before is None where there is one alone.
-    rows: Sequence[tuple[str, float | None, float]]
+    rows: Sequence[PlotRow]
     unit: str = ""  # "%" for shares of 1
     is_steps: bool = False  # two lines, and no bars
 
@@ -55,11 +63,11 @@ class Plot:
     @property
     def is_pair(self) -> bool:
         """Whether there are values before and after."""
-        return any(before is not None for _, before, _ in self.rows)
+        return any(row.before is not None for row in self.rows)
 
     def _bars(self) -> tuple[str, int]:
         """Return horizontal bars, and the plot's height. Below each name are its bars with their values."""
-        most = max((max(before or 0, after) for _, before, after in self.rows), default=0) or 1
+        most = max((max(row.before or 0, row.after) for row in self.rows), default=0) or 1
         parts, y = [LEGEND] if self.is_pair else [], TOP if self.is_pair else 4
         for name, before, after in self.rows:
             parts.append(f'<text x="{LEFT}" y="{y + 10}">{html.escape(name)}</text>')
@@ -80,30 +88,34 @@ class Plot:
         return LEGEND + "".join(self._axes()) + "".join(self._lines()), HEIGHT
 
     def _x(self, index: int) -> float:
+        """Return where a row is, from the left."""
         width = WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14
         return LEFT + AXIS_WIDTH + index * width / max(1, len(self.rows) - 1)
 
     @staticmethod
     def _y(value: float) -> float:
+        """Return where a value is, from the top."""
         return TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
 
     def _axes(self) -> Iterator[str]:
+        """Yield horizontal lines with their shares, and some of the rows' names below."""
         for share in (0.0, 0.5, 1.0):
             y = self._y(share)
             ends = f'x1="{LEFT + AXIS_WIDTH}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
             yield f'<line class="grid" {ends}/>'
             yield f'<text x="{LEFT}" y="{y + 4:.1f}">{share:.0%}</text>'
         every = -(-len(self.rows) // LABELS_MAX)
-        for index, (name, _, _) in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             if index % every == 0:
                 at = f'x="{self._x(index):.1f}" y="{HEIGHT - 8}"'
-                yield f'<text {at} text-anchor="middle">{html.escape(name)}</text>'
+                yield f'<text {at} text-anchor="middle">{html.escape(row.name)}</text>'
 
     def _lines(self) -> Iterator[str]:
-        for kind, column in (("before", 1), ("after", 2)):
+        """Yield the two lines."""
+        for kind in ("before", "after"):
+            values = [float(getattr(row, kind) or 0) for row in self.rows]
             points = " ".join(
-                f"{self._x(index):.1f},{self._y(float(row[column] or 0)):.1f}"
-                for index, row in enumerate(self.rows)
+                f"{self._x(index):.1f},{self._y(value):.1f}" for index, value in enumerate(values)
             )
             yield f'<polyline class="line {kind}" points="{points}"/>'
 
@@ -189,28 +201,32 @@ def _before_and_after(before: int, after: int) -> str:
 
 
 def _plots(figures: Json) -> Iterator[Plot]:
-    changes = [(row["change"], None, float(row["users"])) for row in figures["users"]["by_change"]]
+    changes = [PlotRow(row["change"], None, float(row["users"])) for row in figures["users"]["by_change"]]
     title = "Users by the change of their balance, in points"
-    change, _, users = max(changes, key=itemgetter(2))
-    yield Plot("users", title, f"The largest class is {change} with {users:,.0f} users.", changes)
-    types = [(name, points["before"], points["after"]) for name, points in figures["by_type"].items()]
+    largest = max(changes, key=attrgetter("after"))
+    text = f"The largest class is {largest.name} with {largest.after:,.0f} users."
+    yield Plot("users", title, text, changes)
+    types = [PlotRow(name, points["before"], points["after"]) for name, points in figures["by_type"].items()]
     yield Plot("types", "Points by event type", f"{len(types)} event types, before and after.", types)
     period, sums = _points_by_period(figures["by_month"])
     yield Plot("periods", f"Points by {period}", f"{len(sums)} {period}s, before and after.", sums)
-    shares = [(str(row["days"]), row["before"], row["after"]) for row in figures["streaks"]["survival"]]
+    shares = [
+        PlotRow(str(row["days"]), row["before"], row["after"]) for row in figures["streaks"]["survival"]
+    ]
     text = "The share of all runs of active dates that reach so many days, before and after."
     yield Plot("survival", "Streaks that reach so many days", text, shares, "%", is_steps=True)
 
 
-def _points_by_period(by_month: Json) -> tuple[str, list[tuple[str, float, float]]]:
-    """Return `month` or, where there are many months, `year`; and (period, points before, points after)."""
+def _points_by_period(by_month: Json) -> tuple[str, list[PlotRow]]:
+    """Return `month` or, where there are many months, `year`; and the points of each period."""
     if len(by_month) <= MONTHS_MAX:
-        return "month", [(month, points["before"], points["after"]) for month, points in by_month.items()]
+        rows = [PlotRow(month, points["before"], points["after"]) for month, points in by_month.items()]
+        return "month", rows
     before, after = Counter[str](), Counter[str]()
     for month, points in by_month.items():
         before[month[:4]] += points["before"]
         after[month[:4]] += points["after"]
-    return "year", [(year, before[year], after[year]) for year in before]
+    return "year", [PlotRow(year, before[year], after[year]) for year in before]
 
 
 def _figure(plot: Plot) -> str:

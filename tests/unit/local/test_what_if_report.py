@@ -17,7 +17,7 @@ from analytics.what_if.figures import RunLengths, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
 from local.what_if.lines import lines
-from local.what_if.page import Plot, page
+from local.what_if.page import Plot, PlotRow, page
 from local.what_if.what_if_command import ask, what_if_command
 from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory
@@ -135,7 +135,7 @@ def test_runs_survive_by_kaplan_and_meier() -> None:
 
 
 def test_a_plot_of_nothing_is_drawn() -> None:
-    assert "<svg" in Plot("none", "None", "nothing", [("a", 0, 0)]).svg()
+    assert "<svg" in Plot("none", "None", "nothing", [PlotRow("a", 0, 0)]).svg()
     assert "<svg" in Plot("steps", "None", "nothing", [], is_steps=True).svg()
 
 
