@@ -67,6 +67,7 @@ def up() -> Stack:
 
 
 def _up() -> Stack:
+    """Do what `up` says, while no other process does."""
     _stop_what_is_stuck()
     ports = _ports()
     endpoint = f"http://127.0.0.1:{ports['ministack']}"
@@ -81,9 +82,8 @@ def _up() -> Stack:
     _set_mappings(stack)
     build_ranks(stack)
     if processes.pid_of("poller") is None:
-        heartbeat = LOCAL / "poller.json"
-        heartbeat.unlink(missing_ok=True)
-        processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, heartbeat.exists)
+        HEARTBEAT.unlink(missing_ok=True)
+        processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, HEARTBEAT.exists)
     print(f"up: {stack.api_url}", flush=True)
     return stack
 
@@ -126,18 +126,20 @@ def _ports() -> dict[str, int]:
         if name not in known:
             processes.stop(name)
     ports = {
-        name: known[name] if _is_ours(name, known) else processes.free_port()
+        name: known[name] if _may_keep_port(name, known) else processes.free_port()
         for name in ("ministack", "redis", "postgres")
     }
     PORTS.write_text(json.dumps(ports))
     return ports
 
 
-def _is_ours(name: str, known: dict[str, int]) -> bool:
+def _may_keep_port(name: str, known: dict[str, int]) -> bool:
+    """Whether a process has its port, or the port that it had is free."""
     return name in known and (processes.pid_of(name) is not None or not processes.is_open(known[name]))
 
 
 def _start_ministack(port: int) -> None:
+    """Start the emulator if it does not run. All data of a former one is removed: it ended with that one."""
     if processes.pid_of("ministack"):
         return
     command = emulator()
@@ -232,8 +234,8 @@ def troubles(stack: Stack) -> dict[str, str]:
     return {
         "ministack": emulator,
         # Without the emulator it has nothing to do.
-        "poller": _trouble("poller", (lambda: "") if emulator else _poller),
-        "redis": _trouble("redis", lambda: _redis(stack.redis_url)),
+        "poller": _trouble("poller", (lambda: "") if emulator else _poller_trouble),
+        "redis": _trouble("redis", lambda: _redis_trouble(stack.redis_url)),
         "postgres": _trouble(
             "postgres", lambda: "" if embedded_postgres.is_up(ports.get("postgres", UNKNOWN_PORT)) else SILENT
         ),
@@ -243,10 +245,10 @@ def troubles(stack: Stack) -> dict[str, str]:
 def known_ports() -> dict[str, int]:
     """Return each process's port, by its name; empty before the first `up`, or if the file is damaged."""
     try:
-        found = dict(json.loads(PORTS.read_text()))
+        ports = dict(json.loads(PORTS.read_text()))
     except (OSError, TypeError, ValueError):
         return {}
-    return {name: port for name, port in found.items() if type(port) is int and 0 < port < PORTS_END}
+    return {name: port for name, port in ports.items() if type(port) is int and 0 < port < PORTS_END}
 
 
 def is_healthy(port: int) -> bool:
@@ -259,10 +261,11 @@ def is_healthy(port: int) -> bool:
 
 
 def _trouble(process: str, ask: Callable[[], str]) -> str:
+    """Return why a process does not do its work. ask: says it for a process that runs."""
     return STOPPED if processes.pid_of(process) is None else ask()
 
 
-def _poller() -> str:
+def _poller_trouble() -> str:
     try:
         silent = time.time() - HEARTBEAT.stat().st_mtime
     except OSError:
@@ -270,7 +273,7 @@ def _poller() -> str:
     return "" if silent < SILENT_SECONDS_MAX else f"has done nothing for {silent:.0f} s"
 
 
-def _redis(url: str) -> str:
+def _redis_trouble(url: str) -> str:
     for _ in range(REDIS_ATTEMPTS):
         with contextlib.suppress(RedisError):
             Redis(url).call("PING")
