@@ -49,9 +49,9 @@ class _Scope:
         if table in self.sources:
             return self.sources[table].get(name, UNKNOWN)
         if not table:
-            kinds_by_source = [source[name] for source in self.sources.values() if name in source]
-            if kinds_by_source:
-                return kinds_by_source[0]
+            for source in self.sources.values():
+                if name in source:
+                    return source[name]
             if name in self.aliases:
                 return self.aliases[name]
         return self.outer.column(column) if self.outer else UNKNOWN
@@ -94,6 +94,7 @@ def _infer_set_operation(query: exp.SetOperation, scope: _Scope) -> dict[str, Ki
 
 
 def _infer_select(query: exp.Select, scope: _Scope) -> dict[str, Kind]:
+    """Note the types within a SELECT; returns its columns. A clause may read what those before it brought."""
     joins = query.args.get("joins") or []
     for clause in filter(None, [query.args.get("from_"), *joins]):
         scope.sources[clause.this.alias_or_name.lower()] = _source_columns(clause.this, scope)
@@ -111,6 +112,7 @@ def _infer_select(query: exp.Select, scope: _Scope) -> dict[str, Kind]:
 
 
 def _star_columns(star: exp.Expr, scope: _Scope) -> Columns:
+    """Return the columns that `*` or `table.*` stands for."""
     if isinstance(star, exp.Column):
         return scope.sources.get(star.table.lower(), {})
     return {name: kind for source in scope.sources.values() for name, kind in source.items()}
@@ -133,6 +135,7 @@ def _source_columns(source: exp.Expr, scope: _Scope) -> Columns:
 
 
 def _table_columns(table: exp.Table, scope: _Scope) -> Columns:
+    """Return the columns of a table, or of the part of WITH that has its name."""
     if not table.db and table.name.lower() in scope.with_queries:
         return scope.with_queries[table.name.lower()]
     return scope.catalog(f"{table.db}.{table.name}".lower().lstrip("."))
@@ -159,6 +162,7 @@ def _infer(node: exp.Expr, scope: _Scope) -> Kind:
 
 
 def _kind_by_parts(node: exp.Expr) -> Kind:
+    """Return the type of an expression whose parts have their types."""
     if type(node) in _FIXED:
         return _FIXED[type(node)]
     if type(node) in _BY_PARTS:
