@@ -16,7 +16,6 @@ from adapters.platform.items import encode_item
 from adapters.platform.tables import BEFORE_ALL
 from local.cloud import poller
 from local.event_sources import Body
-from local.paths import LOCAL
 from local.stack import Stack
 from rules.days import parse_moment
 from rules.engagement.events import event_id
@@ -120,6 +119,7 @@ def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
 
 
 def _await_quiet(stack: Stack, patience: Patience) -> None:
+    """Wait until no message of leads has waited for AWS_QUIET_SECONDS."""
     quiet_since = time.monotonic()
     while time.monotonic() < quiet_since + AWS_QUIET_SECONDS:
         waiting = messages_waiting(stack)
@@ -147,7 +147,7 @@ def state_of(function: str) -> dict[str, Any]:
     done. Its counts grow while it works.
     """
     try:
-        state: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]
+        state: dict[str, Any] = json.loads(poller.HEARTBEAT.read_text())[function]
     except (OSError, ValueError, KeyError):
         return {}
     return state

@@ -184,13 +184,14 @@ class HistoryFiles:
             for user, applied in self._applied_events(by_user):
                 for event in by_user[user]:
                     day, points = applied.get(event.event_id) or (None, None)
-                    outcome = ABSENT if day is None else SAME if day == event.day else OTHER_DATE
-                    result.counts[outcome] += 1
-                    if outcome == ABSENT:
+                    if day is None:
+                        outcome = ABSENT
                         result.absent.add(event.line)
-                    lines.writerow(
-                        map(cell, (event.line, user, event.event_id, event.day, day, points, outcome))
-                    )
+                    else:
+                        outcome = SAME if day == event.day else OTHER_DATE
+                    result.counts[outcome] += 1
+                    values = (event.line, user, event.event_id, event.day, day, points, outcome)
+                    lines.writerow(map(cell, values))
         return result
 
     def _applied_events(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
@@ -218,6 +219,7 @@ class HistoryFiles:
                     may_wait = False  # the last look: what is missing then is written down as absent
 
     def _read_ledger(self, user_id: str) -> AppliedEvents:
+        """Return the events that a user's ledger has, by their ids."""
         entries, _ = self.ledger.after(user_id, BEFORE_ALL)
         return applied_events(entries)
 
