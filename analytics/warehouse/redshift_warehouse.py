@@ -52,10 +52,10 @@ class RedshiftWarehouse:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Return a query's rows, fetched page by page. Raises StatementFailed."""
         refuse_oversized([sql])
-        submitted = self._submit([sql])
-        self._wait(submitted, [sql])
+        batch_id = self._submit([sql])
+        self._wait(batch_id, [sql])
         # `:1` is the batch's first statement, and its only one.
-        pages = self.data_api.get_paginator("get_statement_result").paginate(Id=f"{submitted}:1")
+        pages = self.data_api.get_paginator("get_statement_result").paginate(Id=f"{batch_id}:1")
         return [
             {
                 column["name"]: _value(field, column["typeName"])
@@ -83,18 +83,18 @@ class RedshiftWarehouse:
         )
         return str(answer["Id"])
 
-    def _wait(self, submitted: str, statements: Sequence[str]) -> None:
+    def _wait(self, batch_id: str, statements: Sequence[str]) -> None:
         """Wait until a batch has ended. Raises StatementFailed if it failed, or took too long."""
         end = time.monotonic() + self.seconds_max
         for _ in pauses(POLLS_MAX, base_seconds=0.05, longest_seconds=POLL_SECONDS_MAX):
-            state = self.data_api.describe_statement(Id=submitted)
+            state = self.data_api.describe_statement(Id=batch_id)
             if state["Status"] == "FINISHED":
                 return
             if state["Status"] in ENDED_BADLY:
                 raise _failure(state, statements)
             if time.monotonic() > end:
                 break
-        self.data_api.cancel_statement(Id=submitted)
+        self.data_api.cancel_statement(Id=batch_id)
         done = sum(part["Status"] == "FINISHED" for part in state.get("SubStatements", ()))
         reason = (
             f"cancelled after {self.seconds_max:.0f} s: it is too slow, or another transaction holds a lock"
@@ -103,6 +103,7 @@ class RedshiftWarehouse:
 
 
 def _failure(state: dict[str, Any], statements: Sequence[str]) -> StatementFailed:
+    """Return the error of a batch that has failed, with the statement at fault, if Redshift names it."""
     parts = state.get("SubStatements") or [state]
     for index, part in enumerate(parts):
         if part["Status"] in ENDED_BADLY and part.get("Error"):
