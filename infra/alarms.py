@@ -14,7 +14,7 @@ from infra.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
 from infra.template_text import Block, blocks, fill, patterns, with_condition
 
 ALARMS = patterns("alarms")
-# Type of resource that is watched -> the namespace of its metrics, and the dimension that names a resource.
+# By type of resource that is watched: the namespace of its metrics, and the dimension that names a resource.
 DIMENSIONS = {
     FUNCTION: ("AWS/Lambda", "FunctionName"),
     TABLE: ("AWS/DynamoDB", "TableName"),
@@ -28,7 +28,7 @@ ONE_ERROR_IS_ENOUGH = {
     *("Migrate", "Release", "WhatIf"),
 }
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
-BASIC = {
+BASIC_ALARMS = {
     *("EventsApiSlow", "UsersApiSlow", "EngagementIteratorAge", "EngagementFailuresDepth"),
     *("PublisherFailuresDepth", "LeadIngestionFailuresDepth"),
 }
@@ -38,18 +38,18 @@ SLOW_MS = {"EventsApi": 1500, "UsersApi": 1000}
 BEHIND_MINUTES = {"Publisher": 15}
 # How old a message of these queues may be, in minutes, if not ten: what nobody waits for.
 LATE_MINUTES = {"FeatureRefresh": 180, "Shipments": 1440}
-# The alarms of these tables have `Table` in their names: MemoryTableThrottles, because MemoryThrottles is the
-# alarm of the function.
-SAY_TABLE = {"Event", "Memory", "Feature"}
+# These tables have the names of functions. So their alarms have `Table` in their names: MemoryTableThrottles,
+# because MemoryThrottles is the alarm of the function.
+NAMED_LIKE_FUNCTIONS = {"Event", "Memory", "Feature"}
 # The dashboard does not show the latency of these functions; nobody waits for most of them.
-LATENCY_LEFT_OUT = {
+WITHOUT_LATENCY = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "Release", "LeadEvents", "Refresh"),
     *("Notify", "FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
     *("PrivacyApi", "Erasure", "Sender", "Receiver", "WhatIf"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
-THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}
-LABELS = {"PublisherFailures": "Publisher"}
+WITH_THROTTLES = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}
+LABELS = {"PublisherFailures": "Publisher"}  # on the dashboard, in place of the resource's name
 
 
 def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
@@ -61,9 +61,9 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     streams = _stream_counts(resources)
     failure_queues = [block for block in queues if _is_failure_queue(block)]
     work_queues = [block for block in queues if block not in failure_queues]
-    shown = [block for block in functions if block.name not in LATENCY_LEFT_OUT]
+    shown = [block for block in functions if block.name not in WITHOUT_LATENCY]
     consumers = [block for block in functions if block.logical_id in streams]
-    throttled = [block for block in functions if block.name in THROTTLES_SHOWN]
+    throttled = [block for block in functions if block.name in WITH_THROTTLES]
     errors = _metrics(functions, "Errors", "{} errors").rstrip()
     return {
         "watched_parameters": "".join(f"{block.logical_id}: {{Type: String}}\n" for block in watched),
@@ -101,6 +101,7 @@ def metric_reference(logical_id: str, kind: str, condition: str) -> str:
 
 
 def _is_failure_queue(block: Block) -> bool:
+    """Whether a resource is a queue for what a consumer could not do."""
     return block.kind == QUEUE and block.logical_id.endswith("Failures")
 
 
@@ -119,7 +120,7 @@ def _alarms(block: Block, streams: int) -> str:
     is_urgent = block.name in ONE_ERROR_IS_ENOUGH
     values = {
         "name": block.name,
-        "alarm": f"{block.name}Table" if block.name in SAY_TABLE else block.name,
+        "alarm": f"{block.name}Table" if block.name in NAMED_LIKE_FUNCTIONS else block.name,
         "errors": "an error" if is_urgent else "errors for 5 minutes",
         "error_minutes": 1 if is_urgent else 5,
         "behind_minutes": behind,
@@ -141,7 +142,8 @@ def _conditional_alarms(block: Block, alarms: str) -> str:
     full = f"Watches{block.logical_id}" if block.condition else "IsFull"
     basic = f"Has{block.logical_id}" if block.condition else ""
     return "".join(
-        with_condition(basic if alarm.logical_id in BASIC else full, alarm.text) for alarm in blocks(alarms)
+        with_condition(basic if alarm.logical_id in BASIC_ALARMS else full, alarm.text)
+        for alarm in blocks(alarms)
     )
 
 

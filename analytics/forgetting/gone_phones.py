@@ -3,8 +3,8 @@
 A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
 It finds the phones that have been gone for long enough in all files of table_items. Then it cleans the lines
 that curation or Firehose could not place, and writes the files that have earlier rows of these phones without
-them. The row that says that a phone is gone stays: it has only an
-id, and by it the next pass finds an earlier row that arrives late.
+them. The row that says that a phone is gone stays. It has only an id, by which the next pass finds an earlier
+row that arrives late.
 """
 
 import json
@@ -118,7 +118,8 @@ class GonePhones:
 
     @property
     def _raw(self) -> RawObjects:
-        return RawObjects(self.objects, note=lambda _what, _counts: None)  # nobody asks how many lines left
+        """What cleans raw objects. Nobody asks how many lines it removes."""
+        return RawObjects(self.objects, note=lambda _what, _counts: None)
 
 
 def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
@@ -132,7 +133,10 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
 
 
 def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
-    """Return for each row whether it is from before its phone was gone. No `store`: all are of phones."""
+    """Return for each row whether it is from before its phone was gone.
+
+    Rows of a table without the column `store` are all of phones.
+    """
     is_gone = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:
         is_gone = pc.and_(is_gone, pc.equal(rows["store"], PHONES))
@@ -144,6 +148,7 @@ def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
 
 
 def _finder(ends: Ends) -> Finder:
+    """Return a finder of the lines that are to go."""
     return Finder(ENTITY, ends, partial(_is_before_end, ends), column="place")
 
 
