@@ -31,7 +31,8 @@ from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
 from analytics.reconcile.findings import NightPlan
-from analytics.reconcile.lead_repair import LeadItems, LeadRepair
+from analytics.reconcile.lead_items import LeadItems
+from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.reconcile_answers import reconcile_answers
 from analytics.reconcile.run_report import (
     CURATION,

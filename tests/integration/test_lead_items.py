@@ -14,7 +14,8 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.lead_repair import GROUPS_DIFFER, NO_CHANGE, LeadItems, LeadRepair
+from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
+from analytics.reconcile.lead_repair import LeadRepair
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -248,6 +249,6 @@ def test_each_lead_has_its_turn_within_four_weeks(nights: Nights) -> None:
     named = []
     for day in range(1, 29):
         now = START.replace(month=2, day=1) + timedelta(days=day)
-        named += [each[ID] for each in items.wrong_items(now)]
+        named += [each.lead for each in items.wrong_items(now)]
         items.note_compared(now)
     assert named == [nights.leads.leaf("e")]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.recompute import warehouse_disagreements
-from analytics.reconcile import lead_repair, run_report
+from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.load import create_staging, merge_statements
@@ -102,7 +102,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     mart_plots(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, warehouse_disagreements, smoke_parts, lead_repair):
+    for module in (run_report, warehouse_disagreements, smoke_parts, lead_items, lead_repair):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
