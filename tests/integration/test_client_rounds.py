@@ -38,7 +38,7 @@ def agent(api: Engine) -> Streakline:
 
 def answer(user: str, question_id: str, **body: object) -> None:
     """As the page does it; the client is the agents' and answers nothing."""
-    client(user)._call("POST", f"/v1/questions/{question_id}/responses", body={"confidence": 4, **body})
+    client(user)._calls.call("POST", f"/v1/questions/{question_id}/responses", body={"confidence": 4, **body})
 
 
 def test_a_question_is_asked_once_however_often(agent: Streakline) -> None:
