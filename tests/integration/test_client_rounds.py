@@ -101,7 +101,7 @@ def test_an_answerers_stats_follow(agent: Streakline, api: Engine) -> None:
     assert (stats.total_answers, stats.streak_days, stats.answers_by_category) == (1, 1, {"craft": 1})
     assert stats.total_points > 0
     assert stats.badges == ("first_answer",)
-    told = client("root", "streakline/admin")._call("GET", "/v1/operations")
+    told = client("root", "streakline/admin")._calls.call("GET", "/v1/operations")
     engagement = next(each for each in told["consumers"] if each["name"] == "engagement")
     assert 0 <= engagement["behind_seconds"] < 30
     assert told["unknown"].keys() <= {"lake", "nightly"}
