@@ -27,7 +27,12 @@ OUTSIDE = {
     "client/typescript/README.md": "client-typescript.md",
 }
 # Files of the site that are not below docs/: their path in the site, and in the repository
-SHARED = {"theme.css": "page/theme.css", "icon.svg": "page/icon.svg", "site.css": "infra/site.css"}
+SHARED = {
+    "theme.css": "page/theme.css",
+    "icon.svg": "page/icon.svg",
+    "site.css": "infra/site.css",
+    "iframe-worker.js": "infra/iframe-worker.js",
+}
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
