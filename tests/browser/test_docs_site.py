@@ -1,14 +1,20 @@
 """The documentation site, opened from files as `make docs` leaves them, in a browser."""
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analytics.warehouse.models import models
 from tests.browser.conftest import PHONE, WIDE, shoot
+from tests.browser.test_docs import FEW_CALLS
+from tests.browser.test_page import violations
 from tests.support.template import ROOT
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -46,3 +52,37 @@ def test_search_finds_a_word_from_files(folder: Path, page: Any) -> None:
     found.click()
     page.wait_for_url(lambda url: "how-a-late-event" not in url)
     assert "amnest" in page.locator(".md-content").text_content().lower()
+
+
+def test_search_finds_calls_and_columns(folder: Path) -> None:
+    found = {
+        each["location"] for each in json.loads((folder / "search/search_index.json").read_text())["docs"]
+    }
+    assert {"api.html#postEvents", "models.html#martsstickiness"} <= found
+
+
+def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
+    page = unescape(re.sub(r"<[^>]+>", "", (folder / "models.html").read_text()))
+    for name, model in models().items():
+        assert {each for each in (name, *model.columns) if each not in page} == set()
+
+
+@pytest.mark.parametrize("path", ["index.html", "figures.html", "api.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_violation_of_accessibility(browser: Any, folder: Path, path: str, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((folder / path).as_uri())
+    page.locator(".md-copyright").scroll_into_view_if_needed()
+    shoot(page, f"site-{path}-{scheme}")
+    page.evaluate(FEW_CALLS)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    context.close()
+
+
+def test_the_first_page_shows_what_it_is_and_where_to_begin(folder: Path, page: Any) -> None:
+    page.goto((folder / "index.html").as_uri())
+    assert page.locator("article img").evaluate("each => each.decode().then(() => each.naturalWidth)") > 0
+    page.get_by_role("link", name="Begin: ten minutes").click()
+    page.wait_for_url("**/tutorial.html")
