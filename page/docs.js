@@ -50,6 +50,7 @@
     }
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
+      if (!byId("address").reportValidity()) return;
       shown.textContent = "Sending…";
       try {
         shown.textContent = (await send(form)).join("\n");

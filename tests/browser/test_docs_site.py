@@ -86,3 +86,9 @@ def test_the_first_page_shows_what_it_is_and_where_to_begin(folder: Path, page: 
     assert page.locator("article img").evaluate("each => each.decode().then(() => each.naturalWidth)") > 0
     page.get_by_role("link", name="Begin: ten minutes").click()
     page.wait_for_url("**/tutorial.html")
+
+
+def test_a_call_needs_the_address_of_an_api(folder: Path, page: Any) -> None:
+    page.goto((folder / "api.html").as_uri() + "#postEvents")
+    page.locator("details[open]:has(#postEvents)").get_by_role("button", name="Send").click()
+    assert page.evaluate("document.activeElement.id") == "address"
