@@ -1,6 +1,7 @@
-"""Writes the page of /v1/docs: the reference of the API, with a command of a shell for each operation.
+"""Writes the reference of the API, with a form and a command of a shell for each operation.
 
-`python -m infra.client_types` stores it beside the OpenAPI document. api_reference.html is its template.
+`python -m infra.client_types` stores it beside the OpenAPI document, as the page of /v1/docs. The
+documentation site has it too (docs_site.py). api_reference.html is its template.
 """
 
 import json
@@ -16,7 +17,7 @@ from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 
 TEMPLATE = Path(__file__).with_name("api_reference.html")
-STYLESHEET = "../app/docs.css"  # relative to the address of the page
+STYLESHEET, SCRIPT = "../app/docs.css", "../app/docs.js"  # relative to the address of the page
 Schemas = dict[str, Schema]  # those that a `$ref` names
 LINE_CHARACTERS_MAX = 60  # a longer body is written in several lines
 BOUND_WORDS = {
@@ -65,13 +66,21 @@ SAMPLE_TEXTS = (
 )
 FORMAT_SAMPLES = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
 SHELL_SETTINGS = (
-    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
+    "export STREAKLINE_URL=https://...  # the address of the API, without /v1\n"
     "export STREAKLINE_TOKEN=...        # a JWT of the user"
 )
 
 
-def reference(document: dict[str, Any], stylesheet: str = STYLESHEET) -> str:
-    """Return the page of an OpenAPI document, as HTML without script and style. Its texts are escaped."""
+def reference(
+    document: dict[str, Any],
+    stylesheet: str = STYLESHEET,
+    script: str = SCRIPT,
+    is_within_site: bool = False,
+) -> str:
+    """Return the page of an OpenAPI document, as HTML. Its texts are escaped.
+
+    is_within_site: only what a page of the documentation site has between its head and its foot.
+    """
     operations = [
         (method, path, operation)
         for path, methods in document["paths"].items()
@@ -82,17 +91,27 @@ def reference(document: dict[str, Any], stylesheet: str = STYLESHEET) -> str:
         "type_words": type_words,
         "bound_words": bound_words,
         "inner_schemas": inner_schemas,
+        "body_text": body_text,
+        "parameter_sample": _parameter_sample,
         "curl": curl,
+        "tag_id": tag_id,
         "with_current_time": with_current_time,
         "shell_settings": SHELL_SETTINGS,
     }
     return environment.from_string(TEMPLATE.read_text()).render(
         document=document,
         stylesheet=stylesheet,
+        script=script,
+        is_within_site=is_within_site,
         groups=[
             (tag, [operation for operation in operations if operation[2]["tags"] == [tag]]) for tag in TAGS
         ],
     )
+
+
+def tag_id(tag: str) -> str:
+    """Return the id of a tag's heading."""
+    return tag.lower().replace(" ", "-")
 
 
 def type_words(schema: Schema) -> str:
@@ -137,11 +156,17 @@ def curl(method: str, path: str, operation: dict[str, Any], schemas: Schemas) ->
     if operation["security"]:
         lines.append('  -H "Authorization: Bearer $STREAKLINE_TOKEN"')
     if body := operation.get("requestBody"):
-        ((media, content),) = body["content"].items()
-        example = valid_sample(content["schema"], schemas)
-        data = "@body.json" if example is None else _json_text(example)
+        (media,) = body["content"]
+        data = body_text(operation, schemas) or "@body.json"
         lines += [f"  -H 'Content-Type: {media}'", f"  -d {shlex.quote(data)}"]
     return " \\\n".join(lines)
+
+
+def body_text(operation: dict[str, Any], schemas: Schemas) -> str:
+    """Return an example of an operation's body, as JSON; "" if none is found."""
+    (content,) = operation["requestBody"]["content"].values()
+    example = valid_sample(content["schema"], schemas)
+    return "" if example is None else _json_text(example)
 
 
 def with_current_time(command: str) -> str:

@@ -1,4 +1,4 @@
-"""The hook of the documentation site: pages from outside docs/, and links to files that are no pages.
+"""The hook of the documentation site: pages from outside docs/ or made, and links to files that are no pages.
 
 MkDocs calls these functions by their names. A link to a page or picture of the site becomes one within the
 site. A link to another file of the repository becomes its text. A link to a missing file ends the build.
@@ -6,6 +6,8 @@ site. A link to another file of the repository becomes its text. A link to a mis
 
 import posixpath
 import re
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,11 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import get_toc
+
+from analytics.warehouse.models import models
+from infra.api_reference import reference, tag_id
+from ingest.openapi import TAGS, document
 
 ROOT = Path(__file__).parent.parent
 # Pages from outside docs/: their path in the repository, and in the site
@@ -27,7 +34,21 @@ OUTSIDE = {
     "client/typescript/README.md": "client-typescript.md",
 }
 # Files of the site that are not below docs/: their path in the site, and in the repository
-SHARED = {"theme.css": "page/theme.css", "icon.svg": "page/icon.svg", "site.css": "infra/site.css"}
+SHARED = {
+    "theme.css": "page/theme.css",
+    "icon.svg": "page/icon.svg",
+    "site.css": "infra/site.css",
+    "iframe-worker.js": "infra/iframe-worker.js",
+    "docs.js": "page/docs.js",
+    "openapi.json": "ingest/openapi.json",
+}
+API_PAGE, MODELS_PAGE = "api.md", "models.md"
+# What the first page shows below its first paragraph
+START = """
+[Begin: ten minutes](tutorial.md){ .md-button .md-button--primary }
+
+![The page: a streak of 44 days, points, and why a date counts](images/you.png)
+"""
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
@@ -40,27 +61,31 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
             entry["Changing it"] += [f"recipes/{recipe}" for recipe in recipes]
-    nav.append(
-        {"Reference": ["overview.md", "sql.md", "lake.md", "client-python.md", "client-typescript.md"]}
-    )
+    pages = ["sql.md", MODELS_PAGE, "lake.md", "client-python.md", "client-typescript.md"]
+    nav.append({"Reference": [{"Overview": "overview.md"}, API_PAGE, *pages]})
     nav.append({"Decisions": [f"decisions/{decision}" for decision in decisions]})
     config.nav = nav
     return config
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages from outside docs/."""
+    """Add the pages from outside docs/, and those that are made."""
     for source, page_path in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page_path, content=text))
+    files.append(File.generated(config, MODELS_PAGE, content="\n".join(_models_text())))
+    files.append(File.generated(config, API_PAGE, content="# API reference"))
     for file_path, source in SHARED.items():
         files.append(File.generated(config, file_path, abs_src_path=str(ROOT / source)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links to where things are in the site."""
+    """Point links to where things are in the site. The first page also gets START."""
     page_path = page.file.src_uri
+    if page_path == "index.md":
+        title, first, rest = markdown.split("\n\n", 2)
+        markdown = f"{title}\n\n{first}\n\n{START}\n\n{rest}"
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
     parts = CODE.split(markdown)
     return "".join(
@@ -68,6 +93,33 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         part if number % 2 else LINK.sub(lambda match: _site_link(match, source, page_path), part)
         for number, part in enumerate(parts)
     )
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Fill the page of the API. Let the keyboard come to tables, which scroll on narrow screens."""
+    if page.file.src_uri != API_PAGE:
+        return html.replace("<table>", '<table tabindex="0">')
+    page.toc = get_toc([{"level": 2, "id": tag_id(tag), "name": tag, "children": []} for tag in TAGS])
+    return reference(document(), script="docs.js", is_within_site=True)
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Name the dialog of the search for screen readers: the theme does not."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+
+
+def _models_text() -> Iterator[str]:
+    """Yield the lines of the page of all models, by schema and name, and of their columns."""
+    yield "# Models and columns"
+    for schema, entries in groupby(sorted(models().items()), lambda entry: entry[0].partition(".")[0]):
+        yield f"\n## {schema}"
+        for name, model in entries:
+            key = ", ".join(f"`{column}`" for column in model.key)
+            yield f"\n### {name}\n\n{model.grain[:1].upper()}{model.grain[1:]}. Key: {key}.\n"
+            yield "| column | meaning |\n|---|---|"
+            yield from (
+                f"| `{column}` | {words.replace('|', '&#124;')} |" for column, words in model.columns.items()
+            )
 
 
 def _site_link(match: re.Match[str], source: str, page_path: str) -> str:

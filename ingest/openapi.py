@@ -39,6 +39,15 @@ TAG_PATTERNS = (
     (r".* /v1/(rules|review|amnesties|operations)\b.*", "Administration"),
     (r".*", "Service"),
 )
+# Where calls go: to the deployment that served the document, or to a laptop cloud.
+SERVERS = (
+    {"url": "..", "description": "the deployment that this document comes from"},
+    {
+        "url": "http://127.0.0.1:{port}/_aws/execute-api/{api}/$default",
+        "description": "a laptop cloud: `api_url` in .local/stack.json",
+        "variables": {"port": {"default": "4566"}, "api": {"default": "api"}},
+    },
+)
 REFUSALS = {
     "400": "a malformed request",
     "401": "no valid token",
@@ -62,6 +71,7 @@ def document() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
+        "servers": list(SERVERS),
         "tags": [{"name": tag} for tag in TAGS],
         "paths": paths,
         "components": {

@@ -26,7 +26,7 @@ from ingest.web.routes import REFERENCE, Route, in_path
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
-DOCS_PATH, DOCS_STYLE = "/v1/docs", "docs.css"
+DOCS_PATH, DOCS_FILES = "/v1/docs", ("docs.css", "docs.js")
 CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -199,7 +199,9 @@ def _parts() -> Site:
 @cache
 def _docs() -> PageFile:
     # It is compressed when somebody reads it first: the page itself starts fast.
-    html = REFERENCE.read_text().replace(f'/{DOCS_STYLE}"', f'/{DOCS_STYLE}?v={_parts().version}"', 1)
+    html = REFERENCE.read_text()
+    for name in DOCS_FILES:
+        html = html.replace(f'/{name}"', f'/{name}?v={_parts().version}"', 1)
     return _file(REFERENCE.name, html.encode())
 
 

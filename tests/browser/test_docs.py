@@ -9,17 +9,19 @@ from ingest.page import handler
 from tests.browser.conftest import shoot
 from tests.browser.test_page import violations
 from tests.support.effort import SOAK
-from tests.support.gateway import CONTEXT
+from tests.support.gateway import CONTEXT, token
 from tests.support.plain_page import plain_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 ORIGIN = "http://api.localhost"
-# Leaves an article of each section and of each method: all come from one template.
-FEW_ARTICLES = """() => {
+HEIGHT_MAX = 16_000  # pixels
+# Leaves a call of each section and of each method, and opens it: all come from one template.
+FEW_CALLS = """() => {
     const methods = new Set();
-    for (const each of document.querySelectorAll("article")) {
+    for (const each of document.querySelectorAll("main details")) {
         const method = each.querySelector(".method")?.className;
-        if (each.previousElementSibling.matches("article") && methods.has(method)) each.remove();
+        if (each.previousElementSibling.matches("details") && methods.has(method)) each.remove();
+        else each.open = true;
         methods.add(method);
     }
 }"""
@@ -48,14 +50,16 @@ def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
     page.route("**/*", served)
     page.goto(f"{ORIGIN}/stage/v1/docs")
     shoot(page, f"docs-{scheme}-{width}")
+    assert page.evaluate("document.documentElement.scrollHeight") < HEIGHT_MAX, "calls are folded"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     if not SOAK:
-        page.evaluate(FEW_ARTICLES)
+        page.evaluate(FEW_CALLS)
     assert violations(page) == []
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.get_by_role("link", name="POST /v1/events", exact=True).press("Enter")
     assert page.evaluate("location.hash") == "#postEvents"
+    page.locator("details[open] > summary #postEvents").wait_for()
     shoot(page, f"docs-event-{scheme}-{width}")
     context.close()
 
@@ -70,3 +74,20 @@ def test_the_strict_policy_refuses_nothing_of_it(browser: Any) -> None:
     assert page.evaluate("getComputedStyle(document.body).display") == "grid", "its style is there"
     assert [each for each in said if "favicon" not in each and "404" not in each] == [], json.dumps(said)
     context.close()
+
+
+def test_an_engineer_sends_an_event_and_reads_the_answer(visit: Any) -> None:
+    """Under the page's own policy, to the API that served it, below its base path."""
+    reader = visit()
+    page = reader.page
+    page.goto(f"{reader.url}v1/docs#postEvents")
+    call = page.locator("details[open]:has(#postEvents)")
+    page.get_by_label("Token", exact=True).fill(token("ada"))
+    call.get_by_role("button", name="Send").click()
+    call.locator("output", has_text='"accepted": 1').wait_for()
+    shoot(page, "docs-sent")
+    page.goto(f"{reader.url}v1/docs#getUsersUserId")
+    page.get_by_label("Token", exact=True).fill(token("ada"))
+    call = page.locator("details[open]:has(#getUsersUserId)")
+    call.get_by_role("button", name="Send").click()
+    call.locator("output", has_text='"user_id": "ada"').wait_for()

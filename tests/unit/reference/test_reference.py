@@ -20,10 +20,11 @@ from tests.support.plain_page import plain_page
 
 DOCUMENT = document()
 PAGE = reference(DOCUMENT, "../app/docs.css?v=1")
+WITHIN_SITE = reference(DOCUMENT, script="docs.js", is_within_site=True)
 OPERATIONS = [
     (method, path, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()
 ]
-VOID = {"meta", "link", "!doctype"}
+VOID = {"meta", "link", "input", "!doctype"}
 BASH = "curl() { printf '%s\\0' \"$@\"; printf '\\n'; }; STREAKLINE_URL=http://here; STREAKLINE_TOKEN=t;"
 
 
@@ -33,7 +34,7 @@ class Nesting(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.open, self.wrong, self.ids, self.links = list[str](), list[str](), list[str](), list[str]()
-        self.tags = set[str]()
+        self.tags, self.forms = set[str](), set[tuple[str | None, str | None]]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
@@ -41,6 +42,8 @@ class Nesting(HTMLParser):
         self.wrong += [f"{tag} {name}" for name in given if name.startswith("on") or name == "style"]
         self.ids += [given["id"] or ""] if "id" in given else []
         self.links += [given["href"] or ""] if "href" in given else []
+        if tag == "form":
+            self.forms.add((given.get("data-method"), given.get("data-path")))
         if tag not in VOID:
             self.open.append(tag)
 
@@ -65,11 +68,21 @@ def run(command: str) -> list[str]:
     return done.stdout.rstrip("\n").split("\0")[:-1]
 
 
-def test_it_is_well_formed_and_a_strict_policy_has_nothing_to_refuse() -> None:
-    found = read(PAGE)
+@pytest.mark.parametrize("page", [PAGE, WITHIN_SITE], ids=["alone", "within the site"])
+def test_it_is_well_formed_and_a_strict_policy_has_nothing_to_refuse(page: str) -> None:
+    found = read(page)
     assert (found.open, found.wrong) == ([], [])
-    assert not found.tags & {"script", "style", "img", "iframe", "form"}
+    assert not found.tags & {"style", "img", "iframe"}
+    assert len(re.findall("<script", page)) == len(re.findall(r'<script src="[^"]+" defer></script>', page))
     assert len(set(found.ids)) == len(found.ids)
+
+
+def test_each_call_has_a_form_that_holds_what_it_needs() -> None:
+    assert read(PAGE).forms == {(method, path) for method, path, _ in OPERATIONS}
+    assert read(WITHIN_SITE).forms == read(PAGE).forms
+    (event,) = re.findall(r'data-path="/v1/events">.*?<textarea[^>]*>(.*?)</textarea>', PAGE, re.DOTALL)
+    assert first_problem(EVENT, json.loads(unescape(event))["events"][0]) is None
+    assert 'name="user_id" data-in="path" value="ada" required' in PAGE
 
 
 def test_every_link_leads_somewhere() -> None:
@@ -124,9 +137,10 @@ def test_a_description_is_only_text() -> None:
         }
     }
     planted["components"]["schemas"][evil] = {"type": "string", "example": evil}
-    found = read(reference(planted, evil))
+    planted_page = reference(planted, evil)
+    found = read(planted_page)
     assert (found.open, found.wrong) == ([], [])
-    assert "script" not in found.tags
+    assert planted_page.count("<script") == 1, "its own"
 
 
 @pytest.mark.parametrize(
@@ -166,6 +180,7 @@ def test_the_page_is_served_below_any_base_path_by_the_same_rules_as_the_others(
     assert "unsafe" not in headers["Content-Security-Policy"]
     style = re.search(r'href="\.\./app/(docs\.css)\?v=(\w+)"', answered["body"])
     assert style
+    assert f'src="../app/docs.js?v={style[2]}"' in answered["body"]
     asked = {"rawPath": "/app/docs.css", "headers": {}, "pathParameters": {"file": style[1]}}
     kept = handler(asked | {"queryStringParameters": {"v": style[2]}}, CONTEXT)
     assert "immutable" in kept["headers"]["Cache-Control"]

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -54,3 +55,10 @@ def test_who_sends_a_webhook_is_told_when_its_lead_becomes_visible() -> None:
 
 def test_the_description_s_own_example_is_valid() -> None:
     assert first_problem(event_body.EVENT, event_body.EVENT["example"]) is None
+
+
+def test_a_reader_of_the_description_knows_where_calls_go() -> None:
+    servers = [each["url"] for each in openapi.document()["servers"]]
+    served_at = "https://abc.example.com/base/v1/openapi.json"
+    assert urljoin(served_at, servers[0]) == "https://abc.example.com/base/"
+    assert servers[1].endswith("/_aws/execute-api/{api}/$default"), "as local/cloud/deployment.py has it"

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 315ce86a8fe8a60cbb7e992c7b83a75bfb6d03ce3abb34e0248a0c5f71fb34cc.
+// Made by `make clients` from the API with the digest e7a17f51d8e1dbcf58e0ca41609a8f33d5d02a0ce7d5cf4e04a022d5316a5556.
 
 export interface paths {
     "/": {

@@ -1,0 +1,94 @@
+"""The documentation site, opened from files as `make docs` leaves them, in a browser."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.warehouse.models import models
+from tests.browser.conftest import PHONE, WIDE, shoot
+from tests.browser.test_docs import FEW_CALLS
+from tests.browser.test_page import violations
+from tests.support.template import ROOT
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def folder(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site's folder. Without a browser nothing is built."""
+    made = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", "infra/mkdocs.yml", "-d", str(made)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return made
+
+
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page of a browser that may ask for files alone; at the end nothing else was asked for."""
+    context = browser.new_context(viewport=request.param)
+    opened = context.new_page()
+    asked: list[str] = []
+    opened.on("request", lambda asking: asked.append(asking.url))
+    yield opened
+    context.close()
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_search_finds_a_word_from_files(folder: Path, page: Any) -> None:
+    page.goto((folder / "concepts/how-a-late-event-changes-a-streak.html").as_uri())
+    if page.viewport_size == PHONE:
+        page.locator("label.md-header__button[for=__search]").click()
+    page.get_by_role("textbox", name="Search").press_sequentially("amnesties")
+    found = page.locator(".md-search-result__link").first
+    found.wait_for(state="visible")
+    shoot(page, f"site-search-{page.viewport_size['width']}")
+    found.click()
+    page.wait_for_url(lambda url: "how-a-late-event" not in url)
+    assert "amnest" in page.locator(".md-content").text_content().lower()
+
+
+def test_search_finds_calls_and_columns(folder: Path) -> None:
+    found = {
+        each["location"] for each in json.loads((folder / "search/search_index.json").read_text())["docs"]
+    }
+    assert {"api.html#postEvents", "models.html#martsstickiness"} <= found
+
+
+def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
+    page = unescape(re.sub(r"<[^>]+>", "", (folder / "models.html").read_text()))
+    for name, model in models().items():
+        assert {each for each in (name, *model.columns) if each not in page} == set()
+
+
+@pytest.mark.parametrize("path", ["index.html", "figures.html", "api.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_violation_of_accessibility(browser: Any, folder: Path, path: str, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((folder / path).as_uri())
+    page.locator(".md-copyright").scroll_into_view_if_needed()
+    shoot(page, f"site-{path}-{scheme}")
+    page.evaluate(FEW_CALLS)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    context.close()
+
+
+def test_the_first_page_shows_what_it_is_and_where_to_begin(folder: Path, page: Any) -> None:
+    page.goto((folder / "index.html").as_uri())
+    assert page.locator("article img").evaluate("each => each.decode().then(() => each.naturalWidth)") > 0
+    page.get_by_role("link", name="Begin: ten minutes").click()
+    page.wait_for_url("**/tutorial.html")
+
+
+def test_a_call_needs_the_address_of_an_api(folder: Path, page: Any) -> None:
+    page.goto((folder / "api.html").as_uri() + "#postEvents")
+    page.locator("details[open]:has(#postEvents)").get_by_role("button", name="Send").click()
+    assert page.evaluate("document.activeElement.id") == "address"
