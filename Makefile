@@ -72,7 +72,9 @@ dist: setup ## what is released, with checksums, in dist/: command, clients, and
 	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
 	@$(RUN) npm --prefix client/typescript run --silent build
 	@$(RUN) npm pack ./client/typescript --pack-destination "$(DIST)" --silent >/dev/null
-	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null && cat SHA256SUMS
+	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null
+	@cd "$(DIST)" && wc -c streakline* | awk '!/total/ { what = /client/ ? "the Python client" : /tgz/ ? "the TypeScript client, for npm" \
+	    : /whl/ ? "the command" : "what a deployment is made of"; printf "%9d bytes  %s: %s\n", $$1, $$2, what }'
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units

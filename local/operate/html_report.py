@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,42 @@ from analytics.lake.layout import report_key
 from analytics.reconcile.run_report import EMPTY_TABLE
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 from local.command import FILE_OUT, command, option
-from local.paths import REPORT, ROOT, WAREHOUSE
-from local.plots import THEME, Figure, columns, share, whole
+from local.paths import REPORT, WAREHOUSE
+from local.plots import Figure, bars, columns, file_page, readable, share, spoken, whole
 from local.stack import Stack, load
 from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
 
-STYLE = ROOT / "local" / "operate" / "report.css"
 DATES_MAX, TYPES_MAX = 60, 12  # in a plot
+DATED = ("Date", "Month", "First date", "First week")  # heads of what stands in the order of time
+UNFINISHED = "The last column of a plot is unfinished: its date, week or month is not over yet."
+BOLD = re.compile(r"\*\*(.+?)\*\*")
 STREAK_LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
-RETENTION = """SELECT cohort_start, retention FROM marts.retention_cohorts
-WHERE cohort_kind = 'week' AND period_number = 1 ORDER BY cohort_start"""
+# A week of which nobody came back has no row of the next week, if that has begun.
+NEXT_WEEK = """SELECT cohorts.cohort_start, COALESCE(later.retention, 0) AS retention
+FROM marts.retention_cohorts AS cohorts
+LEFT JOIN marts.retention_cohorts AS later
+ON later.cohort_kind = 'week' AND later.period_number = 1 AND later.cohort_start = cohorts.cohort_start
+WHERE cohorts.cohort_kind = 'week' AND cohorts.period_number = 0
+AND CAST(DATEADD(day, 7, cohorts.cohort_start) AS DATE) <= (SELECT MAX(date_day) FROM marts.daily_actives)
+ORDER BY cohorts.cohort_start"""
+NEXT_DATE = f"""SELECT first_date, retention FROM (
+SELECT users.first_active_date AS first_date,
+CAST(COUNT(days.user_id) AS DOUBLE PRECISION) / CAST(COUNT(*) AS DOUBLE PRECISION) AS retention
+FROM dimensions.users AS users
+LEFT JOIN facts.daily_activity AS days ON days.user_id = users.user_id AND days.events_count > 0
+AND days.activity_date = CAST(DATEADD(day, 1, users.first_active_date) AS DATE)
+WHERE users.first_active_date < (SELECT MAX(date_day) FROM marts.daily_actives)
+GROUP BY users.first_active_date ORDER BY users.first_active_date DESC LIMIT {DATES_MAX}
+) AS newest ORDER BY first_date"""
+# Before there are 30 dates, everybody who was there in 30 days has been there lately.
+STICKINESS = """SELECT date_day, stickiness FROM marts.stickiness
+WHERE date_day >= (SELECT CAST(DATEADD(day, 29, MIN(date_day)) AS DATE) FROM marts.daily_actives)
+ORDER BY date_day DESC LIMIT 180"""
 SURVIVAL = f"""SELECT streak_days, survival FROM marts.streak_survival
 WHERE streak_days IN ({", ".join(map(str, STREAK_LENGTHS))}) ORDER BY streak_days"""
 LEADERS = """SELECT user_id, points, place FROM marts.leaderboard_history
-WHERE period_kind = 'month' AND place <= 8
+WHERE period_kind = 'month' AND place <= 8 AND user_id NOT LIKE 'erased/%'
 AND period_start = (SELECT MAX(period_start) FROM marts.leaderboard_history WHERE period_kind = 'month')
 ORDER BY place, user_id"""
 FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
@@ -92,8 +113,10 @@ def live_plots(profiles: Rows, days: Rows) -> list[Figure]:
     """Draw the live tables; nothing before the first active date. days: as in the table DailyActivity."""
     if not days:
         return []
-    people = Counter(row["activity_date"] for row in days)
-    dates = sorted(people)[-DATES_MAX:]
+    people = Counter(date.fromisoformat(row["activity_date"]) for row in days)
+    first, last = min(people), max(people)
+    count = min((last - first).days + 1, DATES_MAX)
+    dates = [last - timedelta(days=ago) for ago in range(count - 1, -1, -1)]
     longest = [profile.get("longest_streak", 0) for profile in profiles]
     reached = {
         f"{length}": sum(streak >= length for streak in longest)
@@ -107,21 +130,24 @@ def live_plots(profiles: Rows, days: Rows) -> list[Figure]:
     return [
         columns(
             "Active people a day",
-            "Dates without anybody are left out.",
-            dates,
+            "People with at least one event. Level or rising is good. A sudden fall means that the app is "
+            "in trouble, or that events do not arrive.",
+            list(map(str, dates)),
             {"people": [people[date] for date in dates]},
         ),
-        columns(
+        bars(
             "How long streaks get",
-            "People whose longest streak has at least so many days.",
+            "People whose longest streak has at least so many days. A slow fall is good. Where the bars "
+            "shorten at once, people give up.",
             list(reached),
             {"people": [*reached.values()]},
             head="Days",
         ),
-        columns(
+        bars(
             "What earns points",
-            "Points by type of event.",
-            list(types),
+            "Points by type of event, ever. The longest bar should be what you want people to do. If it is "
+            "not, change the book of rules.",
+            list(map(spoken, types)),
             {"points": [*types.values()]},
             head="Type",
         ),
@@ -130,7 +156,7 @@ def live_plots(profiles: Rows, days: Rows) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class MartPlot:
-    """A mart's rows as columns, or as a table where no series is drawn."""
+    """A mart's rows: of dates as columns, of a series of categories as bars, of several as a table."""
 
     title: str
     sentence: str
@@ -139,7 +165,11 @@ class MartPlot:
     series: Mapping[str, str]  # label -> column
     shown: Callable[[float], str] = whole
     head: str = "Date"
-    is_table: bool = False
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether it stands in the order of time."""
+        return self.head in DATED
 
     def draw(self, rows: Rows) -> Figure:
         """Return the plot. A date is shown by itself, a month without its day."""
@@ -149,11 +179,14 @@ class MartPlot:
             label: [max(0.0, float(row[column] or 0)) for row in rows]
             for label, column in self.series.items()
         }
-        if self.is_table:
-            cells = zip(*([self.shown(value) for value in column] for column in values.values()), strict=True)
-            table = [(name, *shown) for name, shown in zip(names, cells, strict=True)]
-            return Figure(self.title, self.sentence, (self.head, *self.series), table)
-        return columns(self.title, self.sentence, names, values, shown=self.shown, head=self.head)
+        if self.is_dated:
+            return columns(self.title, self.sentence, names, values, shown=self.shown, head=self.head)
+        if self.head != "User":
+            names = list(map(spoken, names))
+        if len(values) == 1:
+            return bars(self.title, self.sentence, names, values, shown=self.shown, head=self.head)
+        cells = zip(names, *(map(self.shown, column) for column in values.values()), strict=True)
+        return Figure(self.title, self.sentence, (self.head, *self.series), list(cells))
 
 
 def _newest_rows(mart: str, column: str, count: int = 180) -> str:
@@ -164,14 +197,14 @@ def _newest_rows(mart: str, column: str, count: int = 180) -> str:
 MART_PLOTS = (
     MartPlot(
         "New and returning people",
-        "Active people of each date.",
+        "A growing part that returns is good. If almost all are new, nobody stays.",
         _newest_rows("marts.daily_actives", "date_day"),
         "date_day",
         {"returning": "returning_users", "new": "new_users"},
     ),
     MartPlot(
         "People by month",
-        "Kept from the month before, back after a break, and new.",
+        "Kept from the month before, back after a break, and new. A growing part that is kept is good.",
         _newest_rows("marts.monthly_actives", "activity_month", 18),
         "activity_month",
         {"kept": "retained_users", "back": "resurrected_users", "new": "new_users"},
@@ -179,16 +212,27 @@ MART_PLOTS = (
     ),
     MartPlot(
         "Stickiness",
-        "Of the active people of 30 days, the share that was there on a date.",
-        _newest_rows("marts.stickiness", "date_day"),
+        "Of the people who were there in 30 days, the share of one date. 20% means that a person comes on 6 "
+        "days of 30. More is better.",
+        f"SELECT date_day, stickiness FROM ({STICKINESS}) AS newest ORDER BY date_day",
         "date_day",
         {"daily by 30-day actives": "stickiness"},
         share,
     ),
     MartPlot(
-        "Who comes back",
-        "Of the people of a first week, the share that was there a week later.",
-        RETENTION,
+        "Who comes back on the next date",
+        "Of the people of a first date, the share that was there on the next one. More is better: it "
+        "shows first what a change of the app has done.",
+        NEXT_DATE,
+        "first_date",
+        {"there again": "retention"},
+        share,
+        "First date",
+    ),
+    MartPlot(
+        "Who comes back in the next week",
+        "Of the people of a first week, the share that was there in the week after it. More is better.",
+        NEXT_WEEK,
         "cohort_start",
         {"there again": "retention"},
         share,
@@ -196,7 +240,8 @@ MART_PLOTS = (
     ),
     MartPlot(
         "Runs that reach so many days",
-        "Of all runs of active days, the share that reaches a length.",
+        "Of all runs of active days, the share that reaches a length. A slow fall is good. Where it is "
+        "fast, a reward or a reminder helps most.",
         SURVIVAL,
         "streak_days",
         {"runs": "survival"},
@@ -205,22 +250,28 @@ MART_PLOTS = (
     ),
     MartPlot(
         "Points that people can spend",
-        "This is what is owed.",
+        "You owe these points at the end of a date. If they only rise, nobody redeems: the rewards are too "
+        "dear or unknown.",
         _newest_rows("marts.points_liability", "date_day"),
         "date_day",
         {"points": "outstanding"},
     ),
     MartPlot(
-        "How far people get", "People who reached a step.", FUNNEL, "step", {"people": "users"}, head="Step"
+        "How far people get",
+        "People who have ever done so. The step at which a bar is much shorter than the one above it "
+        "loses most people.",
+        FUNNEL,
+        "step",
+        {"people": "users"},
+        head="Step",
     ),
     MartPlot(
         "Leaders of the month",
-        "Who earned most in the newest month.",
+        "Who earned most in the newest month. A leader far ahead of all others may be cheating.",
         LEADERS,
         "user_id",
         {"Place": "place", "Points": "points"},
         head="User",
-        is_table=True,
     ),
     MartPlot(
         "Revenue by month",
@@ -232,12 +283,11 @@ MART_PLOTS = (
     ),
     MartPlot(
         "Rows that came in",
-        "Refused rows wait with their reason; doubles count once.",
+        "Doubles are harmless: they count once. Refused rows are bad: they wait with their reason.",
         QUALITY,
         "entity",
         {"Kept": "curated", "Doubles": "duplicates", "Refused": "quarantined"},
         head="Entity",
-        is_table=True,
     ),
 )
 
@@ -248,19 +298,22 @@ def mart_plots(warehouse: Warehouse) -> list[Figure]:
 
 
 def night_html(text: str) -> str:
-    """Return a nightly run's report (Markdown) as HTML: tables, and a sentence of what is clean."""
-    introduction, *sections = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
-    paragraphs = [html.escape(paragraph) for paragraph in introduction.split("\n\n") if paragraph.strip()]
-    empty_titles, tables = [], ""
+    """Return a nightly run's report (Markdown) as HTML: its tables, and a list of what is clean."""
+    introduction, *sections = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", readable(text)))
+    told = BOLD.sub(r"<b>\1</b>", html.escape(introduction))
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in told.split("\n\n") if paragraph.strip())
+    clean, tables = "", ""
     for section in sections:
         title, _, content = section.partition("\n")
         if content.strip() == EMPTY_TABLE:
-            empty_titles.append(title.strip())
+            clean += f"<li>{html.escape(title.strip())}</li>"
         else:
             tables += _night_table(title.strip(), content.strip()).html()
-    if empty_titles:
-        paragraphs.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(empty_titles).lower())}.")
-    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs) + f"<div class=plots>{tables}</div>"
+    if clean:
+        count = clean.count("<li>")
+        checks = "1 check" if count == 1 else f"{count} checks"
+        body += f"<details><summary>{checks} found nothing wrong</summary><ul>{clean}</ul></details>"
+    return f"{body}<div class=plots>{tables}</div>"
 
 
 def _night_table(title: str, text: str) -> Figure:
@@ -286,15 +339,12 @@ def _page(
         if plots
     )
     written_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Streakline: report</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-{THEME.read_text()}{STYLE.read_text()}</style></head><body><main>
-<h1>Report</h1>
-<p class=note>Made {written_at} from the live tables, the warehouse and the last nightly run.</p>
-<ul>{items}</ul>{body}
+    return file_page(
+        "Streakline: report",
+        f"""<h1>Report</h1>
+<p class=note>Made {written_at} from the live tables, the warehouse and the last nightly run.
+{UNFINISHED}</p>
+<ul class=facts>{items}</ul>{body}
 <h2>The last nightly run</h2>
-{night_html(last_night)}
-</main></body></html>
-"""
+{night_html(last_night)}""",
+    )

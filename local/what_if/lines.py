@@ -12,7 +12,7 @@ def lines(figures: Json) -> Iterator[str]:
     """Yield the report, line by line. figures: see analytics.what_if.summary.summary."""
     users = figures["users"]
     as_of = f"as of {figures['as_of'][:19]}Z"
-    yield f"{figures['book']} {_span(figures)}, {as_of}: {figures['entries']:,} ledger entries"
+    yield f"{figures['book']} {span(figures)}, {as_of}: {figures['entries']:,} ledger entries"
     yield ""
     counts = f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}"
     yield f"users       {users['all']:>14,}   {counts}"
@@ -26,7 +26,8 @@ def lines(figures: Json) -> Iterator[str]:
     yield from _largest_changes(figures["largest_changes"])
 
 
-def _span(figures: Json) -> str:
+def span(figures: Json) -> str:
+    """Return from when until when the book is in force."""
     since, until = figures["from"], figures["to"]
     if not since and not until:
         return "in force all along"

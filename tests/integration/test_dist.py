@@ -67,11 +67,16 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of what is released, and what `make dist` printed."""
     packages()
     folder = tmp_path_factory.mktemp("dist")
-    must("make", "dist", f"DIST={folder}", f"UV={uv()}", cwd=ROOT, env=ENVIRONMENT)
-    return folder
+    return folder, must("make", "dist", f"DIST={folder}", f"UV={uv()}", cwd=ROOT, env=ENVIRONMENT)
+
+
+@pytest.fixture(scope="module")
+def dist(made: tuple[Path, str]) -> Path:
+    return made[0]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +102,18 @@ def test_checksums_are_those_of_the_files(dist: Path) -> None:
         each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in dist.glob("streakline*")
     }
     assert len(listed) == 4
+
+
+def test_it_is_told_what_each_file_is_and_how_large(made: tuple[Path, str]) -> None:
+    folder, printed = made
+    for name, kind in (
+        ("streakline-*.whl", "the command"),
+        ("streakline-*.tar.gz", "what a deployment is made of"),
+        ("streakline-*.tgz", "the TypeScript client, for npm"),
+        ("streakline_client-*.whl", "the Python client"),
+    ):
+        (file,) = folder.glob(name)
+        assert f"{file.stat().st_size} bytes  {file.name}: {kind}\n" in printed
 
 
 def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> None:

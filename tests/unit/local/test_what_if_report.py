@@ -16,8 +16,10 @@ from adapters.platform.objects import FolderObjects
 from analytics.what_if.figures import RunLengths, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
+from local.plots import bars
+from local.plots import lines as plot_lines
 from local.what_if.lines import lines
-from local.what_if.page import Plot, PlotRow, page
+from local.what_if.page import page
 from local.what_if.what_if_command import ask, what_if_command
 from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory
@@ -65,17 +67,20 @@ def test_the_page_needs_nothing_else_and_tells_what_its_plots_show() -> None:
     tags = [tag for tag, _ in read.seen]
     assert not {"script", "link", "img", "iframe", "b"} & set(tags)
     assert not re.search(r"https?://|url\(|@import", told)
-    names = {given["id"] for tag, given in read.seen if "id" in given}
     drawn = [given for tag, given in read.seen if tag == "svg"]
     assert len(drawn) == 4
     for each in drawn:
-        assert each["role"] == "img"
-        assert set(each["aria-labelledby"].split()) <= names
-    assert tags.count("details") == tags.count("figure") == len(drawn), "a table behind each plot"
+        assert (each["role"], bool(each["aria-label"])) == ("img", True)
+    assert tags.count("details") == len(drawn), "a table behind each plot"
     assert sum(given.get("class") == "scroll" for _, given in read.seen) == tags.count("table")
     assert "width=device-width" in told
     assert "<b>book</b> & co.yaml" in " ".join(read.texts)
     assert "max-width" in told.partition("<style>")[2]
+    texts = " ".join(read.texts)
+    assert "UTC from" in texts
+    assert "in force all along" in texts
+    assert not re.search(r"\dT\d\d:", texts), "people read no RFC 3339"
+    assert "+0" not in read.texts
 
 
 @cache
@@ -135,8 +140,10 @@ def test_runs_survive_by_kaplan_and_meier() -> None:
 
 
 def test_a_plot_of_nothing_is_drawn() -> None:
-    assert "<svg" in Plot("none", "None", "nothing", [PlotRow("a", 0, 0)]).svg()
-    assert "<svg" in Plot("steps", "None", "nothing", [], is_steps=True).svg()
+    for names, values in (["a"], [0.0]), ([], []):
+        series = {"before": values, "after": values}
+        assert "<svg" in bars("None", "nothing", names, series).svg
+        assert "<svg" in plot_lines("None", "nothing", names, series, head="Days").svg
 
 
 def test_a_book_that_is_none_is_told_by_line(tmp_path: Path) -> None:
