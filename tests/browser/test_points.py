@@ -255,7 +255,8 @@ def test_a_year_tells_what_each_date_was(visit: Any) -> None:
 def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None:
     book = a_book()
     book["event_types"]["CHECK_IN"]["points"] = 4
-    book["rewards"]["poster"] = {"price_points": 70, "brand": "acme"}
+    picture = "data:image/svg+xml,<svg%20xmlns='http://www.w3.org/2000/svg'/>"
+    book["rewards"]["poster"] = {"price_points": 70, "brand": "acme", "image_url": picture}
     number = publish(book, note=SCRIPT_TITLE)
     admin = visit(viewport=PHONE)
     page = admin.sign_in("root", "admin")
@@ -272,7 +273,7 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     found.wait_for()
     assert found.locator("tbody tr").all_text_contents() == [
         "event_types.CHECK_IN.points54",
-        'rewards.posternothing{"brand":"acme","price_points":70}',
+        "rewards.posternothing{ brand: acme, image_url: a picture, price_points: 70 }",
     ]
     assert found.evaluate("(table) => table.closest('[aria-live=polite]') !== null")
     assert page.locator("main img").count() == 0
@@ -283,6 +284,33 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     assert not plain.locator("#nav-book").is_visible()
     plain.goto(f"{person.url}#/book")
     person.view("you")
+
+
+def test_how_two_books_differ_is_told_in_short_lines(visit: Any) -> None:
+    page = visit().sign_in("root", "admin", at="book")
+    text, picture = "word " * 100, "data:image/svg+xml,"
+    rewards = {"mug": {"price_points": 5}, "cap": {"price_points": 7}}
+    pairs = [
+        ({}, {"rewards": rewards}),
+        ({"rewards": rewards}, {"rewards": {}}),
+        ({"text": text}, {"text": f"{text}after"}),
+        ({"image_url": f"{picture}1"}, {"image_url": f"{picture}2"}),
+        ({"text": text}, {"text": picture}),
+    ]
+    path = page.locator('script[src*="main.js"]').get_attribute("src").replace("main.js", "book.js")
+    found = page.evaluate(
+        """async ([path, pairs]) => {
+        const { differences } = await import(new URL(path, document.baseURI));
+        return pairs.map(([before, after]) => differences(before, after)); }""",
+        [path, pairs],
+    )
+    cap, mug = "{ price_points: 7 }", "{ price_points: 5 }"
+    assert found[0] == [["rewards.cap", "nothing", cap], ["rewards.mug", "nothing", mug]]
+    assert found[1] == [["rewards.cap", cap, "gone"], ["rewards.mug", mug, "gone"]]
+    assert [each[-8:] for each in found[2][0][1:]] == ["rd word ", "rd after"], "what differs is seen"
+    assert found[3] == [["image_url", "a picture", "another picture"]]
+    assert found[4][0][2] == "a picture"
+    assert all(len(value) < 200 for rows in found for row in rows for value in row)
 
 
 def test_the_ledger_goes_by_day_and_says_why_a_row_is_0(visit: Any) -> None:

@@ -99,6 +99,9 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(
     assert [len(each.get_attribute("points").split()) for each in lines.all()] == [reach, reach]
     assert page.locator("main img").count() == 0, "what a report says is only text"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    causes = page.get_by_role("table", name="The largest changes").locator("tbody tr").first
+    row, why = causes.bounding_box(), causes.locator("td").last.bounding_box()
+    assert why["width"] == pytest.approx(row["width"], abs=1), "reasons have a line of their own"
     assert all_violations(page) == []
     person.shoot(f"what-if-320-{scheme}")
 
