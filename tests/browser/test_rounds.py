@@ -122,6 +122,9 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
         assert "(you)" in page.get_by_role("table", name=board).text_content(), board
+    names = page.locator("streakline-leaderboard [part=name]")
+    assert max(names.evaluate_all("(all) => all.map((each) => each.offsetHeight)")) < 30, "each has one line"
+    assert "Answers are kept apart from accounts" in page.locator(".boards").text_content()
     assert "You are number 1." in page.locator("streakline-leaderboard [part=footer]").first.text_content()
     person.shoot("boards-answered-1280")
 
