@@ -339,6 +339,19 @@ def test_the_ledger_goes_by_day_and_says_why_a_row_is_0(visit: Any) -> None:
     person.shoot("you-ledger-375")
 
 
+def test_the_ledger_goes_by_time_and_its_balances_add_up(visit: Any) -> None:
+    user = f"orderly-{uuid4().hex[:8]}"
+    noon = datetime.now(UTC).replace(hour=12, minute=0) - timedelta(days=1)
+    for at, lessons in ((noon, 1), (noon - timedelta(hours=2), 2), (noon - timedelta(days=1), 1)):
+        earn(user, lessons, at.isoformat())
+    page = visit(timezone_id="UTC").sign_in(user)
+    rows = page.locator(".ledger tbody tr:not(.day)")
+    told = [
+        (row.locator("small").text_content()[:5], row.locator("td").last.text_content()) for row in rows.all()
+    ]
+    assert told == [("12:00", "40"), ("10:00", "30"), ("10:00", "20"), ("12:00", "10")]
+
+
 def opening(user: str, at: datetime) -> dict[str, Any]:
     return {
         "user_id": user,
@@ -358,20 +371,26 @@ def wait_for_balance(user: str, points: int) -> None:
 
 
 def test_more_of_the_ledger_comes_when_it_is_asked_for(visit: Any) -> None:
-    user = a_person(19)
-    earn(user, 15, (datetime.now(UTC) - timedelta(days=2)).isoformat())
+    user, today = f"buyer-{uuid4().hex[:8]}", datetime.now(UTC)
+    for lessons, ago in ((14, 2), (19, 0), (1, 3)):
+        earn(user, lessons, (today - timedelta(days=ago)).isoformat())
     person = visit()
     page = person.sign_in(user)
     more = page.get_by_role("button", name="Show more")
     shown = page.locator(".ledger tbody tr:not(.day)")
     before = shown.count()
-    more.press("Enter")
     assert before == 15
+    left = [str(points) for points in range(340, 0, -10)]
+    assert shown.locator("td:last-child").all_text_contents() == [*left[:14], ""], (
+        "what is between is not read"
+    )
+    more.press("Enter")
     shown.nth(29).wait_for()
     more.press("Enter")
     more.wait_for(state="hidden")
     assert shown.count() == 34
-    assert page.locator(".ledger .day").count() == 2
+    assert shown.locator("td:last-child").all_text_contents() == left
+    assert page.locator(".ledger .day").count() == 3
 
 
 def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
