@@ -94,9 +94,13 @@ def test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told(visit: Any
     person = visit(viewport=PHONE)
     page = person.sign_in(user)
     person.go("rewards")
+    prices = page.locator("article.reward .price").all_text_contents()
+    assert prices == sorted(prices, key=lambda price: int(re.sub(r"\D", "", price))), (
+        "the cheapest comes first"
+    )
     mug = reward(page, "Mug")
     assert "30 points" in mug.text_content()
-    assert "from acme · about 50 left · 2 more for you" in mug.text_content()
+    assert "from Acme, about 50 left, 2 more for you" in mug.text_content()
     assert "999,950 points missing." in reward(page, "Space flight").text_content()
     assert not reward(page, "Space flight").get_by_role("button").count()
     assert "Nothing is left." in reward(page, "Old cap").text_content()
