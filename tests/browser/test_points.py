@@ -28,6 +28,11 @@ def reward(page: Any, name: str) -> Any:
     return page.locator("article.reward").filter(has=page.get_by_role("heading", name=name, exact=True))
 
 
+def imported(module: str) -> str:
+    """JavaScript that gives a module of the page."""
+    return f"await import(document.querySelector('script[src*=main]').src.replace('main.js', '{module}'))"
+
+
 def balance(user: str) -> dict[str, Any]:
     found: dict[str, Any] = call(user, "GET", f"/v1/users/{user}/balance")
     return found
@@ -207,7 +212,7 @@ def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit
     missing = page.get_by_role("region", name="Still to earn")
     assert SCRIPT_TITLE in missing.text_content(), "what an admin wrote is only text"
     assert page.locator("main img").count() == 0
-    assert "Lesson completed: 3 of 10" in missing.text_content()
+    assert "Lesson completed: 3 of 10 times" in missing.text_content()
     bars = missing.get_by_role("progressbar").evaluate_all("(all) => all.map((bar) => [bar.value, bar.max])")
     assert bars == [[3, 10], [0, 1]], "the nearest comes first"
     streaks = page.get_by_role("region", name="Streaks").text_content()
@@ -215,6 +220,28 @@ def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit
     assert "Workouts0 weeks in a row, 0 at best" in streaks
     assert "Events: 0 of 3" in streaks
     person.shoot("achievements-375")
+
+
+def test_of_two_achievements_as_near_the_one_with_fewest_steps_comes_first(visit: Any) -> None:
+    page = visit().sign_in(f"new-{uuid4().hex[:8]}")
+
+    def achievement(name: str, how: str, *needs: int) -> dict[str, Any]:
+        conditions = [{"needs": each, "have": 0} for each in needs]
+        return {"name": name, "needs": how, "achieved": False, "conditions": conditions}
+
+    given = [
+        achievement("25 lessons", "all", 25),
+        achievement("both", "all", 10, 1),
+        achievement("either", "any", 10, 3),
+        achievement("first lesson", "all", 1),
+    ]
+    names = page.evaluate(
+        f"""async (given) => {{
+        const {{ nearest }} = {imported("achievements.js")};
+        return nearest(given).map((each) => each.name); }}""",
+        given,
+    )
+    assert names == ["first lesson", "either", "both", "25 lessons"]
 
 
 def test_a_year_tells_what_each_date_was(visit: Any) -> None:
@@ -305,12 +332,11 @@ def test_how_two_books_differ_is_told_in_short_lines(visit: Any) -> None:
         ({"image_url": f"{picture}1"}, {"image_url": f"{picture}2"}),
         ({"text": text}, {"text": picture}),
     ]
-    path = page.locator('script[src*="main.js"]').get_attribute("src").replace("main.js", "book.js")
     found = page.evaluate(
-        """async ([path, pairs]) => {
-        const { differences } = await import(new URL(path, document.baseURI));
-        return pairs.map(([before, after]) => differences(before, after)); }""",
-        [path, pairs],
+        f"""async (pairs) => {{
+        const {{ differences }} = {imported("book.js")};
+        return pairs.map(([before, after]) => differences(before, after)); }}""",
+        pairs,
     )
     cap, mug = "{ price_points: 7 }", "{ price_points: 5 }"
     assert found[0] == [["rewards.cap", "nothing", cap], ["rewards.mug", "nothing", mug]]
