@@ -217,6 +217,22 @@ def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     person.problems.clear()
 
 
+def test_a_minute_without_events_is_told_in_words_and_each_column_of_the_queues_fits(visit: Any) -> None:
+    operator = visit(viewport={"width": 320, "height": 700})
+
+    def quiet(route: Any) -> None:
+        told = (answered := route.fetch()).json()
+        told["throughput"]["per_second"] = [0] * 60
+        route.fulfill(response=answered, json=told)
+
+    operator.page.route("**/v1/operations", quiet)
+    page = operator.sign_in("root", "admin", at="operations")
+    assert "No events in the last minute." in page.locator(".chart").text_content()
+    assert not page.locator(".spark").count()
+    queues = page.get_by_role("region", name="Queues")
+    assert queues.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
 def test_operators_can_pause_and_others_cannot_look(visit: Any) -> None:
     operator = visit()
     operator.page.clock.install()
