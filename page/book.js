@@ -4,6 +4,7 @@
 import { ask, get, part } from "./api.js";
 import { agreement, count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
 import { whatIf } from "./what_if.js";
+import { CORE_SCHEMA, load } from "./yaml.js";
 
 const LINES_MAX = 200;
 const TEXT_MAX = 160; // characters of a value
@@ -109,12 +110,17 @@ const faultTable = (error) => error.details?.length
   : [trouble(error)];
 
 const indented = (book) => JSON.stringify(book, null, 2);
+// Reads a book in JSON or YAML.
 const documentIn = (text) => {
+  const isJson = text.trimStart().startsWith("{");
+  let found = null;
   try {
-    return JSON.parse(text);
+    if (text.trim()) found = isJson ? JSON.parse(text) : load(text, { schema: CORE_SCHEMA });
   } catch (error) {
-    throw new Error(`This is no JSON: ${error.message}. A book in YAML is published by: streakline rules publish book.yaml`);
+    throw new Error(`This is no ${isJson ? "JSON" : "YAML"}: ${error.message.split("\n")[0]}.`);
   }
+  if (!isObject(found)) throw new Error("There is no book here. Begin with the book in force or with a file.");
+  return found;
 };
 
 // Another book: from the one in force or from a file, changed here, checked by the service, tried, and published.
@@ -153,10 +159,10 @@ const editor = (rules, view, root) => {
     h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
     h("p", { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: () => fill(indented(rules.book)) }, "Take the book in force"),
-      h("label", { for: "book-file" }, "or a file (JSON)"),
-      h("input", { id: "book-file", type: "file", accept: ".json,application/json", onchange: (event) => attempt(async () => { fill(await event.target.files[0]?.text() ?? ""); fill(indented(documentIn(text.value))); }) })),
+      h("label", { for: "book-file" }, "or a file (YAML or JSON)"),
+      h("input", { id: "book-file", type: "file", accept: ".yaml,.yml,.json", onchange: (event) => attempt(async () => { fill(await event.target.files[0]?.text() ?? ""); fill(indented(documentIn(text.value))); }) })),
     h("form", { onsubmit: (event) => { event.preventDefault(); attempt(check); } },
-      h("label", { class: "text" }, h("span", {}, "The book, as JSON"), text),
+      h("label", { class: "text" }, h("span", {}, "The book, as YAML or JSON"), text),
       h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),
       h("p", { class: "row" }, h("button", { class: "quiet" }, "Check and compare"), publish)),
     out), whatIf(() => documentIn(text.value), faultTable, view)];

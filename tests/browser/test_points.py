@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import yaml
 
 from tests.browser.conftest import PHONE
 from tests.browser.given import LONG_SECONDS, SCRIPT_TITLE, a_book, call, earn, publish
@@ -429,13 +430,18 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     admin.go("book")
     change = page.get_by_role("region", name="Change the book")
     text, publish_button = (
-        change.get_by_label("The book, as JSON"),
+        change.get_by_label("The book, as YAML or JSON"),
         change.get_by_role("button", name="Publish"),
     )
     check = change.get_by_role("button", name="Check and compare")
-    text.fill("event_types:")
-    check.press("Enter")
-    change.get_by_role("alert").filter(has_text="This is no JSON").wait_for()
+    for wrong, words in (
+        ('{"event_types":', "no JSON"),
+        ("streaks:\n  - [", "no YAML"),
+        ("", "no book"),
+    ):
+        text.fill(wrong)
+        check.press("Enter")
+        change.get_by_role("alert").filter(has_text=words).wait_for()
     change.get_by_role("button", name="Take the book in force").press("Enter")
     check.press("Enter")
     change.get_by_text("They are the same.").wait_for()
@@ -450,8 +456,8 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     assert "event_types.CHECK_IN.points" in faults.text_content()
     assert not publish_button.is_visible()
     book["event_types"]["CHECK_IN"]["points"] = 3 if book["event_types"]["CHECK_IN"]["points"] != 3 else 2
-    file = {"name": "book.json", "mimeType": "application/json", "buffer": json.dumps(book).encode()}
-    change.get_by_label("or a file (JSON)").set_input_files(files=[file])
+    file = {"name": "book.yaml", "mimeType": "application/yaml", "buffer": yaml.safe_dump(book).encode()}
+    change.get_by_label("or a file (YAML or JSON)").set_input_files(files=[file])
     change.get_by_label("Why").fill(SCRIPT_TITLE)
     check.press("Enter")
     change.get_by_text(f"It would be version {before + 1}.").wait_for()
