@@ -1,8 +1,8 @@
-"""Writes what `make clients` makes: the served OpenAPI document, its page, clients' types, page/elements.js.
+"""Writes what `make clients` makes: the OpenAPI document, its page, clients' types, modules of the page.
 
 Types begin with the digest of the document that they were made from, page/elements.js with that of its
-sources. `make check` compares these digests alone, which takes no time and no node; `make test` makes all
-anew and compares the text. All is committed, so a deployment needs no node.
+sources, page/yaml.js with the version of its package. `make check` compares these alone, which takes no time
+and no node. `make test` makes all anew and compares the text. All is committed: a deployment needs no node.
 """
 
 import hashlib
@@ -27,6 +27,8 @@ MARK = "Made by `make clients` from the API with the digest "
 ELEMENTS_ENTRY = "src/elements/index.ts"
 ELEMENTS = ROOT / "page" / "elements.js"
 ELEMENTS_MARK = "// Made by `make clients` from client/typescript/src/elements with the digest "
+YAML = ROOT / "page" / "yaml.js"
+YAML_PACKAGE = "js-yaml"
 
 
 def digest() -> str:
@@ -135,17 +137,31 @@ def digest_of(files: list[Path]) -> str:
 
 def elements() -> str:
     """Return the clients' elements as one module; needs node, and the packages of client/typescript."""
+    return f"{ELEMENTS_MARK}{digest_of(element_sources())}.\n{_bundled(ELEMENTS_ENTRY)}"
+
+
+def yaml() -> str:
+    """Return a reader of YAML as a module, below its licence; needs node and client/typescript's packages."""
+    package = TYPESCRIPT_CLIENT / "node_modules" / YAML_PACKAGE
+    version = json.loads((package / "package.json").read_text())["version"]
+    licence = (package / "LICENSE").read_text().strip()
+    code = _bundled("--legal-comments=none", source=f'export {{ CORE_SCHEMA, load }} from "{YAML_PACKAGE}";')
+    return f"/* {YAML_PACKAGE} {version}\n\n{licence}\n*/\n{code}"
+
+
+def _bundled(*arguments: str, source: str | None = None) -> str:
+    """Return a module with all that it imports. arguments: of esbuild; its entry, if no source is given."""
     options = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8")
-    command = [str(TYPESCRIPT_CLIENT / "node_modules" / ".bin" / "esbuild"), ELEMENTS_ENTRY, *options]
-    bundled = subprocess.run(  # noqa: S603 (our own tool)
+    command = [str(TYPESCRIPT_CLIENT / "node_modules" / ".bin" / "esbuild"), *arguments, *options]
+    return subprocess.run(  # noqa: S603 (our own tool)
         command,
         cwd=TYPESCRIPT_CLIENT,
+        input=source,
         check=True,
         capture_output=True,
         text=True,
         timeout=GENERATE_SECONDS_MAX,
-    )
-    return f"{ELEMENTS_MARK}{digest_of(element_sources())}.\n{bundled.stdout}"
+    ).stdout
 
 
 if __name__ == "__main__":
@@ -155,6 +171,7 @@ if __name__ == "__main__":
         TYPESCRIPT: typescript,
         PYTHON: python,
         ELEMENTS: elements,
+        YAML: yaml,
     }
     for path, make in makers.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -113,8 +113,8 @@ def book() -> Body:
 def person_events(now: datetime) -> tuple[list[Body], Body]:
     """Return the person's punctual events up to now, and the one that comes late.
 
-    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout on each
-    third.
+    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most and a second one, which
+    earns nothing, on some, a workout on each third.
     """
     punctual_days = [days_ago for days_ago in range(PERSON_DAYS) if days_ago != LATE_DAYS]
     punctual = [event for days_ago in punctual_days for event in _events_of_day(days_ago, now)]
@@ -148,6 +148,8 @@ def _kinds_of_day(days_ago: int) -> list[str]:
         kinds.append("WORKOUT_COMPLETED")
     if days_ago % 9 == 4:
         kinds.append("CHALLENGE_COMPLETED")
+    if days_ago % 5 == 1:
+        kinds.append("CHECK_IN")
     return kinds
 
 

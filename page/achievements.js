@@ -5,25 +5,26 @@ import { STATUS, count, dayName, h, moment, number, say, spoken } from "./dom.js
 
 const PER = { day: ["day", "days"], week: ["week", "weeks"], month: ["month", "months"] };
 const goalStatus = (status, one) => ({
-  active: `This ${one} is reached.`,
-  at_risk: `This ${one} is not reached yet.`,
-  broken: `It ended. The next ${one} that you reach begins a new one.`,
-  none: `The first ${one} that you reach begins it.`,
+  active: `This ${one} counts already.`,
+  at_risk: `This ${one} does not count yet.`,
+  broken: `It ended. The next ${one} that counts begins a new one.`,
+  none: `The first ${one} that counts begins it.`,
 })[status];
 const lower = (text) => spoken(text).toLowerCase();
 const exact = (value) => new Intl.NumberFormat("en", { maximumFractionDigits: 3 }).format(value);
 
-// Says in words what a condition of an achievement counts. A number follows, so no word stands in the plural.
+// Says in words what a condition of an achievement counts, before and behind the numbers.
 const counted = (condition) => ({
-  points_earned: () => "Points earned",
-  count: () => spoken(condition.event_type),
-  sum: () => `${spoken(condition.property)} in ${lower(condition.event_type)}`,
-  streak: () => `${condition.streak === "daily" ? "Days" : spoken(condition.streak)} in a row`,
+  points_earned: () => ["Points earned"],
+  count: () => [spoken(condition.event_type), condition.needs === 1 ? "time" : "times"],
+  sum: () => [`${spoken(condition.property)} in ${lower(condition.event_type)}`],
+  streak: () => [streakTitle(condition.streak), "in a row"],
 })[condition.counts]();
+const streakTitle = (name) => name === "daily" ? "Every day" : spoken(name);
 
 // A bar of how far one is. The words beside it say the same.
-const progress = (have, needs, words) => h("div", { class: "progress" },
-  h("p", {}, `${words}: ${exact(Math.min(have, needs))} of ${exact(needs)}`),
+const progress = (have, needs, words, unit = "") => h("div", { class: "progress" },
+  h("p", {}, `${words}: ${exact(Math.min(have, needs))} of ${exact(needs)} ${unit}`.trimEnd()),
   h("progress", { max: needs, value: Math.min(have, needs), "aria-label": words }));
 
 export const title = (achievement) => achievement.title || spoken(achievement.name);
@@ -33,17 +34,22 @@ const nearness = ({ needs, conditions }) => {
   const shares = conditions.map((each) => Math.min(1, each.have / each.needs));
   return needs === "all" ? shares.reduce((sum, each) => sum + each, 0) / shares.length : Math.max(...shares);
 };
-// What is earned, the newest first; and what is not, the nearest first.
+const stepsMissing = ({ needs, conditions }) => {
+  const steps = conditions.map((each) => Math.max(0, each.needs - each.have));
+  return needs === "all" ? steps.reduce((sum, each) => sum + each, 0) : Math.min(...steps);
+};
+// What is earned, the newest first; and what is not, the nearest first, and of two as near the one with the fewest steps.
 export const newest = (achievements) => achievements.filter((each) => each.achieved)
   .sort((a, b) => (b.achieved_at ?? "").localeCompare(a.achieved_at ?? ""));
-export const nearest = (achievements) => achievements.filter((each) => !each.achieved).sort((a, b) => nearness(b) - nearness(a));
+export const nearest = (achievements) => achievements.filter((each) => !each.achieved)
+  .sort((a, b) => nearness(b) - nearness(a) || stepsMissing(a) - stepsMissing(b));
 
 const earned = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
   h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"));
 
 export const open = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
   achievement.conditions.length > 1 && h("span", { class: "note" }, achievement.needs === "all" ? "All of these:" : "Any of these:"),
-  achievement.conditions.map((each) => progress(each.have, each.needs, counted(each))));
+  achievement.conditions.map((each) => progress(each.have, each.needs, ...counted(each))));
 
 const section = (id, name, items, empty) => h("section", { class: "card", "aria-labelledby": id },
   h("h2", { id }, name), items.length ? h("ul", { class: "texts" }, items) : h("p", { class: "note" }, empty));
@@ -59,7 +65,7 @@ const goal = (streak) => {
   const [one, many] = PER[streak.per];
   const { period } = streak;
   return h("li", {},
-    h("strong", {}, streak.name === "daily" ? "Every day" : spoken(streak.name)),
+    h("strong", {}, streakTitle(streak.name)),
     h("span", {}, `${count(streak.current_streak, one, many)} in a row, ${number(streak.longest_streak)} at best`),
     h("span", { class: "note" }, streak.per === "day" ? STATUS[streak.status] : goalStatus(streak.status, one)),
     period?.counts && progress(period.have, period.needs, needed(period)),

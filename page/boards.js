@@ -18,7 +18,7 @@ const ofAnswers = async (view) => {
     get("v1/stats/me", view.signal).catch(() => null),
   ]);
   const entries = top.entries.map((entry) => ({ ...entry, score: entry.points }));
-  const note = own?.alias ? `You are ${own.alias} here: nobody's name is shown.` : "Nobody's name is shown here.";
+  const note = own?.alias ? `You are ${own.alias} here. Answers are kept apart from accounts, so it is not your name on the other boards.` : "Nobody's name is shown here.";
   return card(element("leaderboard", { heading: "Answers", score: "Score" }, { data: { entries } }), h("p", { class: "note" }, note));
 };
 
@@ -28,7 +28,7 @@ export const show = async (root, view) => {
     .map(([board, heading]) => element("leaderboard", { board, heading, limit: TOP }, { client }));
   const select = h("select", { id: "region", onchange: () => boards.forEach((each) => each.setAttribute("region", select.value)) },
     REGIONS.map((region) => h("option", { value: region }, region === "global" ? "Everywhere" : region[0].toUpperCase() + region.slice(1))));
-  const grid = h("div", { class: "boards-grid" }, boards.map((each) => card(each)));
+  const grid = h("div", { class: "two" }, boards.map((each) => card(each)));
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Leaderboards"),
     h("p", { class: "row" }, h("label", { for: "region" }, "Region"), select),
     grid);

@@ -4,29 +4,49 @@
 import { ask, get, part } from "./api.js";
 import { agreement, count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
 import { whatIf } from "./what_if.js";
+import { CORE_SCHEMA, load } from "./yaml.js";
 
 const LINES_MAX = 200;
+const TEXT_MAX = 160; // characters of a value
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 // Keys in order: one document may come with its keys in another order than the next.
 const ordered = (_, value) => isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value;
 const exact = (value) => JSON.stringify(value, ordered);
-const shown = (value) => typeof value === "string" ? value : exact(value);
+const isPicture = (value) => typeof value === "string" && value.startsWith("data:");
+const readable = (name, value) => isPicture(value) ? "a picture" : ordered(name, value);
+// A value in words: JSON without quotes. A picture's data says nothing to anybody.
+const words = (value) => typeof value === "string" ? readable("", value) : JSON.stringify(value, readable, 1).replace(/\s*\n\s*/g, " ").replaceAll('"', "");
+const cut = (text, from = 0) => `${from > 0 ? "... " : ""}${text.slice(from, from + TEXT_MAX)}${text.length > from + TEXT_MAX ? " ..." : ""}`;
+
+// Two long values are cut to where they begin to differ.
+const pair = (before, after) => {
+  if (isPicture(before) && isPicture(after)) return ["a picture", "another picture"];
+  const [one, other] = [words(before), words(after)];
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same += 1;
+  const from = Math.max(0, same - TEXT_MAX / 2);
+  return [cut(one, from), cut(other, from)];
+};
+const isSection = (value) => isObject(value) && Object.values(value).length > 0 && Object.values(value).every(isObject);
+// What one document has alone: each entry of a section by itself.
+const lone = (value, at) => isSection(value) ? Object.keys(value).sort().flatMap((name) => lone(value[name], `${at}.${name}`)) : [[at, cut(words(value))]];
 
 // Returns a row [where, before, after] for each value that two documents do not share, in the order of their keys.
 export const differences = (before, after, path = "") =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
     const at = path ? `${path}.${name}` : name;
-    if (!Object.hasOwn(before, name)) return [[at, "nothing", shown(after[name])]];
-    if (!Object.hasOwn(after, name)) return [[at, shown(before[name]), "gone"]];
+    if (!Object.hasOwn(before, name)) return lone(after[name], at).map(([where, value]) => [where, "nothing", value]);
+    if (!Object.hasOwn(after, name)) return lone(before[name], at).map(([where, value]) => [where, value, "gone"]);
     if (isObject(before[name]) && isObject(after[name])) return differences(before[name], after[name], at);
-    return exact(before[name]) === exact(after[name]) ? [] : [[at, shown(before[name]), shown(after[name])]];
+    return exact(before[name]) === exact(after[name]) ? [] : [[at, ...pair(before[name], after[name])]];
   });
 
 const card = (id, title, ...content) => h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, title), ...content);
 
-const most = (cap) => !cap ? "no limit" : "points" in cap ? `${count(cap.points, "point")} a ${cap.per}` : `${count(cap.events, "event")} a ${cap.per}`;
-const types = (book) => table("What each event earns", ["Event", "Points", "At most", "Declared by"],
-  Object.entries(book.event_types).map(([name, each]) => [spoken(name), number(each.points), most(each.cap), each.declared_by ?? "anybody"]), "None.");
+const most = (cap) => !cap ? "no limit" : "points" in cap ? `${number(cap.points)} a ${cap.per}` : `${count(cap.events, "event")} a ${cap.per}`;
+const types = (book) => h("div", { class: "types" }, table("What each event earns", ["Event", "Points", "At most"], Object.entries(book.event_types).map(([name, each]) => [
+  h("span", {}, spoken(name), each.declared_by && h("small", {}, `only from a ${each.declared_by}`)), number(each.points), most(each.cap),
+]), "None."));
 
 const inForce = (rules) => card("force-title", "In force",
   h("p", {}, `Version ${number(rules.version)}, since ${from(rules)}.`),
@@ -49,9 +69,11 @@ const versionsCard = (versions, current) => card("versions-title", "Versions",
 const choice = (id, label, versions, value) => [h("label", { for: id }, label), h("select", { id },
   versions.map((each) => h("option", { value: each.version, selected: each.version === value }, `Version ${each.version}`)))];
 
+// A path may break behind its dots.
+const broken = (path) => path.split(/(?<=[._])/).flatMap((piece) => [h("wbr"), piece]).slice(1);
 const differenceTable = (rows) => rows.length
   ? [h("p", {}, `${count(rows.length, "difference")}.`),
-    table("Differences", ["Where", "Before", "After"], rows.slice(0, LINES_MAX), ""),
+    h("div", { class: "changes" }, table("Differences", ["Where", "Before", "After"], rows.slice(0, LINES_MAX).map(([where, ...values]) => [broken(where), ...values]), "")),
     rows.length > LINES_MAX && h("p", { class: "note" }, `The first ${LINES_MAX} are shown.`)].filter(Boolean)
   : [h("p", {}, "They are the same.")];
 
@@ -88,12 +110,17 @@ const faultTable = (error) => error.details?.length
   : [trouble(error)];
 
 const indented = (book) => JSON.stringify(book, null, 2);
+// Reads a book in JSON or YAML.
 const documentIn = (text) => {
+  const isJson = text.trimStart().startsWith("{");
+  let found = null;
   try {
-    return JSON.parse(text);
+    if (text.trim()) found = isJson ? JSON.parse(text) : load(text, { schema: CORE_SCHEMA });
   } catch (error) {
-    throw new Error(`This is no JSON: ${error.message}. A book in YAML is published by: streakline rules publish book.yaml`);
+    throw new Error(`This is no ${isJson ? "JSON" : "YAML"}: ${error.message.split("\n")[0]}.`);
   }
+  if (!isObject(found)) throw new Error("There is no book here. Begin with the book in force or with a file.");
+  return found;
 };
 
 // Another book: from the one in force or from a file, changed here, checked by the service, tried, and published.
@@ -132,10 +159,10 @@ const editor = (rules, view, root) => {
     h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
     h("p", { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: () => fill(indented(rules.book)) }, "Take the book in force"),
-      h("label", { for: "book-file" }, "or a file (JSON)"),
-      h("input", { id: "book-file", type: "file", accept: ".json,application/json", onchange: (event) => attempt(async () => { fill(await event.target.files[0]?.text() ?? ""); fill(indented(documentIn(text.value))); }) })),
+      h("label", { for: "book-file" }, "or a file (YAML or JSON)"),
+      h("input", { id: "book-file", type: "file", accept: ".yaml,.yml,.json", onchange: (event) => attempt(async () => { fill(await event.target.files[0]?.text() ?? ""); fill(indented(documentIn(text.value))); }) })),
     h("form", { onsubmit: (event) => { event.preventDefault(); attempt(check); } },
-      h("label", { class: "text" }, h("span", {}, "The book, as JSON"), text),
+      h("label", { class: "text" }, h("span", {}, "The book, as YAML or JSON"), text),
       h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),
       h("p", { class: "row" }, h("button", { class: "quiet" }, "Check and compare"), publish)),
     out), whatIf(() => documentIn(text.value), faultTable, view)];

@@ -9,6 +9,6 @@ export const show = async (root, view) => {
   calendar.addEventListener("streakline-period", ({ detail }) => history.replaceState(null, "", `#/calendar/${detail.period}`));
   const { node, explain } = explanation(view, "Choose a date to see why it counts, or does not.");
   calendar.addEventListener("streakline-date", ({ detail }) => explain(detail.date));
-  root.replaceChildren(h("h1", { tabindex: "-1" }, "Calendar"), h("div", { class: "card" }, node, calendar));
+  root.replaceChildren(h("h1", { tabindex: "-1" }, "Calendar"), h("div", { class: "card" }, calendar, node));
   await calendar.ready;
 };

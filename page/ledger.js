@@ -40,7 +40,7 @@ const row = (entries) => {
         entry.reason,
         entry.isLate && `came late, on ${dayName(localDate(entry.created_at), { day: "numeric", month: "long" })}`,
       ].filter(Boolean).join(" · ")))),
-    h("td", {}, signed(entry.points)), h("td", {}, number(entry.balance)));
+    h("td", {}, signed(entry.points)), h("td", {}, entry.left === undefined ? "" : number(entry.left)));
 };
 
 const day = ([date, entries]) => h("tbody", {},
@@ -57,25 +57,40 @@ const markLate = (entries) => {
   }
 };
 
+// Compares entries by when they happened, the newest first.
+const byTime = (one, other) => dayOf(other).localeCompare(dayOf(one)) || Date.parse(happened(other)) - Date.parse(happened(one));
+
+// Returns the entries by when they happened, each with the points that were left after it, by all that is known today.
+// all: in the order of booking, the newest first. A late entry may be older than entries that are not read yet (hasMore):
+// it has no such points.
+const inTime = (all, hasMore) => {
+  markLate(all);
+  const oldest = all.findLast((entry) => !entry.isLate);
+  let left = all[0]?.balance;
+  return all.toSorted(byTime).map((entry) => {
+    const shown = { ...entry, left: hasMore && byTime(entry, oldest) > 0 ? undefined : left };
+    left -= entry.points;
+    return shown;
+  });
+};
+
 // Returns the card of the ledger, with its newest entries.
 export const ledgerCard = async (view) => {
   const path = `v1/users/${part(view.person.user)}/ledger?limit=${ENTRIES}`;
-  const all = []; // the newest first
+  const all = []; // in the order of booking, the newest first
   const place = h("div", {});
   const more = h("button", { type: "button", class: "quiet", onclick: () => load().catch((error) => { if (!view.signal.aborted) place.append(trouble(error)); }) }, "Show more");
   let cursor = null;
   const load = async () => {
     const page = await get(`${path}${cursor ? `&cursor=${part(cursor)}` : ""}`, view.signal);
     all.push(...page.entries.filter((entry) => entry.kind !== "OPEN"));
-    markLate(all);
-    const days = Map.groupBy(all, dayOf);
     cursor = page.cursor;
     more.hidden = !cursor;
-    const newest = [...days].sort(([one], [other]) => one < other ? 1 : -1);
+    const days = Map.groupBy(inTime(all, Boolean(cursor)), dayOf);
     place.replaceChildren(days.size ? h("table", { class: "ledger" },
       h("caption", { class: "unseen" }, `Ledger: ${count(days.size, "day")}`),
       h("thead", {}, h("tr", {}, ["Entry", "Points", "Balance"].map((head) => h("th", { scope: "col" }, head)))),
-      newest.map(day)) : h("p", { class: "note" }, "No points yet. What you earn and spend stands here."));
+      [...days].map(day)) : h("p", { class: "note" }, "No points yet. What you earn and spend stands here."));
   };
   await load();
   return h("section", { class: "card", "aria-labelledby": "ledger-title" }, h("h2", { id: "ledger-title" }, "Ledger"), place, more);

@@ -19,10 +19,13 @@ const main = byId("main");
 let leaving = new AbortController();
 let config = {};
 let known = null; // the profile as it was last read
+let isByLink = false; // whether a link was to sign the person in, and the service has not yet answered
+const NO_LINK = "This sign-in link is not valid, or no longer. Ask for a new one.";
 
 // Shows the streak, and the points that can be spent, in the header; returns the profile.
 export const refreshFigures = async (signal) => {
   const profile = known = await get(`v1/users/${part(current().user)}`, signal);
+  isByLink = false;
   byId("figure-streak").textContent = count(profile.current_streak, "day");
   byId("figure-points").textContent = number(profile.available);
   byId("figures").hidden = false;
@@ -103,9 +106,9 @@ const start = async () => {
   let problem = null;
   try {
     config = await fetch(new URL("app/config.json", document.baseURI)).then((answer) => answer.json());
-    const isGiven = adopt(config);
+    isByLink = adopt(config);
     await comeBack(config);
-    if (isGiven && !current()) problem = new Error("This sign-in link is not valid, or no longer. Ask for a new one.");
+    if (isByLink && !current()) problem = new Error(NO_LINK);
   } catch (error) {
     problem = error;
   }
@@ -123,7 +126,7 @@ byId("sign-out").addEventListener("click", () => {
   say("Signed out");
   ended.catch(() => welcome(new Error("You are signed out here, but the sign-in service could not be told. Sign out there too.")));
 });
-addEventListener("streakline:signed-out", () => leave(new Error("Your sign-in has ended. Sign in again.")));
+addEventListener("streakline:signed-out", () => leave(new Error(isByLink ? NO_LINK : "Your sign-in has ended. Sign in again.")));
 addEventListener("hashchange", () => {
   if (!location.hash.startsWith("#token=")) return follow();
   known = null;

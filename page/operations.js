@@ -15,7 +15,7 @@ const seconds = (value) => value < 10 ? `${value.toFixed(1)} s` : value < 120 ? 
 const state = (good, text) => h("span", { class: good ? "good" : "bad" }, h("span", { "aria-hidden": "true" }, good ? "● " : "▲ "), text);
 
 const spark = (values) => {
-  const most = Math.max(1, ...values);
+  const most = Math.max(...values);
   const x = (index) => ((index * CHART.width) / Math.max(1, values.length - 1)).toFixed(1);
   const y = (value) => (CHART.height - 2 - (value * (CHART.height - 6)) / most).toFixed(1);
   const line = values.map((value, index) => `${x(index)},${y(value)}`).join(" ");
@@ -24,6 +24,10 @@ const spark = (values) => {
     svg("polygon", { points: `0,${CHART.height} ${line} ${CHART.width},${CHART.height}` }),
     svg("polyline", { points: line }));
 };
+
+const rate = (values) => Math.max(...values) > 0
+  ? [h("p", { class: "note" }, `at most ${number(Math.max(...values))}`), spark(values)]
+  : [h("p", { class: "note" }, "No events in the last minute.")];
 
 const tile = (name, value, note) => h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value), note && h("dd", { class: "note" }, note));
 
@@ -65,7 +69,7 @@ const freshness = ({ lake, nightly, unknown }) => h("section", { class: "card" }
   h("dl", { class: "facts" },
     h("div", {}, h("dt", {}, "Newest curated day"), h("dd", {}, lake?.newest_partition ?? unknown.lake)),
     h("div", {}, h("dt", {}, "Curated up to"), h("dd", {}, lake?.watermark ? relative(lake.watermark) : lake ? "no run has ended yet" : "unknown")),
-    h("div", {}, h("dt", {}, "Last nightly run"), h("dd", {}, nightly ? `${nightly.run_id}, ${relative(nightly.made_at)}` : unknown.nightly)),
+    h("div", {}, h("dt", {}, "Last nightly run"), h("dd", {}, nightly ? [relative(nightly.made_at), h("small", {}, nightly.run_id)] : unknown.nightly)),
     nightly && h("div", {}, h("dt", {}, "What it found"), h("dd", {}, nightly.failed ? String(nightly.error) : `${count(nightly.different, "user")} different, ${number(nightly.unrepaired)} not repaired`))));
 
 // Draws everything anew. The keyboard and the scroll position of each table stay where they were.
@@ -77,7 +81,7 @@ const draw = (board, told) => {
   board.replaceChildren(
     tiles(told),
     h("section", { class: "card chart" }, h("h2", {}, "Events a second, last minute"), ...(throughput
-      ? [h("p", { class: "note" }, `at most ${number(Math.max(...throughput.per_second))}`), spark(throughput.per_second)]
+      ? rate(throughput.per_second)
       : [h("p", { class: "note" }, unknown.throughput)])),
     h("div", { class: "two" },
       h("section", { class: "card" }, h("h2", {}, "Consumers"), consumers
@@ -85,7 +89,7 @@ const draw = (board, told) => {
         : h("p", { class: "note" }, unknown.consumers)),
       freshness(told)),
     h("section", { class: "card" }, h("h2", {}, "Queues"), queues
-      ? table("Queues", ["Queue", "State", "Waiting", "Taken"], queues.map(figures), "No queues are named.")
+      ? h("div", { class: "queues" }, table("Queues", ["Queue", "State", "Waiting", "Taken"], queues.map(figures), "No queues are named."))
       : h("p", { class: "note" }, unknown.queues)));
   for (const [index, each] of [...board.querySelectorAll(".scroll")].entries()) {
     each.scrollLeft = places[index] ?? 0;

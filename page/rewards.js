@@ -30,11 +30,11 @@ const obstacle = (reward, balance) => {
 };
 
 const facts = (reward) => [
-  `from ${reward.brand}`,
+  `from ${spoken(reward.brand.replaceAll("-", " "))}`,
   reward.left > 0 && `about ${number(reward.left)} left`,
   reward.left_for_user > 0 && `${number(reward.left_for_user)} more for you`,
   reward.valid_until && `until ${moment(reward.valid_until)}`,
-].filter(Boolean).join(" · ");
+].filter(Boolean).join(", ");
 
 const agreed = (reward, root) =>
   agreement(root, `Redeem ${nameOf(reward)} for ${count(reward.price_points, "point")}?`, "The points are spent at once.", "Yes, redeem");
@@ -106,7 +106,7 @@ export const show = async (root, view) => {
   const list = h("div", { class: "rewards-grid" });
   const more = h("button", { type: "button", class: "quiet", hidden: true }, "Show more");
   const [purse, history] = [h("div", {}), h("div", {})];
-  const offered = new Map(); // reward id -> the reward as it was last read, and its card
+  const offered = new Map(); // reward id -> the reward as it was last read, and its card; in the service's order
   let balance, cursor = null;
   const account = async () => {
     const [told, past] = await Promise.all([
@@ -123,8 +123,9 @@ export const show = async (root, view) => {
       const made = card(reward, shop);
       offered.set(reward.reward, { reward, made });
       made.fill(reward, balance);
-      list.append(made.node);
     }
+    const byPrice = [...offered.values()].sort((one, other) => one.reward.price_points - other.reward.price_points);
+    list.replaceChildren(...byPrice.map((each) => each.made.node));
     cursor = page.cursor;
     more.hidden = !cursor;
     if (!offered.size) list.append(h("p", { class: "note" }, "Nothing is offered right now."));

@@ -61,15 +61,15 @@ const plots = ({ users, by_type: types, by_month: months, streaks }) => {
 
 const impossible = ({ all, points, listed }) => all
   ? [h("h3", {}, `Not possible: ${number(all)}, of ${count(points, "point")}`),
-    table("Not possible", ["User", "What", "Date", "Points", "Missing", "Why"],
-      listed.slice(0, IMPOSSIBLE_SHOWN).map((each) => [each.user_id, each.what, each.at.slice(0, 10), number(each.points), number(each.missing), each.why]), "")]
+    h("div", { class: "refused" }, table("Not possible", ["User", "What", "Date", "Points", "Missing", "Why"],
+      listed.slice(0, IMPOSSIBLE_SHOWN).map((each) => [each.user_id, each.what, each.at.slice(0, 10), number(each.points), number(each.missing), each.why]), ""))]
   : [h("p", {}, "All redemptions, freezes and pauses would have been possible.")];
 
 const largest = (rows) => [h("h3", {}, "The largest changes"),
-  table("The largest changes", ["User", "Balance", "Earned", "Longest", "Why"], rows.map((row) => [
+  h("div", { class: "causes" }, table("The largest changes", ["User", "Balance", "Earned", "Longest", "Why"], rows.map((row) => [
     row.user_id, arrow(row, "balance"), arrow(row, "earned"), arrow(row, "longest"),
     [...row.why.slice(0, REASONS_SHOWN), ...row.impossible.slice(0, 1)].join("; "),
-  ]), "Nobody's points change.")];
+  ]), "Nobody's points change."))];
 
 const drawn = (report) => {
   const { users } = report;

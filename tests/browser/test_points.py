@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import yaml
 
 from tests.browser.conftest import PHONE
 from tests.browser.given import LONG_SECONDS, SCRIPT_TITLE, a_book, call, earn, publish
@@ -26,6 +27,11 @@ def a_person(lessons: int) -> str:
 
 def reward(page: Any, name: str) -> Any:
     return page.locator("article.reward").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def imported(module: str) -> str:
+    """JavaScript that gives a module of the page."""
+    return f"await import(document.querySelector('script[src*=main]').src.replace('main.js', '{module}'))"
 
 
 def balance(user: str) -> dict[str, Any]:
@@ -94,9 +100,13 @@ def test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told(visit: Any
     person = visit(viewport=PHONE)
     page = person.sign_in(user)
     person.go("rewards")
+    prices = page.locator("article.reward .price").all_text_contents()
+    assert prices == sorted(prices, key=lambda price: int(re.sub(r"\D", "", price))), (
+        "the cheapest comes first"
+    )
     mug = reward(page, "Mug")
     assert "30 points" in mug.text_content()
-    assert "from acme · about 50 left · 2 more for you" in mug.text_content()
+    assert "from Acme, about 50 left, 2 more for you" in mug.text_content()
     assert "999,950 points missing." in reward(page, "Space flight").text_content()
     assert not reward(page, "Space flight").get_by_role("button").count()
     assert "Nothing is left." in reward(page, "Old cap").text_content()
@@ -203,7 +213,7 @@ def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit
     missing = page.get_by_role("region", name="Still to earn")
     assert SCRIPT_TITLE in missing.text_content(), "what an admin wrote is only text"
     assert page.locator("main img").count() == 0
-    assert "Lesson completed: 3 of 10" in missing.text_content()
+    assert "Lesson completed: 3 of 10 times" in missing.text_content()
     bars = missing.get_by_role("progressbar").evaluate_all("(all) => all.map((bar) => [bar.value, bar.max])")
     assert bars == [[3, 10], [0, 1]], "the nearest comes first"
     streaks = page.get_by_role("region", name="Streaks").text_content()
@@ -211,6 +221,28 @@ def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit
     assert "Workouts0 weeks in a row, 0 at best" in streaks
     assert "Events: 0 of 3" in streaks
     person.shoot("achievements-375")
+
+
+def test_of_two_achievements_as_near_the_one_with_fewest_steps_comes_first(visit: Any) -> None:
+    page = visit().sign_in(f"new-{uuid4().hex[:8]}")
+
+    def achievement(name: str, how: str, *needs: int) -> dict[str, Any]:
+        conditions = [{"needs": each, "have": 0} for each in needs]
+        return {"name": name, "needs": how, "achieved": False, "conditions": conditions}
+
+    given = [
+        achievement("25 lessons", "all", 25),
+        achievement("both", "all", 10, 1),
+        achievement("either", "any", 10, 3),
+        achievement("first lesson", "all", 1),
+    ]
+    names = page.evaluate(
+        f"""async (given) => {{
+        const {{ nearest }} = {imported("achievements.js")};
+        return nearest(given).map((each) => each.name); }}""",
+        given,
+    )
+    assert names == ["first lesson", "either", "both", "25 lessons"]
 
 
 def test_a_year_tells_what_each_date_was(visit: Any) -> None:
@@ -238,9 +270,13 @@ def test_a_year_tells_what_each_date_was(visit: Any) -> None:
     assert "201 missed" in legend, "from 13 June on, but the 20th"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.get_by_role("grid").count() == 7, "from the first activity on, in June"
-    june.get_by_role("gridcell", name="Wednesday 11 June").click()
-    told = page.locator(".calendar .told", has_text="Wednesday 11 June does not count")
-    told.wait_for()
+    december = page.get_by_role("grid", name="December 2025")
+    for month, date in ((december, "Thursday 11 December"), (june, "Wednesday 11 June")):
+        month.get_by_role("gridcell", name=date).click()
+        told = page.locator(".calendar .told", has_text=f"{date} does not count")
+        told.wait_for()
+        place = told.bounding_box()
+        assert 0 <= place["y"] <= 700 - place["height"], "it is in sight, wherever the date is"
     assert "freeze" in told.text_content()
     before, after = (page.get_by_role("button", name=f"{way} year") for way in ("Previous", "Next"))
     assert before.get_attribute("aria-disabled") == "true", "nothing came before"
@@ -255,7 +291,8 @@ def test_a_year_tells_what_each_date_was(visit: Any) -> None:
 def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None:
     book = a_book()
     book["event_types"]["CHECK_IN"]["points"] = 4
-    book["rewards"]["poster"] = {"price_points": 70, "brand": "acme"}
+    picture = "data:image/svg+xml,<svg%20xmlns='http://www.w3.org/2000/svg'/>"
+    book["rewards"]["poster"] = {"price_points": 70, "brand": "acme", "image_url": picture}
     number = publish(book, note=SCRIPT_TITLE)
     admin = visit(viewport=PHONE)
     page = admin.sign_in("root", "admin")
@@ -272,7 +309,7 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     found.wait_for()
     assert found.locator("tbody tr").all_text_contents() == [
         "event_types.CHECK_IN.points54",
-        'rewards.posternothing{"brand":"acme","price_points":70}',
+        "rewards.posternothing{ brand: acme, image_url: a picture, price_points: 70 }",
     ]
     assert found.evaluate("(table) => table.closest('[aria-live=polite]') !== null")
     assert page.locator("main img").count() == 0
@@ -283,6 +320,32 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     assert not plain.locator("#nav-book").is_visible()
     plain.goto(f"{person.url}#/book")
     person.view("you")
+
+
+def test_how_two_books_differ_is_told_in_short_lines(visit: Any) -> None:
+    page = visit().sign_in("root", "admin", at="book")
+    text, picture = "word " * 100, "data:image/svg+xml,"
+    rewards = {"mug": {"price_points": 5}, "cap": {"price_points": 7}}
+    pairs = [
+        ({}, {"rewards": rewards}),
+        ({"rewards": rewards}, {"rewards": {}}),
+        ({"text": text}, {"text": f"{text}after"}),
+        ({"image_url": f"{picture}1"}, {"image_url": f"{picture}2"}),
+        ({"text": text}, {"text": picture}),
+    ]
+    found = page.evaluate(
+        f"""async (pairs) => {{
+        const {{ differences }} = {imported("book.js")};
+        return pairs.map(([before, after]) => differences(before, after)); }}""",
+        pairs,
+    )
+    cap, mug = "{ price_points: 7 }", "{ price_points: 5 }"
+    assert found[0] == [["rewards.cap", "nothing", cap], ["rewards.mug", "nothing", mug]]
+    assert found[1] == [["rewards.cap", cap, "gone"], ["rewards.mug", mug, "gone"]]
+    assert [each[-8:] for each in found[2][0][1:]] == ["rd word ", "rd after"], "what differs is seen"
+    assert found[3] == [["image_url", "a picture", "another picture"]]
+    assert found[4][0][2] == "a picture"
+    assert all(len(value) < 200 for rows in found for row in rows for value in row)
 
 
 def test_the_ledger_goes_by_day_and_says_why_a_row_is_0(visit: Any) -> None:
@@ -307,6 +370,19 @@ def test_the_ledger_goes_by_day_and_says_why_a_row_is_0(visit: Any) -> None:
     person.shoot("you-ledger-375")
 
 
+def test_the_ledger_goes_by_time_and_its_balances_add_up(visit: Any) -> None:
+    user = f"orderly-{uuid4().hex[:8]}"
+    noon = datetime.now(UTC).replace(hour=12, minute=0) - timedelta(days=1)
+    for at, lessons in ((noon, 1), (noon - timedelta(hours=2), 2), (noon - timedelta(days=1), 1)):
+        earn(user, lessons, at.isoformat())
+    page = visit(timezone_id="UTC").sign_in(user)
+    rows = page.locator(".ledger tbody tr:not(.day)")
+    told = [
+        (row.locator("small").text_content()[:5], row.locator("td").last.text_content()) for row in rows.all()
+    ]
+    assert told == [("12:00", "40"), ("10:00", "30"), ("10:00", "20"), ("12:00", "10")]
+
+
 def opening(user: str, at: datetime) -> dict[str, Any]:
     return {
         "user_id": user,
@@ -326,20 +402,26 @@ def wait_for_balance(user: str, points: int) -> None:
 
 
 def test_more_of_the_ledger_comes_when_it_is_asked_for(visit: Any) -> None:
-    user = a_person(19)
-    earn(user, 15, (datetime.now(UTC) - timedelta(days=2)).isoformat())
+    user, today = f"buyer-{uuid4().hex[:8]}", datetime.now(UTC)
+    for lessons, ago in ((14, 2), (19, 0), (1, 3)):
+        earn(user, lessons, (today - timedelta(days=ago)).isoformat())
     person = visit()
     page = person.sign_in(user)
     more = page.get_by_role("button", name="Show more")
     shown = page.locator(".ledger tbody tr:not(.day)")
     before = shown.count()
-    more.press("Enter")
     assert before == 15
+    left = [str(points) for points in range(340, 0, -10)]
+    assert shown.locator("td:last-child").all_text_contents() == [*left[:14], ""], (
+        "what is between is not read"
+    )
+    more.press("Enter")
     shown.nth(29).wait_for()
     more.press("Enter")
     more.wait_for(state="hidden")
     assert shown.count() == 34
-    assert page.locator(".ledger .day").count() == 2
+    assert shown.locator("td:last-child").all_text_contents() == left
+    assert page.locator(".ledger .day").count() == 3
 
 
 def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
@@ -348,13 +430,18 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     admin.go("book")
     change = page.get_by_role("region", name="Change the book")
     text, publish_button = (
-        change.get_by_label("The book, as JSON"),
+        change.get_by_label("The book, as YAML or JSON"),
         change.get_by_role("button", name="Publish"),
     )
     check = change.get_by_role("button", name="Check and compare")
-    text.fill("event_types:")
-    check.press("Enter")
-    change.get_by_role("alert").filter(has_text="This is no JSON").wait_for()
+    for wrong, words in (
+        ('{"event_types":', "no JSON"),
+        ("streaks:\n  - [", "no YAML"),
+        ("", "no book"),
+    ):
+        text.fill(wrong)
+        check.press("Enter")
+        change.get_by_role("alert").filter(has_text=words).wait_for()
     change.get_by_role("button", name="Take the book in force").press("Enter")
     check.press("Enter")
     change.get_by_text("They are the same.").wait_for()
@@ -369,8 +456,8 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     assert "event_types.CHECK_IN.points" in faults.text_content()
     assert not publish_button.is_visible()
     book["event_types"]["CHECK_IN"]["points"] = 3 if book["event_types"]["CHECK_IN"]["points"] != 3 else 2
-    file = {"name": "book.json", "mimeType": "application/json", "buffer": json.dumps(book).encode()}
-    change.get_by_label("or a file (JSON)").set_input_files(files=[file])
+    file = {"name": "book.yaml", "mimeType": "application/yaml", "buffer": yaml.safe_dump(book).encode()}
+    change.get_by_label("or a file (YAML or JSON)").set_input_files(files=[file])
     change.get_by_label("Why").fill(SCRIPT_TITLE)
     check.press("Enter")
     change.get_by_text(f"It would be version {before + 1}.").wait_for()

@@ -122,6 +122,9 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
         assert "(you)" in page.get_by_role("table", name=board).text_content(), board
+    names = page.locator("streakline-leaderboard [part=name]")
+    assert max(names.evaluate_all("(all) => all.map((each) => each.offsetHeight)")) < 30, "each has one line"
+    assert "Answers are kept apart from accounts" in page.locator(".boards").text_content()
     assert "You are number 1." in page.locator("streakline-leaderboard [part=footer]").first.text_content()
     person.shoot("boards-answered-1280")
 
@@ -212,6 +215,22 @@ def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     card.get_by_role("alert").filter(has_text="has all the answers").wait_for()
     assert len(person.problems) == 1, "the browser itself notes the 409"
     person.problems.clear()
+
+
+def test_a_minute_without_events_is_told_in_words_and_each_column_of_the_queues_fits(visit: Any) -> None:
+    operator = visit(viewport={"width": 320, "height": 700})
+
+    def quiet(route: Any) -> None:
+        told = (answered := route.fetch()).json()
+        told["throughput"]["per_second"] = [0] * 60
+        route.fulfill(response=answered, json=told)
+
+    operator.page.route("**/v1/operations", quiet)
+    page = operator.sign_in("root", "admin", at="operations")
+    assert "No events in the last minute." in page.locator(".chart").text_content()
+    assert not page.locator(".spark").count()
+    queues = page.get_by_role("region", name="Queues")
+    assert queues.evaluate("(box) => box.scrollWidth <= box.clientWidth")
 
 
 def test_operators_can_pause_and_others_cannot_look(visit: Any) -> None:

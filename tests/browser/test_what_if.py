@@ -46,7 +46,7 @@ def opened(person: Any) -> Any:
 
 def press(page: Any, document: Any) -> Any:
     """Ask what a book would have led to; returns the card."""
-    page.get_by_label("The book, as JSON").fill(json.dumps(document))
+    page.get_by_label("The book, as YAML or JSON").fill(json.dumps(document))
     card = page.get_by_role("region", name="What it would have led to").first
     card.get_by_role("button", name="What if").press("Enter")
     return card
@@ -99,6 +99,9 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(
     assert [len(each.get_attribute("points").split()) for each in lines.all()] == [reach, reach]
     assert page.locator("main img").count() == 0, "what a report says is only text"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    causes = page.get_by_role("table", name="The largest changes").locator("tbody tr").first
+    row, why = causes.bounding_box(), causes.locator("td").last.bounding_box()
+    assert why["width"] == pytest.approx(row["width"], abs=1), "reasons have a line of their own"
     assert all_violations(page) == []
     person.shoot(f"what-if-320-{scheme}")
 
@@ -157,7 +160,7 @@ def test_streaks_and_achievements_that_differ_are_tables_of_the_report(
     achievements = page.get_by_role("table", name="Achievements that differ")
     assert SCRIPT_TITLE in [row[0] for row in numbers(achievements)]
     assert page.locator("main img").count() == 0, "what a report says is only text"
-    page.get_by_label("The book, as JSON").fill(json.dumps(a_book()))
+    page.get_by_label("The book, as YAML or JSON").fill(json.dumps(a_book()))
     page.get_by_role("button", name="What if").press("Enter")
     streaks.wait_for(state="detached")
     page.locator("figure.plot").first.wait_for()

@@ -20,6 +20,11 @@ def test_python() -> None:
     assert client_types.python() == client_types.PYTHON.read_text(), "run `make clients`"
 
 
+def test_the_pages_reader_of_yaml_is_what_its_package_makes() -> None:
+    packages()
+    assert client_types.yaml() == client_types.YAML.read_text(), "run `make clients`"
+
+
 def test_the_pages_elements_are_what_their_sources_make(tmp_path: Path) -> None:
     packages()
     assert client_types.elements() == client_types.ELEMENTS.read_text(), "run `make clients`"

@@ -1,5 +1,6 @@
 """The gate: a change of the API without new clients is noticed, also where node is missing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,10 @@ def test_the_pages_elements_were_made_from_the_clients_sources() -> None:
     assert digest_in(client_types.ELEMENTS, client_types.ELEMENTS_MARK) == made_from, (
         "client/typescript/src/elements has changed: run `make clients`"
     )
+
+
+def test_the_pages_reader_of_yaml_is_of_the_locked_version() -> None:
+    lock = json.loads((client_types.TYPESCRIPT_CLIENT / "package-lock.json").read_text())
+    version = lock["packages"][f"node_modules/{client_types.YAML_PACKAGE}"]["version"]
+    made_from = client_types.YAML.read_text().partition("\n")[0]
+    assert made_from == f"/* {client_types.YAML_PACKAGE} {version}", "another is locked: run `make clients`"

@@ -44,3 +44,7 @@ def test_one_lesson_of_the_demos_person_comes_late_and_mends_a_streak_of_all_dat
     assert all(datetime.fromisoformat(each["occurred_at"]) <= now for each in there)
     assert len({each["idempotency_key"] for each in there}) == len(there)
     assert person_events(now) == (there, late), "the same again, when the demo runs again"
+    yesterday = [each["event_type"] for each in there if local_date(each) == today - timedelta(days=1)]
+    assert yesterday.count("CHECK_IN") == 2, (
+        "her page shows why an event earns nothing: a check-in a day earns"
+    )

@@ -39,16 +39,16 @@ button[aria-disabled] { opacity: 0.4; cursor: default; }
 .streak span { font-size: 1.3em; font-weight: 500; line-height: 1.2; }
 table { border-collapse: collapse; inline-size: 100%; font-size: 0.95em; font-variant-numeric: tabular-nums; }
 th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
-.board th, .board td { padding: 0.55rem 0.5rem; border-block-end: 1px solid var(--line); }
-.board :is(th, td):last-child { text-align: end; overflow-wrap: normal; }
-.board :is(th, td):first-child { overflow-wrap: normal; inline-size: 4em; }
+.board th, .board td { padding: 0.55rem 0.35rem; border-block-end: 1px solid var(--line); }
+.board :is(th, td):is(:first-child, :last-child) { overflow-wrap: normal; inline-size: 2.6em; }
+.board :is(th, td):last-child { text-align: end; }
 .board thead th { color: var(--soft); font-size: 0.9em; }
 .board .own > * { background: var(--wash); font-weight: 700; }
 .head { display: flex; align-items: center; justify-content: space-between; gap: 0.5rem; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.1rem 1.2rem; }
-.months { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); align-items: start; }
+.months { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); align-items: start; }
 .one { max-inline-size: 26rem; grid-template-columns: minmax(0, 1fr); }
-.month { table-layout: fixed; font-size: 0.85em; }
+.month { max-inline-size: 30rem; table-layout: fixed; font-size: 0.85em; }
 .month :is(th, td) { padding: 1px; text-align: center; vertical-align: middle; border-radius: var(--radius); }
 .month th { color: var(--soft); }
 .month tbody th { vertical-align: top; line-height: 1.15; padding-block-start: calc(0.44rem + 2px); }
@@ -59,7 +59,7 @@ th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
 .month .active span { background: var(--accent); color: var(--accent-ink); font-weight: 700; }
 .month .covered span { border: 1px dashed var(--accent); background: var(--wash); }
 .month .missed span { border-color: var(--edge); }
-.month [aria-current] span { box-shadow: 0 0 0 2px var(--accent); text-decoration: underline; text-underline-offset: 3px; }
+.month [aria-current] span { outline: 2px solid; outline-offset: -4px; }
 @media (forced-colors: active) { .month .active span { border: 2px solid; } .board .own > * { outline: 1px solid; } }
 `;
 
