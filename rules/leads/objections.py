@@ -2,20 +2,21 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 # Only the beginning of a longer text is read.
 READ_CHARACTERS_MAX = 5_000
 # A negation reverses this many words after it, within its clause.
 NEGATION_REACH = 3
-NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
+# In decomposed text. So "mas" (but) ends a clause, and "más" (more) does not.
+NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|pore\u0301?m|pero|aunque)\b")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 NEGATION_WORDS = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
 NEGATIONS = frozenset(NEGATION_WORDS.split())
-# "no" negates in English and Spanish, and means "in the" in Portuguese, which these words give away.
+# "no" negates in English and Spanish, and means "in the" in Portuguese, which these words give away. The end
+# of a domain's name gives nothing away.
 NO = "no"
-PORTUGUESE_WORDS = "nao voce voces muito muita uma com em eu meu minha obrigado obrigada"
-PORTUGUESE = frozenset(PORTUGUESE_WORDS.split())
+PORTUGUESE = re.compile(r"(?<!\.)\b(?:nao|voces?|muit[oa]|uma|com|em|meu|minha|obrigad[oa])\b")
 # Phrases by topic, in lower case and without accents.
 OBJECTIONS = {
     "price": (
@@ -48,25 +49,24 @@ PHRASE_WORDS_MAX = max(map(len, PHRASES))
 
 def objections_in(text: str) -> tuple[str, ...]:
     """Return the topics that a text raises, sorted by name."""
-    clauses = list(_clauses(text))
-    all_words = {word for clause in clauses for word in clause}
-    negations = NEGATIONS if all_words & PORTUGUESE else NEGATIONS | {NO}
+    decomposed = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
+    negations = NEGATIONS if PORTUGUESE.search(without_marks(decomposed)) else NEGATIONS | {NO}
     topics: set[str] = set()
-    for clause in clauses:
+    for clause in _clauses(decomposed):
         topics |= _topics(clause, _negation_flags(clause, negations))
     return tuple(sorted(topics))
 
 
-def without_marks(text: str) -> str:
-    """Return a decomposed text without accents and invisible characters (categories of Unicode)."""
-    return "".join(character for character in text if unicodedata.category(character) not in ("Mn", "Cf"))
+def without_marks(decomposed: str, categories: Collection[str] = ("Mn", "Cf")) -> str:
+    """Return a decomposed text without accents (category Mn of Unicode), invisible characters (Cf), or both."""
+    return "".join(character for character in decomposed if unicodedata.category(character) not in categories)
 
 
-def _clauses(text: str) -> Iterator[list[str]]:
-    """Yield the words of each clause: lower case, without accents and invisible characters."""
-    folded = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
-    for clause in NEGATION_CLAUSE.split(without_marks(folded)):
-        if words := [word.replace("’", "'") for word in WORD.findall(clause)]:
+def _clauses(decomposed: str) -> Iterator[list[str]]:
+    """Yield the words of each clause, without accents and invisible characters."""
+    visible = without_marks(decomposed, ("Cf",))
+    for clause in NEGATION_CLAUSE.split(visible):
+        if words := [word.replace("’", "'") for word in WORD.findall(without_marks(clause))]:
             yield words
 
 

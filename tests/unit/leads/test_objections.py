@@ -24,6 +24,12 @@ from tests.support.examples import examples
         ("não preciso disso", ("need",)),
         ("we need it now", ()),
         ("carousel", ()),
+        ("Write to ann@acme.com: we have no competitor", ()),
+        ("We are in the EU and have no competitor", ()),
+        ("No es más caro que antes", ()),
+        ("Não tenho pressa, mas é caro", ("price",)),
+        ("Não tem pressa porém é caro", ("price",)),
+        ("O preço no contrato é caro, com certeza", ("price",)),
     ],
 )
 def test_objections(text: str, topics: tuple[str, ...]) -> None:
