@@ -102,8 +102,8 @@ def distinct_events(events: Iterable[Event]) -> list[Event]:
 def events_to_look_up(profile: Profile, events: Iterable[Event]) -> dict[str, str]:
     """Return the events that an entry may have applied already: event id -> when the event arrived.
 
-    All others are surely new: either their record is beyond all that has been applied from this stream, or
-    they arrived after the newest entry, and entries are later than their events.
+    All others are new, for one of two reasons. Their record comes after all that has been applied from this
+    stream; or they arrived after the newest entry was written, and no entry is older than its event.
     """
     head = profile.head.created_at if profile.head else ""
     return {

@@ -1,6 +1,6 @@
 """`streakline key`: replaces the keys of people's hashes, or those of time receipts, step by step.
 
-A replacement is announced, promoted and at last completed by retiring the older keys (rules/key_ring.py). No
+A replacement is announced, promoted and at last completed by retiring the oldest key (rules/key_ring.py). No
 command prints a key.
 """
 
@@ -67,7 +67,7 @@ def promote(stack: Stack, receipts: bool) -> Any:
 @command("key retire", "key retire --receipts")
 @receipts_option
 def retire(stack: Stack, receipts: bool) -> Any:
-    """Forget the older keys."""
+    """Forget the oldest key."""
     purpose = _purpose(receipts)
     return take_step(stack, purpose, lambda ring, now: retire_key(ring, purpose.needed_for, now))
 

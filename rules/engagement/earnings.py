@@ -17,8 +17,8 @@ from rules.engagement.events import Event, instant_of
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import Streak
 
-NEAR = timedelta(hours=8)  # first events of two dates that are less apart are near each other
-# An event may open its date near one other, as on a journey; not near two, which no journey explains.
+NEAR = timedelta(hours=8)  # two dates are near each other if their first events are less apart than this
+# An event may open a date that is near one other date, as on a journey. No journey explains two.
 OPENED_NEAR_MAX = 1
 
 

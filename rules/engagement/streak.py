@@ -79,7 +79,7 @@ class Cover:
     """What protects a streak."""
 
     # (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each revocation.
-    # A freeze that is revoked after it covered a date leaves -1 available: the next grant pays it.
+    # A freeze that is revoked after it covered a date leaves -1 available, for which the next grant makes up.
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
     # Dates that the user's zone never had, and the dates of amnesties (Profile.amnesties has these apart)

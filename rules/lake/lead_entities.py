@@ -268,7 +268,7 @@ LEAD_FEATURES = Entity(
         Field("computed_at", TIMESTAMP, "the newest instant for which a feature was computed"),
         Field("merged_into", TEXT, "a merged leaf: its root, which has the features", 128),
         Field("leaves", TEXT, "only older rows: all leaves of a root, separated by commas"),
-        Field("active_on", DATE, "the date of the lead's last activity"),
+        Field("active_on", DATE, "the newest date that a window holds"),
         Field("topology", INTEGER, "number of its newest merge or reversal"),
         *(
             Field(as_of_column(name), TIMESTAMP, f"the instant for which features of {name} were computed")

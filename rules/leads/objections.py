@@ -58,7 +58,7 @@ def objections_in(text: str) -> tuple[str, ...]:
 
 
 def without_marks(decomposed: str, categories: Collection[str] = ("Mn", "Cf")) -> str:
-    """Return a decomposed text without accents (category Mn of Unicode), invisible characters (Cf), or both."""
+    """Return a decomposed text without these categories: Mn are accents, Cf are invisible characters."""
     return "".join(character for character in decomposed if unicodedata.category(character) not in categories)
 
 
