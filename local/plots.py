@@ -35,7 +35,7 @@ def whole(value: float) -> str:
 
 def share(value: float) -> str:
     """Return a share of 1 in percent."""
-    return f"{value:.0%}" if value >= 0.1 or math.isclose(100 * value % 1, 0) else f"{value:.1%}"
+    return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}".replace(".0%", "%")
 
 
 def spoken(name: str) -> str:

@@ -21,7 +21,8 @@ const cut = (text, from = 0) => `${from > 0 ? "... " : ""}${text.slice(from, fro
 // Two long values are cut to where they begin to differ.
 const pair = (before, after) => {
   if (isPicture(before) && isPicture(after)) return ["a picture", "another picture"];
-  const [one, other] = [words(before), words(after)];
+  let [one, other] = [words(before), words(after)];
+  if (one === other) [one, other] = [exact(before), exact(after)]; // in words alone they look alike
   let same = 0;
   while (same < one.length && one[same] === other[same]) same += 1;
   const from = Math.max(0, same - TEXT_MAX / 2);
@@ -115,7 +116,7 @@ const documentIn = (text) => {
   const isJson = text.trimStart().startsWith("{");
   let found = null;
   try {
-    if (text.trim()) found = isJson ? JSON.parse(text) : load(text, { schema: CORE_SCHEMA });
+    if (text.trim()) found = isJson ? JSON.parse(text) : load(text, { schema: CORE_SCHEMA, maxAliases: 100 });
   } catch (error) {
     throw new Error(`This is no ${isJson ? "JSON" : "YAML"}: ${error.message.split("\n")[0]}.`);
   }

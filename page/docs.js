@@ -46,7 +46,7 @@
     // What happens now, under a key of its own: the service refuses old events, and other content under a known key.
     if (body) {
       body.value = body.value.replace(/("occurred_at": ")[^"]*/, `$1${new Date().toISOString()}`)
-        .replace(/("idempotency_key": ")[^"]*/, `$1${crypto.randomUUID()}`);
+        .replace(/("idempotency_key": ")[^"]*/, `$1${crypto.randomUUID?.() ?? Date.now()}`);
     }
     form.addEventListener("submit", async (event) => {
       event.preventDefault();

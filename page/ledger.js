@@ -61,14 +61,15 @@ const markLate = (entries) => {
 const byTime = (one, other) => dayOf(other).localeCompare(dayOf(one)) || Date.parse(happened(other)) - Date.parse(happened(one));
 
 // Returns the entries by when they happened, each with the points that were left after it, by all that is known today.
-// all: in the order of booking, the newest first. A late entry may be older than entries that are not read yet (hasMore):
-// it has no such points.
-const inTime = (all, hasMore) => {
+// all: in the order of booking, the newest first. What is not read yet (hasMore) happened before the oldest booking that
+// is: an entry from before then has no such points.
+export const inTime = (all, hasMore) => {
   markLate(all);
-  const oldest = all.findLast((entry) => !entry.isLate);
+  const unread = hasMore ? all.at(-1).created_at : "";
+  const isBeforeUnread = (entry) => Date.parse(happened(entry)) <= Date.parse(unread) || dayOf(entry) < localDate(unread);
   let left = all[0]?.balance;
   return all.toSorted(byTime).map((entry) => {
-    const shown = { ...entry, left: hasMore && byTime(entry, oldest) > 0 ? undefined : left };
+    const shown = { ...entry, left: unread && isBeforeUnread(entry) ? undefined : left };
     left -= entry.points;
     return shown;
   });

@@ -28,8 +28,10 @@ RUN_OVER_AFTER = timedelta(hours=7)
 PARQUET = b"PAR1"
 FOREIGN = "it names somebody who is to be forgotten, and is none of ours"
 # Only a whole name counts: `ann-2`, `ann@example.com` and `mary.ann` are not `ann`. But a sentence may end
-# with a name. So a point or an @ is a part of a longer name only if that goes on behind it.
-_NAME_BEGINS, _NAME_ENDS = rb"(?<![\w-])(?<![\w-][.@])", rb"(?![\w-]|[.@][\w-])"
+# with a name, and a file of a person has an ending. Any other point or @ with something behind it belongs to
+# a longer name.
+_ENDINGS = rb"\.(?:csv|gz|html|json|md|parquet|pdf|txt|zip)\b"
+_NAME_BEGINS, _NAME_ENDS = rb"(?<![\w-])(?<![\w-][.@])", rb"(?:(?=" + _ENDINGS + rb")|(?![\w-]|[.@][\w-]))"
 NameCounts = Mapping[tuple[str, str], int]  # (kind of name, name) -> how often
 Note = Callable[[str, NameCounts], None]
 

@@ -212,11 +212,13 @@ class LeadConsumer:
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
             record = replace(record, state=after, unreported=tuple(changes[EVENTS_MAX:]))
             record, events = _change_order(record, event, order, envelope, changes[:EVENTS_MAX])
-            if events:  # the webhook is stored once, as the raw payload of the first event
+            if events:  # the webhook is stored once in a transaction, as the raw payload of the first event
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
             if self.orders.put(record, stored, events) and not record.unreported:
                 return StoreOutcome.STORED
-        raise Unprocessed("an order kept changing")
+        raise Unprocessed(
+            "an order kept changing, or has very many changes: the rest comes with the next attempt"
+        )
 
     def _resolve(self, event: DecodedEvent, envelope: Envelope, now: datetime) -> Resolution:
         """Return the event's lead, which may be a new one, and announce the changes of identity.

@@ -9,14 +9,16 @@ READ_CHARACTERS_MAX = 5_000
 # A negation reverses this many words after it, within its clause.
 NEGATION_REACH = 3
 # In decomposed text. So "mas" (but) ends a clause, and "más" (more) does not.
-NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|pore\u0301?m|pero|aunque)\b")
+_CONJUNCTIONS = r"(?:but|however|mas(?! tarde)|pore\u0301?m|pero|aunque)"
+_LETTER = r"[\w\u0300-\u036f]"  # or an accent
+NEGATION_CLAUSE = re.compile(rf"[.,;:!?\n()]+|(?<!{_LETTER}){_CONJUNCTIONS}(?!{_LETTER})")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 NEGATION_WORDS = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
 NEGATIONS = frozenset(NEGATION_WORDS.split())
 # "no" negates in English and Spanish, and means "in the" in Portuguese, which these words give away. The end
 # of a domain's name gives nothing away.
 NO = "no"
-PORTUGUESE = re.compile(r"(?<!\.)\b(?:nao|voces?|muit[oa]|uma|com|em|meu|minha|obrigad[oa])\b")
+PORTUGUESE = re.compile(r"(?<![.'’])\b(?:nao|voces?|muit[oa]|uma|com|em|(?<!the )eu|meu|minha|obrigad[oa])\b")
 # Phrases by topic, in lower case and without accents.
 OBJECTIONS = {
     "price": (

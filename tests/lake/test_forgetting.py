@@ -218,7 +218,7 @@ def test_a_longer_name_that_contains_an_erased_one_is_somebody_elses(tmp_path: P
     for number, others in enumerate(("ann@example.com", "joe@ann", "mary.ann", "ann-2", "ann.lee")):
         lake.put(f"reports/others-{number}.md", f"differs: {others}, `{others}`.".encode())
         lake.put(f"state/others-{number}.json", json.dumps([others]).encode())
-    for number, text in enumerate(("differs: ann.", '["ann"]', "@ann: see ann@ home", "1. ann", "...ann...")):
+    for number, text in enumerate(("differs: ann.", '["ann"]', "@ann: see ann@ home", "1. ann", "a/ann.csv")):
         lake.put(f"reports/mine-{number}.md", text.encode())
     night(lake, jobs, "one", datetime.now(UTC))
     assert not list(lake.list("reports/mine-"))

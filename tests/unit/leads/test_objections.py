@@ -27,6 +27,8 @@ from tests.support.examples import examples
         ("Write to ann@acme.com: we have no competitor", ()),
         ("We are in the EU and have no competitor", ()),
         ("No es más caro que antes", ()),
+        ("jámas es caro", ()),
+        ("eu pago no cartão caro demais", ("price",)),
         ("Não tenho pressa, mas é caro", ("price",)),
         ("Não tem pressa porém é caro", ("price",)),
         ("O preço no contrato é caro, com certeza", ("price",)),
