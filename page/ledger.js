@@ -40,7 +40,7 @@ const row = (entries) => {
         entry.reason,
         entry.isLate && `came late, on ${dayName(localDate(entry.created_at), { day: "numeric", month: "long" })}`,
       ].filter(Boolean).join(" · ")))),
-    h("td", {}, signed(entry.points)), h("td", {}, entry.left === undefined ? "" : number(entry.left)));
+    h("td", {}, signed(entry.points)), h("td", {}, entry.balanceThen === undefined ? "" : number(entry.balanceThen)));
 };
 
 const day = ([date, entries]) => h("tbody", {},
@@ -67,11 +67,11 @@ export const inTime = (all, hasMore) => {
   markLate(all);
   const unread = hasMore ? all.at(-1).created_at : "";
   const isBeforeUnread = (entry) => Date.parse(happened(entry)) <= Date.parse(unread) || dayOf(entry) < localDate(unread);
-  let left = all[0]?.balance;
+  let balance = all[0]?.balance;
   return all.toSorted(byTime).map((entry) => {
-    const shown = { ...entry, left: unread && isBeforeUnread(entry) ? undefined : left };
-    left -= entry.points;
-    return shown;
+    const balanceThen = unread && isBeforeUnread(entry) ? undefined : balance;
+    balance -= entry.points;
+    return { ...entry, balanceThen };
   });
 };
 

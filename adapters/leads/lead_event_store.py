@@ -238,7 +238,7 @@ class OrderRecord:
     root_id: str = ""  # the leaf's root at that time
     event_counts: Mapping[str, int] = field(default_factory=dict)  # stored events by OrderChange.key
     # Changes of the state whose events are not stored yet: a transaction takes at most EVENTS_MAX
-    unreported: tuple[OrderChange, ...] = ()
+    unreported_changes: tuple[OrderChange, ...] = ()
 
 
 class OrderStore:
@@ -270,7 +270,7 @@ def _key(source: str, order_id: str) -> dict[str, str]:
 def _order_item(record: OrderRecord) -> Item:
     fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
     key = _key(record.source, record.order_id)
-    unreported = {"unreported": _changes_text(record.unreported)} if record.unreported else {}
+    unreported = {"unreported": _changes_text(record.unreported_changes)} if record.unreported_changes else {}
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id, **unreported})
 
 
@@ -300,5 +300,7 @@ def _order_record(source: str, order_id: str, stored: Item) -> OrderRecord:
         leaf=fields["leaf"],
         root_id=fields["root_id"],
         event_counts=fields["told"],
-        unreported=tuple(OrderChange(*values) for values in json.loads(fields.get("unreported", "[]"))),
+        unreported_changes=tuple(
+            OrderChange(*values) for values in json.loads(fields.get("unreported", "[]"))
+        ),
     )

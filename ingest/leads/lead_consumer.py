@@ -199,7 +199,7 @@ class LeadConsumer:
             after = join_orders(before, order.state)
             # An order without a lead has no stored events yet. So all of its state is a change.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
-            changes = [*(stored.unreported if stored else ()), *changes]
+            changes = [*(stored.unreported_changes if stored else ()), *changes]
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
             record = stored or OrderRecord(source, order.order_id, after, digest)
@@ -210,11 +210,11 @@ class LeadConsumer:
             elif changes and not record.leaf:
                 lead = self._resolve(event, envelope, now)
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record = replace(record, state=after, unreported=tuple(changes[EVENTS_MAX:]))
+            record = replace(record, state=after, unreported_changes=tuple(changes[EVENTS_MAX:]))
             record, events = _change_order(record, event, order, envelope, changes[:EVENTS_MAX])
             if events:  # the webhook is stored once in a transaction, as the raw payload of the first event
                 events[0] = self.payloads.with_raw(events[0], part.payload, digest)
-            if self.orders.put(record, stored, events) and not record.unreported:
+            if self.orders.put(record, stored, events) and not record.unreported_changes:
                 return StoreOutcome.STORED
         raise Unprocessed(
             "an order kept changing, or has very many changes: the rest comes with the next attempt"
@@ -286,7 +286,7 @@ def _unchanged_outcome(
         return StoreOutcome.CONFLICT
     names_lead = bool(event.identities) and not record.leaf
     is_known = join_orders(record.state, state) == record.state
-    return StoreOutcome.DUPLICATE if is_known and not names_lead and not record.unreported else None
+    return StoreOutcome.DUPLICATE if is_known and not names_lead and not record.unreported_changes else None
 
 
 def _change_order(

@@ -300,19 +300,19 @@ def mart_plots(warehouse: Warehouse) -> list[Figure]:
 def night_html(text: str) -> str:
     """Return a nightly run's report (Markdown) as HTML: its tables, and a list of what is clean."""
     introduction, *sections = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", readable(text)))
-    told = BOLD.sub(r"<b>\1</b>", html.escape(introduction))
-    body = "".join(f"<p>{paragraph}</p>" for paragraph in told.split("\n\n") if paragraph.strip())
-    clean, tables = "", ""
+    paragraphs = BOLD.sub(r"<b>\1</b>", html.escape(introduction)).split("\n\n")
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs if paragraph.strip())
+    clean_titles, tables = list[str](), ""
     for section in sections:
         title, _, content = section.partition("\n")
         if content.strip() == EMPTY_TABLE:
-            clean += f"<li>{html.escape(title.strip())}</li>"
+            clean_titles.append(title.strip())
         else:
             tables += _night_table(title.strip(), content.strip()).html()
-    if clean:
-        count = clean.count("<li>")
-        checks = "1 check" if count == 1 else f"{count} checks"
-        body += f"<details><summary>{checks} found nothing wrong</summary><ul>{clean}</ul></details>"
+    if clean_titles:
+        checks = "1 check" if len(clean_titles) == 1 else f"{len(clean_titles)} checks"
+        items = "".join(f"<li>{html.escape(title)}</li>" for title in clean_titles)
+        body += f"<details><summary>{checks} found nothing wrong</summary><ul>{items}</ul></details>"
     return f"{body}<div class=plots>{tables}</div>"
 
 

@@ -386,8 +386,8 @@ def test_a_balance_that_unread_rows_may_change_is_not_shown(visit: Any) -> None:
     shown = page.evaluate(
         f"""async (entries) => {{
         const {{ inTime }} = {imported("ledger.js")};
-        const lefts = (rows, hasMore) => inTime(rows, hasMore).map((row) => row.left ?? null);
-        return [lefts(entries.slice(0, 15), true), lefts(entries, false)]; }}""",
+        const balances = (rows, hasMore) => inTime(rows, hasMore).map((row) => row.balanceThen ?? null);
+        return [balances(entries.slice(0, 15), true), balances(entries, false)]; }}""",
         entries,
     )
     assert shown == [[None] * 15, [10 * left for left in range(35, 0, -1)]]
