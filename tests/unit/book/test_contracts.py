@@ -85,6 +85,11 @@ def test_what_breaks_is_told_by_its_place() -> None:
 Json = dict[str, Any]
 
 
+def test_a_property_that_no_event_could_have_may_be_declared_in_any_way() -> None:
+    assert not list(breaking_changes({"additionalProperties": False}, of_property(type="integer")))
+    assert list(breaking_changes({}, of_property(type="integer")))
+
+
 def of_property(**said: Any) -> Json:
     return {"properties": {"pages": said}}
 
@@ -98,6 +103,8 @@ def book_with(contract: Json) -> Json:
     [
         ({"properties": {"a": 5}}, "properties.a is no object"),
         ({"minLength": -1}, "minLength must be a whole number"),
+        ({"properties": [1]}, "properties must be an object"),
+        ({"properties": {}, "default": 1}, "default is no keyword of a contract: additionalProperties, "),
         ({"required": ["a", "a"]}, "required has a name twice"),
         ({"required": ["a"], "additionalProperties": False}, "required has a, which is no property"),
         ({"type": "text"}, "type must be of string, integer"),

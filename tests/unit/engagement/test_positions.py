@@ -186,6 +186,11 @@ def test_a_row_that_cannot_be_is_refused_with_its_field(field: str, change: dict
     assert refused.value.field == field
 
 
+def test_a_position_without_its_date_is_refused() -> None:
+    with pytest.raises(InputRefused, match="as_of is missing: the date"):
+        position_of({"user_id": "ann"}, date(2026, 6, 11), USER)
+
+
 def test_a_streak_without_its_last_date_is_refused() -> None:
     with pytest.raises(InputRefused, match="last_date is missing"):
         position_of({name: GOOD[name] for name in ("user_id", "as_of", "streak")}, date(2026, 6, 11), USER)

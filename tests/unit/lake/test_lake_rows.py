@@ -68,6 +68,12 @@ def test_a_day_lies_in_its_own_date(day: Any) -> None:
     assert json.loads(row["points_by_type"]) == {"CHECK_IN": 10}
 
 
+@pytest.mark.parametrize(("passive", "events"), [(0, 2), (1, 2), (2, 0)])
+def test_a_day_that_keeps_no_streak_has_no_events(passive: int, events: int) -> None:
+    day = Day("u", NOW.date(), "e", 2, 10, {}, stamp(NOW), stamp(NOW), passive_events=passive)
+    assert row_of(DAILY_ACTIVITY, day_attributes(day), NOW)["events_count"] == events
+
+
 def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arrived() -> None:
     entries = append_drafts("u", None, [Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
     rows = [row_of(LEDGER, decode_item(entry_item(entry)), NOW + timedelta(hours=3)) for entry in entries]

@@ -13,6 +13,7 @@ from adapters.platform.items import decode_item, encode_item
 from rules.days import stamp
 from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY, row_of
 from rules.lake.lead_entities import as_of_column, column_of, scaled_integer
+from rules.lake.schema import Type
 from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown_value
@@ -111,6 +112,12 @@ def test_features(data: st.DataObject) -> None:
     assert {each.name: row.get(column_of(each)) for each in FEATURES} == values
     assert {row[as_of_column(each)] for each in Input} == {stamp(NOW)}
     assert (row["changed_at"], row["leaves"]) == (stamp(NOW + timedelta(days=1)), "a,b")
+
+
+def test_a_flag_is_true_or_false_in_the_lake_and_all_else_a_whole_number() -> None:
+    types = {each.name: each.type for each in LEAD_FEATURES.fields}
+    assert {each.name for each in FEATURES if types[column_of(each)] is Type.BOOLEAN} == {"has_purchased"}
+    assert {types[column_of(each)] for each in FEATURES} == {Type.BOOLEAN, Type.INTEGER}
 
 
 def test_an_absorbed_leaf_has_no_features_and_is_placed_all_the_same() -> None:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from rules.days import stamp
 from rules.privacy.erasures import (
     DEADLINE,
+    LEADS,
     SWEEPS_MAX,
+    USERS,
     Erasure,
     Person,
     PersonKind,
@@ -137,6 +139,11 @@ def test_two_nights_are_enough_if_the_second_one_finds_nothing() -> None:
     assert after_pass(erasure, "two", {}, settles, NOW + timedelta(hours=57)).is_done
 
 
+def test_the_lake_is_handed_its_names_alone() -> None:
+    known = {USERS: ("ann",), LEADS: ("l1",), "texts": ("ann@example.com",)}
+    assert hand_to_lake(replace(BEGUN, known=known), "salt").known == {USERS: ("ann",), LEADS: ("l1",)}
+
+
 def test_the_deadline() -> None:
     assert not BEGUN.is_late(NOW + DEADLINE)
     assert BEGUN.is_late(NOW + DEADLINE + timedelta(seconds=1))
@@ -147,5 +154,6 @@ def test_the_certificate_counts_and_names_nobody() -> None:
     told = certificate_of(erasure, NOW)
     assert {each["store"]: each["removed"] for each in told["stores"]}["BPEvents"] == 7
     assert {each["left"] for each in told["stores"]} == {0}
+    assert told["certificate"] == "streakline erasure"
     assert "ann@example.com" not in str(told)
     assert told["other_stores"]["LeadIngestion"] == "refused by the tombstone, and gone after 14 days"

@@ -12,6 +12,7 @@ from rules.json_values import (
     NESTING_MAX,
     NO_NUMBER,
     NO_TEXT,
+    READ_LEVELS,
     TOO_DEEP,
     BadValue,
     NoJson,
@@ -53,6 +54,13 @@ def test_a_value_that_json_could_not_hold_is_told_by_its_field(
     assert told(data) == (field, reason)
 
 
+def levels_of(value: Any) -> int:
+    levels, layer = 0, [value]
+    while layer := [inner for each in layer if isinstance(each, (list, dict)) for inner in each]:
+        levels += 1
+    return levels
+
+
 @pytest.mark.parametrize("levels", [NESTING_MAX + 1, 127, 128, 129, 900, 1_000, 100_000])
 def test_a_deep_value_is_told_by_its_field_and_its_neighbours_are_read(levels: int) -> None:
     deep = "[" * levels + '"]}\\""' + "]" * levels
@@ -65,6 +73,7 @@ def test_a_deep_value_is_told_by_its_field_and_its_neighbours_are_read(levels: i
     assert json.dumps(value).count("[") == len(f"[{deep}]") - len(f"[{deep}]".replace("[", "")), (
         "nothing is lost"
     )
+    assert levels_of(value) < READ_LEVELS + 1
 
 
 @pytest.mark.parametrize(
