@@ -304,10 +304,10 @@ class FolderObjects:
 
     def put(self, key: str, data: bytes) -> None:
         """Write a temporary file, then rename it. A file that has this content already stays untouched."""
-        path = self.root / key
-        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
-            return
-        self._replace(path, io.BytesIO(data))
+        with suppress(NoObject), self._open(key) as file:
+            if os.fstat(file.fileno()).st_size == len(data) and file.read() == data:
+                return
+        self._replace(self.root / key, io.BytesIO(data))
 
     def _replace(self, path: Path, data: BinaryIO) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -322,8 +322,11 @@ class FolderObjects:
 
     def etag(self, key: str) -> str | None:
         """Return what distinguishes a file from the one that replaces it; None if there is no file."""
-        path = self.root / key
-        return _etag(path.stat()) if path.is_file() else None
+        try:
+            with self._open(key) as file:
+                return _etag(os.fstat(file.fileno()))
+        except NoObject:
+            return None
 
     def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         """Write a file if it still is the one that was read; raises ObjectChanged."""
@@ -341,8 +344,10 @@ class FolderObjects:
     def forget_unfinished(self, before: datetime) -> None:
         """Remove temporary files of puts that have died."""
         for file in _files(str(self.root)):
-            if _is_unfinished(file.name) and file.name != LOCK and file.stat().st_mtime < before.timestamp():
-                Path(file.path).unlink(missing_ok=True)
+            if _is_unfinished(file.name) and file.name != LOCK:
+                with suppress(FileNotFoundError):  # its put has ended meanwhile
+                    if file.stat().st_mtime < before.timestamp():
+                        Path(file.path).unlink()
 
     @contextmanager
     def _alone(self, key: str, etag: str | None) -> Iterator[None]:

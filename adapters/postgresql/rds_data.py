@@ -20,6 +20,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
     ReadTimeoutError,
+    SSLError,
 )
 
 from adapters.platform import aws
@@ -110,7 +111,7 @@ class RdsData:
                 return api(**self._names, **request)
             except (EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError) as error:
                 raise PostgresUnavailable(f"{type(error).__name__}: {error}") from error
-            except HTTPClientError as error:
+            except (HTTPClientError, SSLError) as error:
                 raise LostConnection(f"{type(error).__name__}: {error}") from error
             except ClientError as error:
                 code = error.response["Error"]["Code"]

@@ -124,7 +124,10 @@ def decode_days(text: str) -> dict[date, Tally]:
         if not body or len(body) % TALLY_CHARACTERS:
             raise ValueError(f"a run of dates is cut off: {run[:40]}")
         for start in range(0, len(body), TALLY_CHARACTERS):
-            day = date.fromordinal(int(first) + start // TALLY_CHARACTERS)
+            try:
+                day = date.fromordinal(int(first) + start // TALLY_CHARACTERS)
+            except OverflowError as error:
+                raise ValueError(f"no date: {first[:40]}") from error
             days[day] = Tally(int(body[start : start + 2], 36), int(body[start + 2 : start + 4], 36))
     return days
 

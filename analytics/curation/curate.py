@@ -66,9 +66,10 @@ def curate(
     replaced, the file is made anew, too, unless others are gone. A file from which persons were erased is
     never made anew from raw objects: they lack the rows that stay of the erased persons.
 
-    Seals are checked before the file's rows are used, if raw objects are added to it, and also if arrived is
-    None or empty. Rows that were changed by hand break the seal. Then the file is made anew from its raw
-    objects, if arrived is None and none of them is gone. Otherwise BrokenSeal is raised.
+    Seals are checked before the rows of files are used: if raw objects are added, or hours become a day. They
+    are also checked if arrived is None or empty. Rows that were changed by hand break the seal. Then the file
+    is made anew from its raw objects, if arrived is None and none of them is gone. Otherwise BrokenSeal is
+    raised.
 
     A file is replaced on condition that it is the one that was read. If another writer was faster, the whole
     task is done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too
@@ -102,14 +103,14 @@ def _curate_task(
     if lacks_raw and rebuild and not without_raw:
         raise RawGone(_reason(missing_names))
     is_anew = not lacks_raw and (rebuild or is_replaced)
-    if not (is_anew or without_raw) and (to_read or not arrived):
+    key = layout.curated_key(task)
+    is_compaction = [file.key for file in files] not in ([], [key])  # the rows are in other files
+    if not (is_anew or without_raw) and (to_read or is_compaction or not arrived):
         # All raw objects are there only if none is gone, and if those of all dates of arrival were listed.
         is_anew = _has_broken_seal(objects, files, can_be_remade=not lacks_raw and arrived is None)
     if is_anew:
         book, to_read = Bookkeeping(0, Counts()), raw
     counts, etags = book.counts, {file.key: file.etag for file in files}
-    key = layout.curated_key(task)
-    is_compaction = list(etags) not in ([], [key])  # the rows are in other files than the one to write
     if to_read or (rebuild and files) or is_compaction:
         refused_lines = RefusedLines() if rebuild and lacks_raw else None
         earlier = EarlierFiles(() if is_anew else tuple(etags), book, refused_lines)

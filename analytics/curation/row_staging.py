@@ -85,11 +85,11 @@ class Staging:
         if self._bytes > MEMORY_BYTES_MAX:
             self._spill()
 
-    def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
+    def write(self, path: Path, book: Callable[[int], Bookkeeping], *, is_sealed: bool = True) -> Bookkeeping:
         """Write the newest row of each key as a Parquet file, sorted by key; returns its bookkeeping.
 
         Of equally new rows, the one that came first is written. book: makes the bookkeeping of a file with a
-        number of rows.
+        number of rows. is_sealed: as for sealed_file.write_groups.
         """
         count = 0
 
@@ -99,7 +99,9 @@ class Staging:
                 count += rows.num_rows
                 yield rows
 
-        sealed_file.write_groups(path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()})
+        sealed_file.write_groups(
+            path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()}, is_sealed=is_sealed
+        )
         return book(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:

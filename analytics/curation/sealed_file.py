@@ -27,12 +27,17 @@ READ_BYTES = 2**20
 
 
 def write_groups(
-    path: Path, tables: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
+    path: Path,
+    tables: Iterator[pa.Table],
+    metadata: Callable[[], Mapping[str, str]] = dict,
+    *,
+    is_sealed: bool = True,
 ) -> None:
     """Write tables as a sealed Parquet file, each in row groups of its own.
 
     tables: at least one, all with the same columns. metadata: returns what the file's footer has besides the
-    seal. It is called after the last table, because the footer has the number of rows.
+    seal. It is called after the last table, because the footer has the number of rows. is_sealed: False if
+    the rows are from a broken file: then the new file has no seal, so it is one, too.
     """
     first = next(tables)
     with (
@@ -52,7 +57,7 @@ def write_groups(
             writer.write_table(table, ROW_GROUP_ROWS)
             del table
         file.flush()
-        writer.add_key_value_metadata({**metadata(), SEAL_KEY: _seal_of(path)})
+        writer.add_key_value_metadata({**metadata(), **({SEAL_KEY: _seal_of(path)} if is_sealed else {})})
 
 
 def _repetitive_columns(rows: pa.Table) -> list[str]:
@@ -71,13 +76,16 @@ def is_broken(objects: Objects, key: str) -> bool:
     with TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
         objects.save(key, path)
-        seal = (pq.read_metadata(path).metadata or {}).get(SEAL_KEY.encode())
-        with path.open("rb") as file:
-            file.seek(-LENGTH_BYTES - MAGIC_BYTES, SEEK_END)
-            footer_bytes = int.from_bytes(file.read(LENGTH_BYTES), "little") + LENGTH_BYTES + MAGIC_BYTES
-        return bool(
-            seal is None or _seal_of(path, footer_bytes) != seal.decode()
-        )  # bool: pyarrow has no types
+        return is_broken_copy(path)
+
+
+def is_broken_copy(path: Path) -> bool:
+    """Whether a copy of a curated file has other rows than the file was sealed with, or no seal."""
+    seal = (pq.read_metadata(path).metadata or {}).get(SEAL_KEY.encode())
+    with path.open("rb") as file:
+        file.seek(-LENGTH_BYTES - MAGIC_BYTES, SEEK_END)
+        footer_bytes = int.from_bytes(file.read(LENGTH_BYTES), "little") + LENGTH_BYTES + MAGIC_BYTES
+    return bool(seal is None or _seal_of(path, footer_bytes) != seal.decode())  # bool: pyarrow has no types
 
 
 def _seal_of(path: Path, footer_bytes: int = 0) -> str:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.row_staging import Staging, curated_rows, table_of_rows
+from analytics.curation.sealed_file import is_broken_copy
 from analytics.forgetting.erasees import Erasee
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of
@@ -110,7 +111,8 @@ def _replace(  # noqa: PLR0913, PLR0917 (the file, its copy, and what becomes of
     # Of a large file, only a part of the rows is in memory at any time.
     for batch in curated_rows(path, declared):
         stage_batch(staging, batch)
-    staging.write(new_path, partial(_new_bookkeeping, declared, bookkeeping, rows_before, erasure_tags))
+    book = partial(_new_bookkeeping, declared, bookkeeping, rows_before, erasure_tags)
+    staging.write(new_path, book, is_sealed=not is_broken_copy(path))
     objects.put_if(stored.key, new_path, stored.etag)
 
 

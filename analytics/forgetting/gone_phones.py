@@ -10,7 +10,6 @@ row that arrives late.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -65,7 +64,7 @@ class GonePhones:
     def run(self, now: datetime) -> tuple[bool, int]:
         """Do as much as the call has time for; returns whether all is done, and how many rows were removed.
 
-        It is safe to repeat. If somebody else writes a file meanwhile, the next pass finds it.
+        It is safe to repeat. If somebody else writes a file meanwhile, the next night makes another pass.
         """
         files = layout.curated_files(self.objects, ENTITY)
         with ThreadPoolExecutor(READERS) as pool:
@@ -74,17 +73,20 @@ class GonePhones:
         if ends:
             self._raw.clean_quarantine(ENTITY, _finder(ends))
             self._raw.clean_errors(f"{ERRORS}{ENTITY}/", _finder(ends))
-        total = 0
+        total, is_whole = 0, True
         for stored, phones in zip(files, phones_of_files, strict=True):
             gone_count = pc.sum(_gone_flags(phones, ends)).as_py()
             if not gone_count:
                 continue
             if total and not self.has_time():
                 return False, total
-            with suppress(NoObject, ObjectChanged):
+            try:
                 self._rewrite_without_phones(stored, ends)
                 total += gone_count
-        self.objects.put(LAST_PASS, json.dumps({"ended": stamp(now)}).encode())
+            except (NoObject, ObjectChanged):
+                is_whole = False
+        if is_whole:
+            self.objects.put(LAST_PASS, json.dumps({"ended": stamp(now)}).encode())
         return True, total
 
     def _phones(self, stored: StoredObject) -> pa.Table:

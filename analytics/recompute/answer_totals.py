@@ -1,12 +1,14 @@
 """Computes totals of each person's curated responses: their number, and a digest of them.
 
+Responses of the last two hours are left out, because their copies come in any order (LAKE_LAG).
+
 Totals of several partitions can be added up. So the totals of older partitions are stored (settled_table.py),
 and a night reads only the later ones. The comparison of stats uses the totals
 (analytics/reconcile/reconcile_answers.py).
 """
 
 import hashlib
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 
@@ -15,7 +17,7 @@ from analytics.lake.curated_files import arrow_table, connect, files_between, qu
 from analytics.lake.layout import SETTLED_ANSWERS, curated_files
 from analytics.recompute.settled_table import SettledFile, SettledTable
 from rules.book.book import USUAL_OFFLINE
-from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
+from rules.engagement.reconciliation import DIGEST_BITS, LAKE_LAG, SEPARATOR
 from rules.smoke_names import PATTERN
 
 # Answers arrive up to 72 hours late, and those of a device that was offline up to a fortnight (rule 16).
@@ -37,13 +39,15 @@ HASHED_VALUES = (
 HASHED_COLUMNS = {"created_at" if "created_at" in value else value for value in HASHED_VALUES}
 READ_COLUMNS = ("person", *sorted(HASHED_COLUMNS))
 HASHED_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{value}::VARCHAR" for value in HASHED_VALUES)
-# Adds up the totals of the rows of `responses` and those of the table `settled`. Responses of smoke tests are
-# left out. The digest is a sum of hashes, so the order of the responses does not matter.
+# Adds up the totals of the rows of `responses` from before $until and those of the table `settled`. Responses
+# of smoke tests are left out. The digest is a sum of hashes, so the order of the responses does not matter.
 SUMMED_TOTALS = f"""
 WITH parts AS (
   SELECT coalesce(person, '') AS person, count(*) AS answers,
     sum(md5_number_lower(concat({HASHED_TEXTS}))::HUGEINT) AS digest, min(question_id) AS question_id
-  FROM responses WHERE NOT regexp_full_match(agent_id, '{PATTERN}') GROUP BY coalesce(person, '')
+  FROM responses
+  WHERE coalesce(created_at < $until, true) AND NOT regexp_full_match(agent_id, '{PATTERN}')
+  GROUP BY coalesce(person, '')
   UNION ALL SELECT person, answers, digest, question_id FROM settled
 )
 SELECT person, sum(answers)::BIGINT AS answers, (sum(digest) % {1 << DIGEST_BITS})::UBIGINT AS digest,
@@ -52,20 +56,20 @@ FROM parts GROUP BY person ORDER BY person
 """  # noqa: S608 (no input)
 
 
-def answer_totals(objects: Objects, today: date) -> pa.Table:
+def answer_totals(objects: Objects, now: datetime) -> pa.Table:
     """Return a row for each person with an answer (TOTALS), and settle partitions that are old enough."""
-    files, until = curated_files(objects, "responses"), today - SETTLED_AFTER
+    files, until = curated_files(objects, "responses"), now.date() - SETTLED_AFTER
     statement_digest = hashlib.sha256(f"{SUMMED_TOTALS}\0{TOTALS}".encode()).hexdigest()
     state_file = SettledFile(objects, SETTLED_ANSWERS, TOTALS, {"made_by": statement_digest})
     settled = state_file.load({"responses": files})
     if settled.until is None or settled.until < until:
-        settled = SettledTable(_add_later(objects, settled, files, until), until)
+        settled = SettledTable(_add_later(objects, settled, files, until, now), until)
         state_file.save(settled.rows, {"responses": files}, until)
-    return _add_later(objects, settled, files, None)
+    return _add_later(objects, settled, files, None, now)
 
 
 def _add_later(
-    objects: Objects, settled: SettledTable, files: list[StoredObject], until: date | None
+    objects: Objects, settled: SettledTable, files: list[StoredObject], until: date | None, now: datetime
 ) -> pa.Table:
     """Return the settled totals with those of later partitions, up to a date. None: with all of them."""
     later_files = files_between(files, settled.until, until)
@@ -74,4 +78,4 @@ def _add_later(
         arrow_table(db, "settled", settled.rows),
         arrow_table(db, "responses", reader(objects, "responses", READ_COLUMNS, files=later_files)),
     ):
-        return query(db, SUMMED_TOTALS).cast(TOTALS)
+        return query(db, SUMMED_TOTALS, {"until": now - LAKE_LAG}).cast(TOTALS)

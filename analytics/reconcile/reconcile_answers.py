@@ -117,7 +117,7 @@ def reconcile_answers(
 
     everybody: examine all stats.
     """
-    totals = answer_totals(objects, now.date())
+    totals = answer_totals(objects, now)
     answers = {
         row["person"]: LakeAnswers(row["answers"], row["digest"])
         for row in totals.select(["person", "answers", "digest"]).to_pylist()

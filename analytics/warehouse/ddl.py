@@ -31,8 +31,14 @@ TYPES = {
     Type.TIMESTAMP: "TIMESTAMP",
 }
 # The names of the declared types in the engines' catalogs.
-_FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
-_COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
+_FAMILIES = {
+    "character varying": "varchar",
+    "text": "varchar",
+    "timestamp without time zone": "timestamp",
+    "numeric": "decimal",
+}
+_COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max,
+numeric_precision AS digits, numeric_scale AS decimals
 FROM information_schema.columns WHERE table_schema = 'lake'"""
 
 
@@ -51,7 +57,7 @@ class Column:
     @property
     def size_max(self) -> int | None:
         """The most bytes that a text may have; None for other types."""
-        return int(self.type.partition("(")[2].rstrip(")")) if "(" in self.type else None
+        return int(self.type.partition("(")[2].rstrip(")")) if self.family == "varchar" else None
 
 
 StoredColumns = dict[str, Column]  # the columns of a stored table, by name
@@ -138,11 +144,13 @@ def prepare(warehouse: Warehouse) -> list[str]:
 
 def _stored_column(row: dict[str, Any]) -> Column:
     """Return a column from its row of the catalog (_COLUMNS)."""
-    family = str(row["data_type"]).lower()
+    family = str(row["data_type"]).lower().partition("(")[0]
     family = _FAMILIES.get(family, family)
-    # PostgreSQL and DuckDB may say no length.
-    type_ = f"VARCHAR({row['size_max'] or BYTES_MAX})" if family == "varchar" else family.upper()
-    return Column(str(row["column_name"]), type_)
+    sizes = {
+        "varchar": f"({row['size_max'] or BYTES_MAX})",  # PostgreSQL and DuckDB may say no length
+        "decimal": f"({row['digits']}, {row['decimals']})",
+    }
+    return Column(str(row["column_name"]), family.upper() + sizes.get(family, ""))
 
 
 def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:

@@ -71,10 +71,14 @@ def upsert(  # noqa: PLR0913 (a new table needs types)
     The table is created if it is missing. For a new table, text_bytes is the size of its text columns. types
     gives Redshift's type of a column that is empty, or that is to have another type than its values'. All is
     one transaction, committed at its end, and safe to repeat. Raises ValueError, and writes nothing, for a
-    column that is missing or unknown, a value that its type would change, a text that is too long, and a key
-    that is NULL or stands twice in the frame: then it would be chance which row wins.
+    quoted name, a column that is missing or unknown, a value that its type would change, a text that is too
+    long, and a key that is NULL or stands twice in the frame: then it would be chance which row wins.
     """
-    schema, _, name = table.partition(".")
+    # Redshift writes names in small letters. A table that is not found by its name would be taken for a new
+    # one, and rows with the same keys would stay beside the frame's.
+    schema, _, name = table.lower().partition(".")
+    if not (schema and name) or "." in name or '"' in table:
+        raise ValueError(f"{table} is no schema.table")
     frame = frame.rename(columns={column: str(column).lower() for column in frame.columns})
     keys = [key.lower() for key in keys]
     stored = _stored_columns(connection, schema, name)

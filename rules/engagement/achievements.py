@@ -281,11 +281,14 @@ class AchievementSnapshot:
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for any other text."""
-        until, head, totals, stored, definitions, cover, shown, version, *_ = json.loads(text)
-        earned = {
-            name: Position(date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()
-        }
-        return cls(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version)
+        try:
+            until, head, totals, stored, definitions, cover, shown, version, *_ = json.loads(text)
+            earned = {
+                name: Position(date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()
+            }
+            return cls(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version)
+        except (AttributeError, RecursionError, TypeError) as error:
+            raise ValueError(f"no snapshot: {error}") from error
 
     def next_until(self, now: datetime) -> date:
         """Return the date that the totals of the next snapshot go up to."""

@@ -35,6 +35,7 @@ from rules.engagement.streak import (
 
 ISO_LENGTH = len("2026-05-01")
 LATER_DATE = re.compile(r"(\d+)(.*)", re.ASCII)  # days since the date before, and the suffix
+FOLLOWERS = re.compile(r"/(\d+)", re.ASCII)  # a suffix
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
 Protected = tuple[Streak, Cover]
@@ -188,7 +189,7 @@ def unpack_dates(text: str) -> tuple[date, ...]:
     return tuple(
         first + number * DAY
         for first, followers in _unpack(text)
-        for number in range(int(followers[1:] or 0) + 1)
+        for number in range((_last_of(first, followers or "/0") - first).days + 1)
     )
 
 
@@ -209,7 +210,7 @@ def pack_spans(spans: Iterable[tuple[date, date]]) -> str:
 
 def unpack_spans(text: str) -> Spans:
     """Read what pack_spans wrote; raises ValueError for another text."""
-    return tuple((first, first + timedelta(days=int(followers[1:]))) for first, followers in _unpack(text))
+    return tuple((first, _last_of(first, followers)) for first, followers in _unpack(text))
 
 
 def listed_dates(attributes: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -245,8 +246,23 @@ def _unpack(text: str) -> list[tuple[date, str]]:
         if not dated:
             day, suffix = date.fromisoformat(word[:ISO_LENGTH]), word[ISO_LENGTH:]
         elif match := LATER_DATE.fullmatch(word):
-            day, suffix = day + timedelta(days=int(match[1])), match[2]
+            day, suffix = _days_after(day, match[1]), match[2]
         else:
             raise ValueError(f"no number of days: {word!r}")
         dated.append((day, suffix))
     return dated
+
+
+def _last_of(first: date, followers: str) -> date:
+    """Return the last date of a run. followers: how many dates follow the first: `/4`. Raises ValueError."""
+    match = FOLLOWERS.fullmatch(followers)
+    if match is None:
+        raise ValueError(f"no number of dates: {followers!r}")
+    return _days_after(first, match[1])
+
+
+def _days_after(day: date, days: str) -> date:
+    try:
+        return day + timedelta(days=int(days))
+    except OverflowError:
+        raise ValueError(f"no date: {days} days after {day}") from None

@@ -15,7 +15,7 @@ from rules.questions.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class LakeAnswers:
-    """The sums of the lake's copies of a person's responses."""
+    """The sums of the lake's copies of a person's responses, without those of the last two hours."""
 
     answers: int = 0  # how many
     digest: int = 0  # digest_of of all
@@ -46,24 +46,16 @@ def _values(response: Response) -> tuple[object, ...]:
 def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) -> tuple[Doubt, str]:
     """Return the doubt about a person's responses, and how lake and table differ, in words.
 
-    responses: all of the person in the table. Those of the last two hours may not be in the lake yet.
+    responses: all of the person in the table. Those of the last two hours may not be in the lake yet, and
+    neither side counts them.
     """
-    oldest_first = sorted(responses, key=lambda response: response.created_at)
-    if len(oldest_first) < lake.answers:
-        surplus = lake.answers - len(oldest_first)
-        return Doubt.CONTRADICTED, f"the lake has {surplus} answers that the table lacks"
-    due = _count_before(oldest_first, stamp(now - LAKE_LAG))  # so many must be in the lake
-    if due > lake.answers:
-        is_lost = _count_before(oldest_first, stamp(now - LAKE_LOST)) > lake.answers
-        return (Doubt.LACKING if is_lost else Doubt.LATE), f"the lake lacks {due - lake.answers} answers"
-    # Answers usually reach the lake in their order. Then it has the oldest ones.
-    if lake.digest == digest_of(oldest_first[: lake.answers]):
-        return Doubt.NONE, ""
-    # A few of the newest answers may have overtaken others that are not in the lake yet.
-    if due < lake.answers < len(oldest_first):
-        return Doubt.LATE, "answers of the last hours are in the lake in another order"
-    return Doubt.CONTRADICTED, "answers differ in the lake"
-
-
-def _count_before(responses: Sequence[Response], instant: str) -> int:
-    return sum(response.created_at < instant for response in responses)
+    due = [response for response in responses if response.created_at < stamp(now - LAKE_LAG)]
+    missing = len(due) - lake.answers
+    if missing < 0:
+        return Doubt.CONTRADICTED, f"the lake has {-missing} answers that the table lacks"
+    if missing:
+        old = sum(response.created_at < stamp(now - LAKE_LOST) for response in due)
+        return (Doubt.LACKING if old > lake.answers else Doubt.LATE), f"the lake lacks {missing} answers"
+    if lake.digest != digest_of(due):
+        return Doubt.CONTRADICTED, "answers differ in the lake"
+    return Doubt.NONE, ""

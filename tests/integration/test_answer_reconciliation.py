@@ -261,6 +261,43 @@ def test_an_answer_that_one_of_them_lacks(world: Answerers) -> None:
     assert stored(unpublished)["total_points"] == 9999
 
 
+@pytest.mark.parametrize(
+    ("in_lake", "missing"),
+    [
+        ((0, 1), 0),
+        ((0, 1, 3), 0),  # a young answer has overtaken another one
+        ((0, 3), 1),  # it has overtaken one that is late
+        ((0, 2, 3), 1),
+        ((2, 3), 2),
+        ((1, 2, 3), 1),
+    ],
+)
+def test_an_answer_is_late_whatever_younger_ones_have_overtaken_it(
+    world: Answerers, in_lake: tuple[int, ...], missing: int
+) -> None:
+    person = somebody()
+    history = some(person, 4)  # an hour apart, and two are younger than the lake's lag
+    assert deliver(store(history)) == []
+    world.publish([history[place] for place in in_lake])
+    world.now = NOW + timedelta(hours=3, minutes=30, days=-1)
+    told = [(person, f"the lake lacks {missing} answers")] if missing else []
+    assert world.night(repair=False, everybody=True).disagreements == told
+
+
+def test_an_answer_that_is_lost_is_told_each_night_whatever_answers_come_later(world: Answerers) -> None:
+    person = somebody()
+    lost = some(person, 1)
+    assert deliver(store(lost)) == []
+    world.now = NOW + timedelta(minutes=30)
+    for night in range(1, 4):
+        later = [stamp(NOW + timedelta(days=night, minutes=minutes)) for minutes in (-90, -30, 0)]
+        answers = [each for at in later for each in some(person, 1, created_at=at)]
+        assert deliver(store(answers)) == []
+        world.publish(answers)
+        told = world.night(repair=False, everybody=True).disagreements
+        assert told == [(person, "the lake lacks 1 answers")]
+
+
 def test_answers_that_wait_to_be_counted_are_told_and_no_drift(world: Answerers) -> None:
     person = somebody()
     history = some(person, 4)

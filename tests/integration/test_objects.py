@@ -1,9 +1,11 @@
 """One contract for stored objects, on a folder and on S3 (by moto)."""
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from moto import mock_aws
 
 from adapters.platform import aws
 from adapters.platform.objects import (
+    UNFINISHED,
     FolderObjects,
     NoObject,
     ObjectChanged,
@@ -168,6 +171,37 @@ def test_an_object_is_replaced_only_if_it_is_the_one_that_was_read(objects: Obje
     assert list(objects.list("")) == []
     with pytest.raises(ObjectChanged):
         objects.put_if("a/b", b"five", newest)
+
+
+@pytest.mark.parametrize("what", ["put", "etag", "forget"])
+def test_a_file_that_vanishes_meanwhile_is_one_that_is_not_there(tmp_path: Path, what: str) -> None:
+    """In a folder alone: a request to S3 is one step."""
+    objects, is_over = FolderObjects(tmp_path), Event()
+    actions: dict[str, Callable[[], object]] = {
+        "put": lambda: objects.put("k", b"x"),
+        "etag": lambda: (tmp_path / "k").write_bytes(b"x") and objects.etag("k"),
+        "forget": lambda: objects.forget_unfinished(datetime.now(UTC) - timedelta(days=1)),
+    }
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            (tmp_path / "k").unlink(missing_ok=True)
+            (tmp_path / f"{UNFINISHED}x").write_bytes(b"x")
+            (tmp_path / f"{UNFINISHED}x").unlink(missing_ok=True)
+
+    seconds = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # so that the other one often comes in between
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(come_and_go)
+            try:
+                for _ in range(2000):
+                    actions[what]()
+            finally:
+                is_over.set()
+            other.result()
+    finally:
+        sys.setswitchinterval(seconds)
 
 
 def test_of_many_writers_at_once_each_adds_to_what_the_others_wrote(tmp_path: Path) -> None:

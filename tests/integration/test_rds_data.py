@@ -2,21 +2,27 @@
 
 import logging
 import os
+import socket
+import ssl
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from adapters.leads.identity_store import AlreadyUndone, IdentityStore
-from adapters.platform.aws import client
-from adapters.postgresql.rds_data import WAKING, WAKING_PAUSES_SECONDS, RdsData
+from adapters.platform.aws import _session, client
+from adapters.postgresql.rds_data import WAKING, WAKING_PAUSES_SECONDS, LostConnection, RdsData
 from adapters.postgresql.sql import PostgresUnavailable
 from local.cloud.processes import free_port
 from local.paths import ROOT
 from rules.leads.identity import Identity
 from tests.support.identity_server import NOW, Registry
+from tests.support.tls_postgres import make_authority
 
 pytestmark = [
     pytest.mark.xdist_group("identity"),
@@ -128,6 +134,41 @@ def test_nobody_there_is_unavailable(registry: Registry, monkeypatch: pytest.Mon
     with pytest.raises(PostgresUnavailable, match="EndpointConnectionError"):
         registry.see(A)
     client.cache_clear()
+
+
+@pytest.mark.parametrize("speaks_tls", [True, False])
+def test_a_tls_connection_that_breaks_is_a_lost_one(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, speaks_tls: bool
+) -> None:
+    """What comes back is no TLS: after the call, or at once."""
+    authority, certificate = make_authority(tmp_path, "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    calls: list[bytes] = []
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                plain, _ = listener.accept()
+                with context.wrap_socket(plain, server_side=True) if speaks_tls else plain as connection:
+                    calls.append(connection.recv(65536))
+                    os.write(connection.fileno(), b"no TLS " * 9)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL_RDS_DATA", f"https://localhost:{listener.getsockname()[1]}")
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
+        client.cache_clear()
+        _session.cache_clear()
+        with pytest.raises(LostConnection, match="SSLError"):
+            registry.see(A)
+        assert len(calls) == 2, "it was called once more"
+        calls.clear()
+        with pytest.raises(LostConnection, match="SSLError"):
+            registry.store.unmerge(None, 1, "why", "me", NOW)
+        assert len(calls) == 1, "what is not safe to repeat at once was not"
+    client.cache_clear()
+    _session.cache_clear()
 
 
 def test_answers_longer_than_a_row_may_be_arrive(registry: Registry) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import encode_item
+from adapters.platform.objects import FolderObjects
 from adapters.privacy.erasers import SubscriptionEraser
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
@@ -225,6 +226,30 @@ def test_a_week_after_a_phone_is_gone_nothing_of_it_is_in_the_lake(drill: Drill,
     ]
     drill.lose("Subscriptions", "Limits")
     assert drill.restore().phones == 2, "cleo's, and ben's without a token"
+
+
+class Contended(FolderObjects):
+    """A folder in which another writer is faster, whenever a file is to be replaced."""
+
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        (self.root / key).write_bytes(self.get(key))
+        super().put_if(key, data, etag)
+
+
+def test_a_file_that_somebody_else_writes_meanwhile_waits_for_a_night_and_not_for_a_week(
+    drill: Drill,
+) -> None:
+    own = drill.subscribe("ann")["subscription_id"]
+    drill.publish()
+    drill.api.call("ann", "DELETE", f"/v1/subscriptions/{own}")
+    drill.publish()
+    now = datetime.now(UTC) + LATER
+    assert GonePhones(Contended(drill.objects.root)).run(now) == (True, 0)
+    assert having(Path(drill.objects.root), ["ann-phone"])
+    assert GonePhones(drill.objects).is_due(now + timedelta(days=1))
+    assert GonePhones(drill.objects).run(now)[1] > 0
+    assert having(Path(drill.objects.root), ["ann-phone"]) == set()
+    assert not GonePhones(drill.objects).is_due(now + timedelta(days=1))
 
 
 def test_a_row_that_comes_late_leaves_with_the_next_pass(drill: Drill) -> None:

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import curate, rebuild
+from analytics.curation.curate import BrokenSeal, curate, rebuild
 from analytics.curation.recover import recover
+from analytics.curation.sealed_file import is_broken
 from analytics.forgetting.lake_pass import Progress
 from analytics.lake.layout import Place
 from analytics.lake.run_notes import remember_tasks
@@ -33,8 +34,9 @@ from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import DyingFolder, Killed
 from tests.support.effort import effort
 from tests.support.forgetting import MemoryJobs, having, write_raw
+from tests.support.lake_corruptions import spoil
 from tests.support.lake_story import Story
-from tests.support.raw_lake import ARRIVED, event, put_raw, rows, total
+from tests.support.raw_lake import ARRIVED, PLACE, event, put_raw, rows, total
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 USER, OTHER, LEAD = "o'brien@example.org", "user-3", "lead-00"
@@ -96,6 +98,21 @@ def told(objects: FolderObjects) -> dict[str, Counter[str]]:
 
 
 NAMES = (USER, LEAD, "a" * 32)
+
+
+def test_a_file_that_was_changed_by_hand_is_still_one_when_a_person_has_left_it(
+    objects: FolderObjects,
+) -> None:
+    put_raw(objects, "a", [event(1, user_id=USER), event(2, user_id=OTHER)])
+    curate(objects, PLACE)
+    (stored,) = objects.list("curated/events/")
+    spoil(objects, "events", "points_awarded", lambda row: row["user_id"] == OTHER)
+    assert is_broken(objects, stored.key)
+    night(objects, waiting(), "one")
+    assert having(objects.root, NAMES) == set()
+    assert is_broken(objects, stored.key)
+    with pytest.raises(BrokenSeal):
+        curate(objects, PLACE, arrived=[])
 
 
 def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -> None:

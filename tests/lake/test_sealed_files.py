@@ -41,6 +41,24 @@ def test_a_row_that_was_changed_by_hand_is_not_curated_on(objects: FolderObjects
     assert len(rows(objects)) == 3
 
 
+def test_a_row_that_was_changed_by_hand_is_not_compacted(objects: FolderObjects) -> None:
+    """No raw object is new: a night lists those that have arrived since, and compacts the hours of a past day."""
+    other_hour = Place("events", DT, "06")
+    for place in (PLACE, other_hour):
+        put_raw(objects, "a", [event(1)], place)
+        curate(objects, place)
+    right = rows(objects)
+    spoiled(objects)
+    with pytest.raises(BrokenSeal):
+        curate(objects, DAY, arrived=["2026-03-09"])
+    curate(objects, DAY)
+    assert rows(objects) == right, "the raw objects are there"
+    assert [each.key for each in curated_files(objects, "events")] == [curated_key(DAY)]
+    spoiled(objects)
+    with pytest.raises(BrokenSeal):
+        curate(objects, DAY, arrived=[])
+
+
 def test_where_raw_objects_are_gone_nothing_is_made_of_such_a_file(objects: FolderObjects) -> None:
     gone = put_raw(objects, "a", [event(1), event(2)])
     curate(objects, PLACE)

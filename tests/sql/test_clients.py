@@ -80,6 +80,16 @@ def test_columns_go_by_their_names(session: Any) -> None:
     assert told(session) == [["a", 5, 2, "x"], ["b", 6, 7, None]]
 
 
+def test_a_table_goes_by_its_name_in_any_case(session: Any) -> None:
+    """Redshift writes every name in small letters, also a quoted one. So no other table has this name."""
+    redshift_client.upsert(session, orders(), "marts.orders", ["user_id"])
+    redshift_client.upsert(session, orders(orders=[5, 6]), "MARTS.Orders", ["user_id"])
+    assert told(session) == [["a", 5, 1, "x"], ["b", 6, 0, None]]
+    for name in ('marts."Orders"', '"marts.orders"', "orders", "db.marts.orders", ".orders", "marts."):
+        with pytest.raises(ValueError, match=r"is no schema\.table"):
+            redshift_client.upsert(session, orders(), name, ["user_id"])
+
+
 @pytest.mark.parametrize(
     ("frame", "said"),
     [

@@ -1,5 +1,7 @@
 """The lake's tables are those that rules.lake.entities declares, also after it has grown."""
 
+from decimal import Decimal
+
 import pytest
 
 from analytics.warehouse import ddl
@@ -29,6 +31,22 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         changes = prepare(warehouse)
         assert changes[0].startswith("CREATE TABLE lake.t__wide")
         assert warehouse.rows("SELECT a, b, c, d FROM lake.t") == [{"a": 1, "b": "2", "c": "é", "d": None}]
+        assert prepare(warehouse) == []
+
+
+def test_decimals_keep_their_digits_in_a_table_that_is_made_anew(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = (Column("a", "VARCHAR(64)"), Column("b", "DECIMAL(18, 2)"))
+    grown = Table("t", columns, "CREATE TABLE IF NOT EXISTS lake.t (a VARCHAR(64), b DECIMAL(18, 2))")
+    builds = ddl.declared_tables()["builds"]
+    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": grown, "builds": builds})
+    for warehouse in lake.warehouses:
+        old = "CREATE TABLE lake.t (a BIGINT, b DECIMAL(18, 2), former DECIMAL(10, 4))"
+        warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES (1, 2.25, 3.1234)"])
+        assert prepare(warehouse)[0].startswith("CREATE TABLE lake.t__wide")
+        (row,) = warehouse.rows("SELECT a, b, former FROM lake.t")
+        assert (row["a"], row["b"], row["former"]) == ("1", Decimal("2.25"), Decimal("3.1234"))
         assert prepare(warehouse) == []
 
 

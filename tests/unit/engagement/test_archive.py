@@ -17,7 +17,7 @@ from adapters.platform.items import decode_item, item_bytes
 from rules.days import DAY
 from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Archive, archive_streak, with_archive
+from rules.engagement.archive import Archive, archive_streak, unpack_dates, unpack_spans, with_archive
 from rules.engagement.ledger import Head
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import (
@@ -239,6 +239,28 @@ def test_a_damaged_archive_is_none() -> None:
         {"packed": {"B": zlib.compress(b"no archive")}},
     ):
         assert ArchivedWorld(table=ArchiveTable(stored)).archives.get("u") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-01 99999999",
+        "2026-01-01 99999999999",
+        "2026-01-01/99999999",
+        "2026-01-01/99999999999",
+        "9999-12-31/1",
+        "2026-01-01 1/x",
+        "2026-01-01 1+99999999999 9999999",
+        "2026-01-01/-1",
+        "x",
+    ],
+)
+def test_a_text_without_dates_is_a_value_error(text: str) -> None:
+    for read in (unpack_dates, unpack_spans):
+        with pytest.raises(ValueError, match=r"."):
+            read(text)
+    with pytest.raises(ValueError, match=r"."):
+        Archive.of(f"2026-01-01\n\n{text}\n\n")
 
 
 def test_a_profile_with_an_archive_reads_back() -> None:

@@ -70,6 +70,22 @@ def test_what_is_kept_changes_no_answer(seed: int) -> None:
             assert AchievementSnapshot.of(kept.text) == kept
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5",
+        "{}",
+        "[1, 2, 3, 4, 5, 6, 7, 8]",
+        '["2026-01-01", "", {}, {"a": 5}, {}, {}, {}, 1]',
+        "[" * 10**5,
+    ],
+)
+def test_a_text_that_is_no_snapshot_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        AchievementSnapshot.of(text)
+
+
 def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
     story = lived(1)
     known, (user, world) = declared_achievements(story.books, story.now), next(iter(story.worlds.items()))

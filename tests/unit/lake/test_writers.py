@@ -41,6 +41,7 @@ from rules.lake.entities import (
     TABLE_ITEMS,
     USER_GOALS,
     Entity,
+    event_item,
     rows_of,
 )
 from rules.lake.table_items import table_item
@@ -305,4 +306,15 @@ def test_every_column_is_filled_by_its_writer_and_nothing_else_is_written(entity
     )
     assert not undeclared, (
         f"{entity.name} declares no {', '.join(undeclared)}: add a Field in rules/lake, or name it in left_out"
+    )
+
+
+def test_a_row_of_events_has_only_what_its_item_has() -> None:
+    """An old item leaves its table once the lake has all values of the row that it makes."""
+    (item,) = events()
+    (row,) = rows_of(EVENTS, item, NOW)
+    computed = sorted(event_item(row).items() - item.items() - {("dt", row["dt"]), ("hour", row["hour"])})
+    assert not computed, (
+        f"{computed}: what is computed belongs in sql/models/facts/events.sql. Earlier rows of the lake lack"
+        " such a column, so their items would never leave BPEvents (rule 22), and nobody would be told"
     )

@@ -191,9 +191,11 @@ def test_days_are_read_as_they_were_written(days: dict[date, Tally]) -> None:
     assert decode_days(encode_days(days)) == days
 
 
-@pytest.mark.parametrize("text", ["1", "1:", "1:000", "x:0000", "1:00_0"])
+@pytest.mark.parametrize(
+    "text", ["1", "1:", "1:000", "x:0000", "1:00_0", f"{'9' * 20}:0000", f"{date.max.toordinal()}:00000000"]
+)
 def test_cut_off_days_are_no_days(text: str) -> None:
-    with pytest.raises(ValueError, match=r"cut off|invalid literal"):
+    with pytest.raises(ValueError, match=r"cut off|invalid literal|no date|out of range"):
         decode_days(text)
 
 
