@@ -17,8 +17,8 @@ from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIn
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
