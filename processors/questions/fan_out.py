@@ -104,8 +104,8 @@ class Notifier:
             now = clock.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
                 return MessageOutcome.SKIPPED
-            claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
-            outcome = self.sender.tell(subscription, message, claim, self.announcements.release, now)
+            claim = self.announcements.claim_of(subscription, _key(question), expires_at, now)
+            outcome = self.sender.tell(claim, message, now)
             if outcome is not MessageOutcome.MOVED:
                 return outcome
             subscription = self.announcements.store.get(subscription.subscription_id)
