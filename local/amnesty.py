@@ -175,7 +175,7 @@ def apply(
 ) -> AmnestySummary:
     """Apply an amnesty to users, some at a time. An account that cannot be read stops no other."""
     summary = AmnestySummary()
-    for result in over_accounts(users, lambda user: applier.forgive(user, amnesties, now, is_dry=is_dry)):
+    for result in over_accounts(users, lambda user: applier.apply(user, amnesties, now, is_dry=is_dry)):
         summary.looked_at += 1
         if isinstance(result, str):
             summary.failed.append(result)

@@ -2,26 +2,120 @@
 12).
 
 The difference to each ledger is appended as an entry, as any other, so events may arrive meanwhile. A second
-run writes nothing.
+run writes nothing. In this order: one account, all accounts, the command.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import partial
 
-from adapters.engagement.points import Rerater, RerateResult, RerateScope, Settler
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
+from adapters.engagement.ledger_store import HeadMoved
+from adapters.platform.aws import pauses
+from adapters.platform.tables import chunks
 from local.command import DAY, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, over_accounts
-from rules.engagement.account_state import Profile
+from rules.book.book import Books
+from rules.engagement.account import decide
+from rules.engagement.account_state import Account, Profile
+from rules.engagement.earnings import monday_of
 from rules.engagement.ledger import debt_of
+from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, place_before, shortfalls
 
+# Entries of one transaction. It may write as many carriers and as many days, and takes 100 actions.
+ENTRIES_MAX = 20
 SHOWN_MAX = 20  # of those who gain or lose most
+
+
+@dataclass(frozen=True, slots=True)
+class RerateResult:
+    """The result of rerating an account."""
+
+    user_id: str
+    points: int  # the sum of the appended entries
+    entries: int  # how many were appended
+    before: int  # the balance before the rerate
+    after: int  # the balance after it
+
+
+@dataclass(frozen=True, slots=True)
+class Rerater:
+    """Appends to ledgers the points that they lack by the book, one account at a time.
+
+    These follow from a ledger's entries and the book alone. They are computed for each slot, which is one
+    event type on one date, with the same cap and the same expiry (rules.engagement.points.Slot).
+
+    Each transaction appends a part of them, on condition that nobody else has written. So a run that died can
+    be repeated.
+    """
+
+    accounts: AccountStore
+    settler: Settler
+    cache: EngagementCache
+    books: Books  # the versions that judge the events
+    first: date  # the first activity date; its whole week is judged, because a cap may be over a week
+    reason: str  # what the appended entries say
+
+    def preview(self, profile: Profile) -> RerateResult:
+        """Return the result that a rerate would have, and write nothing.
+
+        Events that are not applied yet are left out, and so is the expiry of points after the rerate.
+        """
+        missing = self._missing_points(profile)
+        points = sum(missing.values())
+        return RerateResult(profile.user_id, points, len(missing), profile.balance, profile.balance + points)
+
+    def rerate(self, user_id: str, now: datetime) -> RerateResult:
+        """Append the points that an account lacks, then settle its expiry. Raises AccountContended."""
+        before = points = entries = 0
+        for attempt in pauses(ATTEMPTS_MAX):
+            profile = self.settler.settle(user_id, now)
+            if attempt == 0:
+                before = profile.balance
+            missing = self._missing_points(profile)
+            slots = sorted(missing, key=lambda slot: (monday_of(slot.activity_date), slot.order))
+            try:
+                for chunk in chunks(slots, ENTRIES_MAX):
+                    profile = self._append(profile, {slot: missing[slot] for slot in chunk}, now)
+                    points += sum(missing[slot] for slot in chunk)
+                    entries += len(chunk)
+            except (HeadMoved, ProjectionMoved):
+                continue
+            if missing:
+                profile = self.settler.settle(user_id, now)
+                self.cache.write_through([profile])
+            return RerateResult(user_id, points, entries, before, profile.balance)
+        raise AccountContended(user_id)
+
+    def _missing_points(self, profile: Profile) -> dict[Slot, int]:
+        """Return the points that an account's ledger lacks by the book, by slot; below 0: it has too many."""
+        head, monday = profile.head, monday_of(self.first)
+        if head is None or head.created_at < place_before(monday):
+            return {}
+        entries, _ = self.accounts.ledger.after(profile.user_id, place_before(monday))
+        drafts = [entry.draft for entry in entries if entry.created_at <= head.created_at]
+        return shortfalls(entries_of_weeks(drafts, monday, date.max), self.books)
+
+    def _append(self, profile: Profile, missing: Mapping[Slot, int], now: datetime) -> Profile:
+        """Append missing points in one transaction, and return the profile."""
+        drafts = balancing_entries(missing, self.books.newest.number, self.reason)
+        dates = {slot.activity_date for slot in missing}
+        stored_days = self.accounts.days((profile.user_id, day) for day in dates)
+        account = Account(profile, {day: stored_days.get((profile.user_id, day)) for day in dates})
+        rule = partial(decide, events=(), now=now, commands=drafts)
+        decision = self.accounts.decision_of(account, rule)
+        self.accounts.commit_at_once(decision)
+        self.cache.write_through([decision.profile], decision.days.values())
+        return decision.profile
 
 
 @dataclass(slots=True)
 class Summary:
-    """What became of all accounts."""
+    """What became of all accounts, or in a dry run what would."""
 
     accounts: int = 0
     entries: int = 0
@@ -64,6 +158,24 @@ class Summary:
         yield from (f"  left as it is: {account}" for account in self.failed)
 
 
+def rerate(rerater: Rerater, profiles: Iterable[Profile], *, is_dry: bool = False) -> Summary:
+    """Rerate accounts. One whose ledger cannot be read, or that is busy all the time, stops no other."""
+
+    def rerate_account(profile: Profile) -> RerateResult:
+        preview = rerater.preview(profile)
+        if is_dry or not preview.entries:
+            return preview
+        return rerater.rerate(profile.user_id, datetime.now(UTC))
+
+    summary = Summary()
+    for result in over_accounts(profiles, rerate_account, lambda profile: profile.user_id):
+        if isinstance(result, str):
+            summary.failed.append(result)
+        else:
+            summary.add(result)
+    return summary
+
+
 @command("rules rerate --from 2026-11-01 --dry-run", "rules rerate --from 2026-11-01")
 @option(
     "--from",
@@ -76,38 +188,13 @@ class Summary:
 @option("--reason", default="", help="what the entries say", show_default="the version")
 def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> None:
     """Judge past events by a version that took effect in the past. Run again, it writes nothing."""
-    accounts, cache = accounts_of(stack), cache_of(stack)
-    books = books_of(stack)
-    versions = books.look()
-    note = reason or f"judged anew by version {versions.newest.number} of the rules"
-    scope = RerateScope.since(first, versions, note)
-    rerater = Rerater(accounts, Settler(accounts, books), cache)
-    summary = rerate(rerater, accounts.all_profiles(), scope, is_dry=dry_run)
+    accounts, stored_books = accounts_of(stack), books_of(stack)
+    books = stored_books.look()
+    note = reason or f"judged anew by version {books.newest.number} of the rules"
+    rerater = Rerater(accounts, Settler(accounts, stored_books), cache_of(stack), books, first, note)
+    summary = rerate(rerater, accounts.all_profiles(), is_dry=dry_run)
     print("\n".join(summary.lines(is_dry=dry_run)))
     if summary.failed:
         raise RuntimeError(
             f"{len(summary.failed)} accounts could not be rated: mend them, and run this again"
         )
-
-
-def rerate(
-    rerater: Rerater, profiles: Iterable[Profile], scope: RerateScope, *, is_dry: bool = False
-) -> Summary:
-    """Rerate accounts; returns what became of them, or in a dry run what would.
-
-    An account whose ledger cannot be read, or that is busy all the time, stops no other.
-    """
-
-    def rerate_account(profile: Profile) -> RerateResult:
-        preview = rerater.preview(profile, scope)
-        if is_dry or not preview.entries:
-            return preview
-        return rerater.rerate(profile.user_id, scope, datetime.now(UTC))
-
-    summary = Summary()
-    for result in over_accounts(profiles, rerate_account, lambda profile: profile.user_id):
-        if isinstance(result, str):
-            summary.failed.append(result)
-        else:
-            summary.add(result)
-    return summary

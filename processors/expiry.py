@@ -14,8 +14,8 @@ from adapters.book import BookStore
 from adapters.engagement.account_items import EXPIRY_SHARDS
 from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.fence import fence_writer

@@ -55,7 +55,7 @@ from rules.engagement.account_state import (
     NeedsHistory,
     Profile,
 )
-from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
+from rules.engagement.archive import Archive, archive_streak, possible_archive_ends, with_archive
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
 from rules.engagement.ledger import AppliedEvents, Entry, applied_events
@@ -121,17 +121,16 @@ class ArchiveStore:
         archive is repaired.
         """
         item = encode_item(profile_attributes(profile, shards))
-        # archivable returns the dates up to which an archive may reach, the oldest first; [] if too early.
-        if item_bytes(item) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
+        if item_bytes(item) <= PROFILE_BYTES_MAX or not possible_archive_ends(profile.streak, profile.cover):
             return item, None
         try:
             full = self.full_profile(profile)
         except AccountContended:
             return item, None
-        assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing archivable)
+        assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing to archive)
         archive = None
-        for until in archivable(full.streak, full.cover):
-            (streak, cover), archive = archive_streak(full.streak, full.cover, until)
+        for until in possible_archive_ends(full.streak, full.cover):
+            streak, cover, archive = archive_streak(full.streak, full.cover, until)
             item = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
             if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
                 break

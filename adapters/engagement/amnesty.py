@@ -95,10 +95,10 @@ class AmnestyResult:
 
     user_id: str
     is_changed: bool
-    before: int = 0  # the length of the streak as it shows before the amnesty
-    after: int = 0  # the same after it
-    freezes: int = 0  # how many freezes the account gets back; below 0: how many it uses more
-    is_known: bool = True  # False for a user without an account
+    before: int  # the length of the streak as it shows before the amnesty
+    after: int  # the same after it
+    freezes: int  # how many freezes the account gets back; below 0: how many it uses more
+    is_known: bool  # False for a user without an account
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class AmnestyApplier:
     accounts: AccountStore
     cache: EngagementCache
 
-    def forgive(
+    def apply(
         self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False
     ) -> AmnestyResult:
         """Apply amnesties to an account, those in `named` with all of their dates. is_dry: write nothing.
@@ -134,10 +134,14 @@ class AmnestyApplier:
 def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     before, after = decision.before.profile, decision.profile
     notes = [entry.draft.freeze for entry in decision.entries]
-    shown = [shown_streak(each.streak, each.cover, date_at(each, now)).current for each in (before, after)]
-    freezes = notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT)
-    is_changed, is_known = _is_material(decision, now), before.version > 0
-    return AmnestyResult(after.user_id, is_changed, shown[0], shown[1], freezes, is_known)
+    return AmnestyResult(
+        after.user_id,
+        is_changed=_is_material(decision, now),
+        before=shown_streak(before.streak, before.cover, date_at(before, now)).current,
+        after=shown_streak(after.streak, after.cover, date_at(after, now)).current,
+        freezes=notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT),
+        is_known=before.version > 0,
+    )
 
 
 def _is_material(decision: Decision, now: datetime) -> bool:

@@ -1,11 +1,12 @@
 """Leaderboards: their snapshots in the table Boards, and the names under which users are on them.
 
 processors/ranks.py makes the snapshots. A user is on a board under an alias or a pseudonym, never under the
-user id. The best streaks are read from an index (LeaderboardIndex).
+user id. The best streaks are read from an index (LeaderboardIndex). In this order: how a snapshot is written,
+how it is read, names, the index.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -59,6 +60,46 @@ class BoardManifest:
     def is_old(self, now: datetime) -> bool:
         """Whether a newer snapshot should have been made."""
         return now - self.as_of > max(OLD_AFTER, 2 * pause_between(self.users))
+
+
+def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
+    """Write the parts of a snapshot, then the manifest that names them; returns whether it is the newest now.
+
+    Raises Unprocessed before the manifest is written. Then nobody sees the parts.
+    """
+    as_of = stamp(standings.as_of)
+    generation = f"{as_of}-{uuid4().hex[:8]}"
+    expires_at = int((standings.as_of + SNAPSHOTS_KEPT).timestamp())
+    parts: list[Item] = []
+    index: Item = {}
+    for (board, region), rows, chunks in standings.boards():
+        name = f"{board}#{region}"
+        index[name] = {"B": pack_index(chunks)}
+        data_by_part = {str(number): chunk.data for number, chunk in enumerate(chunks)}
+        if rows:
+            data_by_part["top"] = pack_rows(rows)
+        for part, data in data_by_part.items():
+            key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
+            parts.append({**key, "data": {"B": data}})
+    put_all(dynamodb, table, parts)
+    fields = {"generation": generation, "as_of": as_of, "users": standings.users, "expires_at": expires_at}
+    return write_if(
+        dynamodb.put_item,
+        TableName=table,
+        Item={**encode_item(MANIFEST_KEY | fields), "index": {"M": index}},
+        ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
+        ExpressionAttributeValues=encode_item({":as_of": as_of}),
+    )
+
+
+def _manifest_from(item: Item) -> BoardManifest:
+    return BoardManifest(
+        generation=item["generation"]["S"],
+        as_of=unstamp(item["as_of"]["S"]),
+        users=int(item["users"]["N"]),
+        expires_at=int(item["expires_at"]["N"]),
+        index={name: data["B"] for name, data in item["index"]["M"].items()},
+    )
 
 
 class BoardSnapshots:
@@ -146,46 +187,6 @@ class BoardNames:
         self._aliases.pop(user_id, None)
 
 
-def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
-    """Write the parts of a snapshot, then the manifest that names them; returns whether it is the newest now.
-
-    Raises Unprocessed before the manifest is written. Then nobody sees the parts.
-    """
-    as_of = stamp(standings.as_of)
-    generation = f"{as_of}-{uuid4().hex[:8]}"
-    expires_at = int((standings.as_of + SNAPSHOTS_KEPT).timestamp())
-    parts: list[Item] = []
-    index: Item = {}
-    for (board, region), rows, chunks in standings.boards():
-        name = f"{board}#{region}"
-        index[name] = {"B": pack_index(chunks)}
-        data_by_part = {str(number): chunk.data for number, chunk in enumerate(chunks)}
-        if rows:
-            data_by_part["top"] = pack_rows(rows)
-        for part, data in data_by_part.items():
-            key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
-            parts.append({**key, "data": {"B": data}})
-    put_all(dynamodb, table, parts)
-    fields = {"generation": generation, "as_of": as_of, "users": standings.users, "expires_at": expires_at}
-    return write_if(
-        dynamodb.put_item,
-        TableName=table,
-        Item={**encode_item(MANIFEST_KEY | fields), "index": {"M": index}},
-        ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
-        ExpressionAttributeValues=encode_item({":as_of": as_of}),
-    )
-
-
-def _manifest_from(item: Item) -> BoardManifest:
-    return BoardManifest(
-        generation=item["generation"]["S"],
-        as_of=unstamp(item["as_of"]["S"]),
-        users=int(item["users"]["N"]),
-        expires_at=int(item["expires_at"]["N"]),
-        index={name: data["B"] for name, data in item["index"]["M"].items()},
-    )
-
-
 class LeaderboardIndex:
     """The index StreakLeaderboard. A list of the best reads the first rows of each shard, and no others.
 
@@ -208,8 +209,7 @@ class LeaderboardIndex:
         """Return how many users have a longer streak; None if a partition has more than a page of them."""
         above = 0
         for partition in self._partitions(region):
-            query = self._partition_query(partition, now, " AND current_streak > :score", {":score": score})
-            page = self._dynamodb.query(**query, Select="COUNT")
+            page = self._dynamodb.query(**self._partition_query(partition, now, score), Select="COUNT")
             if "LastEvaluatedKey" in page:
                 return None
             above += page["Count"]
@@ -230,19 +230,22 @@ class LeaderboardIndex:
             last_streak = row["current_streak"]
             yield row["user_id"], last_streak
 
-    def _partition_query(
-        self, partition: str, now: datetime, condition: str = "", values: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Return a query of a partition's streaks that have not lapsed. A streak that has lapsed stays in the
-        index until the night lowers it. condition, values: a further condition on the key.
+    def _partition_query(self, partition: str, now: datetime, above: int | None = None) -> dict[str, Any]:
+        """Return a query of a partition's streaks that have not lapsed, or only of those above a length.
+
+        A streak that has lapsed stays in the index until the night lowers it.
         """
-        all_values = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        condition = "leaderboard_partition = :partition"
+        values: dict[str, Any] = {":partition": partition, ":now": int(now.timestamp())}
+        if above is not None:
+            condition += " AND current_streak > :score"
+            values[":score"] = above
         return {
             "TableName": self._table,
             "IndexName": "StreakLeaderboard",
-            "KeyConditionExpression": f"leaderboard_partition = :partition{condition}",
+            "KeyConditionExpression": condition,
             "FilterExpression": "lapses_at > :now",
-            "ExpressionAttributeValues": encode_item(all_values),
+            "ExpressionAttributeValues": encode_item(values),
         }
 
 

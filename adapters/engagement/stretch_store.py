@@ -15,7 +15,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_one, if_unchanged, query_all, write_if
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
-from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
+from rules.engagement.offline import YEAR, Stretch, recent_stretches
 
 # The item's key. No client's key has a control character (ingest.web.json_schema.KEY).
 KEY = "\x1foffline"
@@ -32,20 +32,17 @@ class StretchStore:
         self._dynamodb, self._claims, self._events = dynamodb, claims_table, events_table
 
     def find_or_begin(
-        self,
-        user_id: str,
-        choose: Callable[[Sequence[Stretch]], tuple[Stretch, bool]],
-        now: datetime,
+        self, user_id: str, choose: Callable[[Sequence[Stretch]], Stretch], now: datetime
     ) -> tuple[Stretch, tuple[Stretch, ...]]:
         """Return the stretch that `choose` returns, and all stretches of the user; stores a new one.
 
-        choose: takes the user's stretches; returns one, and whether it is new. It is called again if another
+        choose: takes the user's stretches; returns one of them, or a new one. It is called again if another
         process has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
         """
         for _ in pauses(ATTEMPTS_MAX):
             before, version = self._read(user_id)
-            stretch, is_new = choose(before)
-            if not is_new:
+            stretch = choose(before)
+            if stretch in before:
                 return stretch, before
             stretches = (*recent_stretches(before, now), stretch)
             if self._write(user_id, stretches, version, now):
@@ -103,14 +100,14 @@ class StretchStore:
         if item is None:
             return (), 0
         fields = decode_item(item)
-        return tuple(map(stretch_from_text, fields["stretches"])), fields["version"]
+        return tuple(map(Stretch.of, fields["stretches"])), fields["version"]
 
     def _write(self, user_id: str, stretches: Sequence[Stretch], version: int, now: datetime) -> bool:
         """Write stretches in place of the version that was read; returns False if another is stored now."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
-            "stretches": [stretch_text(stretch) for stretch in stretches],
+            "stretches": [stretch.text for stretch in stretches],
             "version": version + 1,
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),

@@ -1,7 +1,7 @@
 """The Feature table: each lead's features, the state that they follow from, and the root of the lead.
 
-In this order: FeatureStore; ActiveLeads, the index that the daily refresh reads; how items are written and
-read, also damaged ones; Topology, which moves leads between roots.
+In this order: FeatureStore; how its items are written and read, also damaged ones; ActiveLeads, the index
+that the daily refresh reads; Topology, which moves leads between roots.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,6 @@ ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
 # What only a root has: a leaf loses it when it comes to another root.
 ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
-ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]  # attributes to set, and names to remove
 HOPS = 3  # reads of a root in the first attempt: a wrong hint leads to the right root without a pause
 ID = "lead_organization_id"
 ACTIVE_INDEX = "ByActivity"
@@ -145,29 +144,25 @@ class FeatureStore:
         return feature_item_from(salvaged) if is_put else None
 
 
-class ActiveLeads:
-    """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
+def _map_changes(before: FeatureItem, change: Change) -> tuple[dict[str, Any], list[str]]:
+    """Return what to set and what to remove in the item's maps, by path, such as `features.visits_7d`.
 
-    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
-        """shards: as many as the FeatureStore has that writes the table."""
-        self._dynamodb, self._table, self._shards = dynamodb, table, shards
-
-    def ids(self) -> Iterator[str]:
-        """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
-
-        A lead leaves the index at the last refresh that can change its features (`listing_date`). So a lead
-        that is still listed long after its last activity has missed a refresh, and needs it.
-        """
-        for shard in range(self._shards):
-            rows = query_all(
-                self._dynamodb,
-                TableName=self._table,
-                IndexName=ACTIVE_INDEX,
-                KeyConditionExpression="active_shard = :shard",
-                ExpressionAttributeValues=encode_item({":shard": str(shard)}),
-                ProjectionExpression="lead_organization_id",
-            )
-            yield from (row["lead_organization_id"]["S"] for row in rows)
+    An entry that has become None is removed. An item without maps, or with damaged ones, gets whole maps:
+    DynamoDB sets no path within a map that is not there.
+    """
+    maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
+    if change.inputs or before.inputs is not None:
+        maps["inputs"] = change.inputs
+    sets: dict[str, Any] = {}
+    removes: list[str] = []
+    for name, entries in maps.items():
+        present = {key: value for key, value in entries.items() if value is not None}
+        if before.inputs is None:
+            sets[name] = present
+        else:
+            sets |= {f"{name}.{key}": value for key, value in present.items()}
+            removes += [f"{name}.{key}" for key in entries if key not in present]
+    return sets, removes
 
 
 def update_action(
@@ -195,6 +190,13 @@ def update_action(
     }
 
 
+def _path(path: str, names: dict[str, str]) -> str:
+    """Return a path as an expression has it, and add its names to those that the expression explains."""
+    parts = path.split(".")
+    names.update({f"#{part}": part for part in parts})
+    return ".".join(f"#{part}" for part in parts)
+
+
 def shard_of(lead: str, shards: int) -> str:
     """Return the part of the index that a lead is in."""
     return str(crc32(lead.encode()) % shards)
@@ -216,34 +218,6 @@ def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
         group_changes=fields.get("regrouped", 0),
         pending=tuple(fields.get("pending", ())),
     )
-
-
-def _map_changes(before: FeatureItem, change: Change) -> tuple[dict[str, Any], list[str]]:
-    """Return what to set and what to remove in the item's maps, by path, such as `features.visits_7d`.
-
-    An entry that has become None is removed. An item without maps, or with damaged ones, gets whole maps:
-    DynamoDB sets no path within a map that is not there.
-    """
-    maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
-    if change.inputs or before.inputs is not None:
-        maps["inputs"] = change.inputs
-    sets: dict[str, Any] = {}
-    removes: list[str] = []
-    for name, entries in maps.items():
-        present = {key: value for key, value in entries.items() if value is not None}
-        if before.inputs is None:
-            sets[name] = present
-        else:
-            sets |= {f"{name}.{key}": value for key, value in present.items()}
-            removes += [f"{name}.{key}" for key in entries if key not in present]
-    return sets, removes
-
-
-def _path(path: str, names: dict[str, str]) -> str:
-    """Return a path as an expression has it, and add its names to those that the expression explains."""
-    parts = path.split(".")
-    names.update({f"#{part}": part for part in parts})
-    return ".".join(f"#{part}" for part in parts)
 
 
 def _feature_value(name: str, stored: Any) -> ShownValue:
@@ -300,6 +274,31 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
+class ActiveLeads:
+    """The index of leads with features that time still changes. The daily refresh reads it, and no table."""
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        """shards: as many as the FeatureStore has that writes the table."""
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def ids(self) -> Iterator[str]:
+        """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
+
+        A lead leaves the index at the last refresh that can change its features (`listing_date`). So a lead
+        that is still listed long after its last activity has missed a refresh, and needs it.
+        """
+        for shard in range(self._shards):
+            rows = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName=ACTIVE_INDEX,
+                KeyConditionExpression="active_shard = :shard",
+                ExpressionAttributeValues=encode_item({":shard": str(shard)}),
+                ProjectionExpression="lead_organization_id",
+            )
+            yield from (row["lead_organization_id"]["S"] for row in rows)
+
+
 class Topology:
     """Moves leaves to the roots that a change of identity names."""
 
@@ -330,25 +329,32 @@ class Topology:
         coming = {leaf for leaf in outdated if items[leaf].root != root}
         former_roots = {items[leaf].root for leaf in coming} - coming
         items |= self._read(former_roots - items.keys())
+
+        def update(lead: str, sets: Mapping[str, Any], removes: Iterable[str]) -> dict[str, Any]:
+            sets = {**sets, "regrouped": items[lead].group_changes + 1}
+            return {"Update": update_action(self._table, items[lead], sets, removes)}
+
+        def pending_without_coming(lead: str) -> list[str]:
+            return sorted({*items[lead].pending} - coming)
+
         updates = [
-            self._update(items[former], _pending_update(items[former], coming), ("inputs",))
+            update(former, {"pending": pending_without_coming(former)}, ("inputs",))
             for former in sorted(former_roots)
         ]
         for leaf in sorted(outdated - {root}):
-            sets, removes = _leaf_update(items[leaf], root, coming) if leaf in coming else ({}, ())
-            updates.append(self._update(items[leaf], {**sets, "topology": number}, removes))
+            sets: dict[str, Any] = {}
+            removes: tuple[str, ...] = ()
+            if leaf in coming:
+                sets["merged_into"], removes = root, ROOT_ATTRIBUTES
+                if items[leaf].pending:
+                    sets["pending"] = pending_without_coming(leaf)
+            updates.append(update(leaf, {**sets, "topology": number}, removes))
         if root in outdated or coming:
-            sets, removes = _root_update(items[root], coming)
+            sets, removes = _root_update(items[root], coming) if coming else ({}, ())
             if root in outdated:
-                sets = {**sets, "topology": number}
-            updates.append(self._update(items[root], sets, removes))
+                sets["topology"] = number
+            updates.append(update(root, sets, removes))
         return updates
-
-    def _update(
-        self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
-    ) -> dict[str, Any]:
-        sets = {**sets, "regrouped": before.group_changes + 1}
-        return {"Update": update_action(self._table, before, sets, removes)}
 
     def _read(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         ids = sorted(leads)
@@ -356,21 +362,9 @@ class Topology:
         return {lead: items.get(lead, FeatureItem(lead)) for lead in ids}
 
 
-def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
-    pending = _pending_update(item, coming) if item.pending else {}
-    return {"merged_into": root, **pending}, ROOT_ATTRIBUTES
-
-
-def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
-    """Return the update of the root that leaves come to, maybe itself. An outdated state is removed."""
-    if not coming:
-        return {}, ()
+def _root_update(item: FeatureItem, coming: set[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what to set and what to remove in the root that leaves come to, maybe itself."""
     sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
     if item.lead_organization_id in coming:
         return sets, ("merged_into", "inputs")
-    return sets, () if item.has_state else ("inputs",)
-
-
-def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
-    """Return the update of a root that leaves leave: those are no longer pending there."""
-    return {"pending": sorted({*item.pending} - coming)}
+    return sets, () if item.has_state else ("inputs",)  # an outdated state is removed

@@ -76,7 +76,7 @@ def response_eraser(dynamodb: Any, table: str) -> ItemEraser:
         dynamodb,
         table,
         ("question_id", "response_id"),
-        lambda person: (item for item, _ in store.of_person(person.hashes)),
+        lambda person: store.of_person(person.hashes),
     )
 
 

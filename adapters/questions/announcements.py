@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Action, get_all, update_action
-from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
+from adapters.questions.message_claims import MessageClaim, MessageClaims
 from adapters.questions.subscription_store import (
     INDEX,
     KEY,
@@ -161,19 +161,16 @@ class Announcements:
         claimed = {id_of_claim[claim[KEY]["S"]] for claim in claims}
         return [person for person in people if person.subscription_id not in claimed]
 
-    def claim(
-        self, subscription: Subscription, key: str, expires_at: int, now: datetime
-    ) -> tuple[ClaimResult, MessageClaim]:
-        """Claim a message to an unchanged subscription; last_notified_at moves to now, never back."""
-        claim = MessageClaim(subscription, key, stamp(now), expires_at)
-        move = self._move_actions(subscription, subscription.last_notified_at, _notified_at(claim))
-        return self.claims.open(claim, move), claim
+    def claim_of(self, subscription: Subscription, key: str, expires_at: int, now: datetime) -> MessageClaim:
+        """Return the claim of a message to a subscription as it was read.
 
-    def release(self, claim: MessageClaim) -> None:
-        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        subscription = claim.subscription
-        before, after = _notified_at(claim), subscription.last_notified_at
-        self.claims.undo(claim, self._move_actions(subscription, before, after))
+        When it is opened, last_notified_at moves to now, unless it is later already.
+        """
+        before = subscription.last_notified_at
+        after = max(before, stamp(now))
+        moves = self._move_actions(subscription, before, after)
+        moves_back = self._move_actions(subscription, after, before)
+        return MessageClaim(subscription, key, stamp(now), expires_at, moves, moves_back)
 
     def _move_actions(self, subscription: Subscription, before: str, after: str) -> list[Action]:
         """Return the actions that move last_notified_at of a subscription and its markers.
@@ -190,7 +187,3 @@ class Announcements:
         )
         move_markers = [update_action(table, key, MOVE, moved, is_there) for key in keys_of_markers]
         return [update_action(table, own_key, MOVE, values, condition), *move_markers]
-
-
-def _notified_at(claim: MessageClaim) -> str:
-    return max(claim.subscription.last_notified_at, claim.claimed_at)

@@ -55,6 +55,9 @@ class MessageClaim:
     key: str  # which message it is
     claimed_at: str
     expires_at: int  # epoch seconds: time to live, long after the message may be sent
+    # Actions by which the person is no longer due for a message, and those that undo them
+    moves: Sequence[Action]
+    moves_back: Sequence[Action]
 
     @property
     def item_key(self) -> str:
@@ -80,12 +83,8 @@ class MessageClaims:
     def __init__(self, store: SubscriptionStore) -> None:
         self.store = store
 
-    def open(self, claim: MessageClaim, notes: Sequence[Action]) -> ClaimResult:
-        """Claim a message.
-
-        notes: actions of the same transaction, by which the person is no longer due for a message. MOVED: the
-        condition of one of them failed.
-        """
+    def open(self, claim: MessageClaim) -> ClaimResult:
+        """Claim a message; in the same transaction the person is moved. MOVED: a move's condition failed."""
         item = {
             KEY: claim.item_key,
             "active": sending_partition(claim.subscription.subscription_id),
@@ -94,7 +93,7 @@ class MessageClaims:
             "expires_at": claim.expires_at,
         }
         put = put_action(self.store.table, encode_item(item), f"attribute_not_exists({KEY})")
-        refusals = self.store.write_all_or_none([put, *notes])
+        refusals = self.store.write_all_or_none([put, *claim.moves])
         if not refusals:
             return ClaimResult.CLAIMED
         return ClaimResult.DUPLICATE if 0 in refusals else ClaimResult.MOVED
@@ -109,14 +108,11 @@ class MessageClaims:
         # There is no new endpoint; or the person has registered again since. Then the next message makes one.
         self.store.transact([settle])
 
-    def undo(self, claim: MessageClaim, notes: Sequence[Action]) -> None:
-        """Undo a claim whose message certainly did not go out, so that it can be claimed again.
-
-        notes: the actions that undo those of `open`. If the condition of one fails, the person has changed
-        the subscription since, and the claim alone is deleted.
-        """
+    def undo(self, claim: MessageClaim) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
         delete_claim = delete_action(self.store.table, {KEY: claim.item_key})
-        if not self.store.transact([delete_claim, *notes]):
+        if not self.store.transact([delete_claim, *claim.moves_back]):
+            # The person has changed the subscription since.
             self.store.transact([delete_claim])
 
     def _endpoint_action(self, claim: MessageClaim, endpoint_arn: str) -> Action:
@@ -174,12 +170,15 @@ class ReminderStore:
             for marker in read_index(self.store, partition, stamp(now)):
                 yield ReminderMarker(marker["of"], unstamp(marker["last_notified_at"]))
 
-    def claim(
-        self, reminder: DueReminder, key: str, expires_at: int, now: datetime
-    ) -> tuple[ClaimResult, MessageClaim]:
-        """Claim a reminder; in the same transaction its marker moves to the next one."""
-        claim = MessageClaim(reminder.subscription, key, stamp(now), expires_at)
-        return self.claims.open(claim, [self._next_action(reminder)]), claim
+    def claim_of(self, reminder: DueReminder, key: str, expires_at: int, now: datetime) -> MessageClaim:
+        """Return the claim of a reminder. When it is opened, the marker moves to the next reminder."""
+        condition, values = f"attribute_not_exists({KEY})", None
+        if reminder.next_due:
+            condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
+        marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
+        moves = [self._next_action(reminder)]
+        moves_back = [put_action(self.store.table, marker, condition, values)]
+        return MessageClaim(reminder.subscription, key, stamp(now), expires_at, moves, moves_back)
 
     def skip(self, reminder: DueReminder) -> bool:
         """Move the marker to the next reminder without a message; False: another sender was first."""
@@ -188,14 +187,6 @@ class ReminderStore:
     def drop(self, marker: ReminderMarker) -> bool:
         """Delete the marker of a subscription that is gone."""
         return self.store.transact([self._delete_action(marker)])
-
-    def release(self, reminder: DueReminder, claim: MessageClaim) -> None:
-        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        condition, values = f"attribute_not_exists({KEY})", None
-        if reminder.next_due:
-            condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
-        marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
-        self.claims.undo(claim, [put_action(self.store.table, marker, condition, values)])
 
     def _next_action(self, reminder: DueReminder) -> Action:
         identifier = reminder.subscription.subscription_id

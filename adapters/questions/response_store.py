@@ -6,7 +6,7 @@ AnswerWriter stores an answer, counts it in its question, and stores the event t
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.platform.aws import pauses
@@ -24,7 +24,14 @@ COUNTED = "counted_at"
 # request tries for ten seconds.
 ATTEMPTS_MAX = 24
 PAUSE_SECONDS = 0.05
-Key = tuple[str, str]  # question_id, response_id
+Key = tuple[str, str]  # question_id, response_id; the latter is the hash that the person had when answering
+
+
+class AnswerPosition(NamedTuple):
+    """The place of an answer in a person's list, newest first."""
+
+    created_at: str
+    question_id: str
 
 
 class AlreadyAnswered(Exception):
@@ -41,8 +48,8 @@ class ResponseStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, question_id: str, *hashes: str) -> Response | None:
-        """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
+    def of_one_person(self, question_id: str, hashes: Sequence[str]) -> Response | None:
+        """Return a person's answer to a question, strongly consistent. hashes: all that they may have."""
         if len(hashes) > 1:
             return next(iter(self.all_of((question_id, person) for person in hashes)), None)
         item = get_one(self._dynamodb, self._table, _key((question_id, hashes[0])))
@@ -74,8 +81,8 @@ class ResponseStore:
         )
         return bool(answer["Items"])
 
-    def of_person(self, hashes: Iterable[str]) -> list[tuple[Item, bool]]:
-        """Return a person's answers as stored items, and whether each is in the stats.
+    def of_person(self, hashes: Iterable[str]) -> list[Item]:
+        """Return a person's answers as stored items. Those in the stats have the attribute COUNTED.
 
         The index follows the table, so an answer of the last moments may be missing.
         """
@@ -90,46 +97,39 @@ class ResponseStore:
                 ProjectionExpression="question_id, response_id",
             )
             keys += map(decode_item, index_items)
-        return [(item, COUNTED in item) for item in get_all(self._dynamodb, self._table, keys)]
+        return get_all(self._dynamodb, self._table, keys)
 
     def recent(
-        self, hashes: Iterable[str], span: tuple[str, str], after: tuple[str, str] | None, limit: int
+        self, hashes: Iterable[str], since: str, until: str, after: AnswerPosition | None, limit: int
     ) -> list[Response]:
-        """Return at most `limit` of a person's answers, newest first.
+        """Return at most `limit` of a person's answers between two stamps, both included, newest first.
 
-        span: stamps, both included. after: (created_at, question_id) of the last one that is known already.
+        after: the place of the last one that is known already.
         """
-        keys: list[tuple[str, Key]] = []
+        rows: list[tuple[str, Key]] = []  # created_at and key
         for person in hashes:
-            keys += self._recent(person, span, after, limit)
-        newest = sorted(keys, reverse=True)[:limit]
+            start: dict[str, Any] = {}
+            if after:
+                row = {"created_at": after.created_at, **_key((after.question_id, person))}
+                start = {"ExclusiveStartKey": encode_item({"fingerprint_hash": person, **row})}
+            answer = self._dynamodb.query(
+                TableName=self._table,
+                IndexName="ByFingerprint",
+                KeyConditionExpression="fingerprint_hash = :person AND created_at BETWEEN :since AND :until",
+                ExpressionAttributeValues=encode_item({":person": person, ":since": since, ":until": until}),
+                ScanIndexForward=False,
+                Limit=limit,
+                **start,
+            )
+            rows += (
+                (row["created_at"], (row["question_id"], row["response_id"]))
+                for row in map(decode_item, answer["Items"])
+            )
+        newest = sorted(rows, reverse=True)[:limit]
         responses = self.all_of(key for _, key in newest)
         return sorted(
             responses, key=lambda response: (response.created_at, response.question_id), reverse=True
         )
-
-    def _recent(
-        self, fingerprint_hash: str, span: tuple[str, str], after: tuple[str, str] | None, limit: int
-    ) -> list[tuple[str, Key]]:
-        """Return created_at and key of one hash's answers, newest first; else as recent()."""
-        start = after and {
-            "fingerprint_hash": fingerprint_hash,
-            "created_at": after[0],
-            **_key((after[1], fingerprint_hash)),
-        }
-        answer = self._dynamodb.query(
-            TableName=self._table,
-            IndexName="ByFingerprint",
-            KeyConditionExpression="fingerprint_hash = :person AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=encode_item(
-                {":person": fingerprint_hash, ":since": span[0], ":until": span[1]}
-            ),
-            ScanIndexForward=False,
-            Limit=limit,
-            **({"ExclusiveStartKey": encode_item(start)} if start else {}),
-        )
-        rows = map(decode_item, answer["Items"])
-        return [(row["created_at"], (row["question_id"], row["response_id"])) for row in rows]
 
     def counted(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys that need no counting: their responses are in the stats, or no longer there."""
@@ -189,16 +189,20 @@ class AnswerWriter:
         """
         for attempt in pauses(ATTEMPTS_MAX, PAUSE_SECONDS):
             if attempt:
-                question = self._question_now(question)
+                current = self.questions.get(question.question_id)
+                # A question that was deleted counts as closed.
+                question = current or replace(question, status=QuestionStatus.CLOSED)
             check_open(question, now)
             response = replace(answer, number=question.current_responses + 1)
-            if earlier := self._answer_under_other_hash(response):
-                raise AlreadyAnswered(earlier)
-            after = with_answer(question, response.created_at)
+            # An answer under another hash that is stored after this look changes the counter.
+            earlier = self.responses.all_of((question.question_id, each) for each in response.other_hashes)
+            if earlier:
+                raise AlreadyAnswered(earlier[0])
+            after = _with_answer(question, response.created_at)
             actions = [
-                count_action(self.questions.table, question, after),
+                _count_action(self.questions.table, question, after),
                 self.responses.put_action(response),
-                *self._event_actions(event, now),
+                *(self._event_actions(event, now) if event else ()),
             ]
             reasons = transact(self.dynamodb, actions)
             if not reasons:
@@ -212,18 +216,8 @@ class AnswerWriter:
                 event = None
         raise Unprocessed(f"{self.questions.table}: an answer left unstored")
 
-    def _answer_under_other_hash(self, response: Response) -> Response | None:
-        """Return the person's answer under another hash. One that is stored later changes the counter."""
-        keys = [(response.question_id, person) for person in response.other_hashes]
-        return next(iter(self.responses.all_of(keys)), None) if keys else None
-
-    def _question_now(self, question: Question) -> Question:
-        """Read a question again. A question that was deleted counts as closed."""
-        return self.questions.get(question.question_id) or replace(question, status=QuestionStatus.CLOSED)
-
-    def _event_actions(self, event: Event | None, now: datetime) -> Sequence[Action]:
-        if event is None:
-            return ()
+    def _event_actions(self, event: Event, now: datetime) -> Sequence[Action]:
+        """Return the actions that claim an event's key, and store the event."""
         claim = IdempotencyClaim(
             event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
         )
@@ -231,7 +225,7 @@ class AnswerWriter:
         return {"Put": put_unclaimed(self.claims_table, claim, now)}, {"Put": put_event}
 
 
-def with_answer(question: Question, at: str) -> Question:
+def _with_answer(question: Question, at: str) -> Question:
     """Return the question with one answer more; the last required one closes it. at: the answer's stamp."""
     count = question.current_responses + 1
     if count < question.required_responses:
@@ -239,7 +233,7 @@ def with_answer(question: Question, at: str) -> Question:
     return replace(question, current_responses=count, status=QuestionStatus.CLOSED, closed_at=at)
 
 
-def count_action(table: str, before: Question, after: Question) -> Action:
+def _count_action(table: str, before: Question, after: Question) -> Action:
     """Return the action that counts an answer, if nobody has counted since the question was read."""
     changes = "SET current_responses = :after"
     values = {

@@ -157,7 +157,7 @@ def _as_archived(profile: Profile, stored: Item | None) -> Profile:
     mark = archive_mark(stored)
     if mark is None or profile.streak is None or mark.until >= profile.streak.last:
         return profile
-    (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
+    streak, cover, _ = archive_streak(profile.streak, profile.cover, mark.until)
     return replace(profile, streak=streak, cover=cover)
 
 

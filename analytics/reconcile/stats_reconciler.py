@@ -272,8 +272,8 @@ class StatsReconciler:
         Raises one of UNREADABLE for an answer that cannot be read.
         """
         answers = [
-            StoredAnswer(stored, from_item(decode_item(stored)), is_counted)
-            for stored, is_counted in self.responses.of_person([fingerprint_hash, *sorted(claimed)])
+            StoredAnswer(stored, from_item(decode_item(stored)), is_counted=COUNTED in stored)
+            for stored in self.responses.of_person([fingerprint_hash, *sorted(claimed)])
         ]
         hashes = proven_hashes(fingerprint_hash, claimed, [answer.response for answer in answers])
         proven = [answer for answer in answers if answer.response.fingerprint_hash in hashes]

@@ -23,7 +23,7 @@ from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, even
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
 from rules.engagement.events import APPS, RIGHT_CLOCK, DeviceClock, Event, InputRefused, body_hash
-from rules.engagement.offline import NO_PROOF, OfflineProof
+from rules.engagement.offline import OfflineProof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
@@ -116,11 +116,11 @@ class Acceptor:
         now: datetime,
         default_source: str = APPS,
         clock: DeviceClock = RIGHT_CLOCK,
-        proof: OfflineProof = NO_PROOF,
+        proof: OfflineProof | None = None,
     ) -> list[AcceptResult]:
         """Claim and store events; returns one result for each body, in the same order.
 
-        clock: the device's. proof: that it was offline. A refused event does not affect the others. One that
+        clock: the device's. proof: of its time offline. A refused event does not affect the others. One that
         is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()

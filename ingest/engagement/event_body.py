@@ -37,7 +37,7 @@ from rules.engagement.events import (
     is_late,
     measures_of,
 )
-from rules.engagement.offline import NO_PROOF, OfflineProof
+from rules.engagement.offline import OfflineProof
 from rules.zone_names import find_zone
 
 EVENTS_MAX = 100
@@ -138,7 +138,7 @@ class RequestContext:
     source: str  # for an event that names none
     books: Books  # all versions of the rules that are known
     clock: DeviceClock = RIGHT_CLOCK  # of the device that sends
-    proof: OfflineProof = NO_PROOF  # that the device was offline
+    proof: OfflineProof | None = None  # of the time that the device was offline; None: there is no receipt
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
@@ -283,10 +283,11 @@ def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str
 
     Raises InputRefused for an event that is too old, or in the future.
     """
-    may_backfill = request.caller.is_server
-    check_age(moment, request.now, may_backfill or request.proof != NO_PROOF)
-    needs_proof = is_late(moment.utc, request.now) and not may_backfill
-    return request.proof.check(moment.utc, terms.offline) if needs_proof else None
+    may_backfill, proof = request.caller.is_server, request.proof
+    check_age(moment, request.now, may_backfill or proof is not None)
+    if may_backfill or proof is None or not is_late(moment.utc, request.now):
+        return None
+    return proof.check(moment.utc, terms.offline)
 
 
 def time_problems(

@@ -22,7 +22,7 @@ from ingest.engagement.acceptance import (
     acceptor_of,
 )
 from ingest.engagement.event_body import EVENTS, RESULTS
-from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
+from ingest.engagement.receipts import Batch, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -65,8 +65,7 @@ def post_events() -> dict[str, Any]:
     bodies, device_clock = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    origin = BatchOrigin(caller, device_of(app.event), now, device_clock)
-    proof = prover.proof(body.get("receipt"), bodies, origin)
+    proof = prover.proof(Batch(bodies, body.get("receipt"), caller, device_of(app.event), now, device_clock))
     results = acceptor.accept(bodies, caller, now, clock=device_clock, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})

@@ -23,7 +23,7 @@ from rules.engagement.goals import (
     judging_version,
     outcome,
     progress,
-    rule_of,
+    rule_of_period,
 )
 from rules.engagement.streak import StreakStatus
 
@@ -170,7 +170,7 @@ def _goal_view(
     periods: KnownPeriods, name: str, per: StreakPeriod, profile: Profile, when: date
 ) -> dict[str, Any]:
     first = per.first(when)
-    rule = rule_of(periods.books, name)(first)
+    rule = rule_of_period(periods.books, name, first)
     streak, status = periods.standing(name, per, when, profile.cover)
     return {
         "name": name,

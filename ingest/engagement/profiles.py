@@ -8,7 +8,7 @@ from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.points import Settler, is_due
+from adapters.engagement.expiry import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
 from ingest.web.json_schema import COUNT, TEXT, one_of, open_object, text_or_null, whole
 from rules.days import DAY, is_skipped

@@ -1,13 +1,14 @@
-"""Time receipts (docs/rules.md, rule 16). A device that names itself gets one with every answer.
+"""Time receipts (docs/rules.md, rule 16): gives them out, and says what one proves that comes back.
 
-A receipt that a batch brings along opens a *stretch* (rules/engagement/offline.py): the time offline that it
-covers. OfflineProver says what the receipt proves of the batch.
+`with_receipt` adds a receipt to each answer to a device that names itself. A batch of late events brings its
+device's receipt back, and OfflineProver finds or begins its *stretch*: the time offline that it covers.
+rules/engagement/offline.py decides about receipts and stretches, and later about each event.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from adapters import clock, settings
@@ -21,14 +22,13 @@ from ingest.web.caller import ApiError, Caller, caller_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import DeviceClock, InputRefused, is_late
 from rules.engagement.offline import (
-    NO_PROOF,
     OfflineProof,
     Receipt,
     Stretch,
     is_device,
-    known_stretch,
     new_receipt,
     new_stretch,
+    open_stretch,
     read_receipt,
     receipt_refusal,
 )
@@ -77,72 +77,73 @@ def with_receipt(
 
 
 @dataclass(frozen=True, slots=True)
-class BatchOrigin:
-    """Who sends a batch, from which device ("": it names none), when, and by what clock."""
+class Batch:
+    """A batch of events as it arrived."""
 
+    bodies: Sequence[Any]
+    receipt: str | None  # None: it brings none
     caller: Caller
-    device: str
-    now: datetime
-    clock: DeviceClock
+    device: str  # "": it names none
+    arrived_at: datetime
+    clock: DeviceClock  # of the device
 
 
+@dataclass(frozen=True, slots=True)
 class OfflineProver:
-    """Checks receipts, and keeps which stretches they were used for."""
+    """Says what receipts prove, and stores the stretches that they begin."""
 
-    def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: ErasureCheck) -> None:
-        self._keys, self._stretches, self._erased = keys, stretches, erased
+    keys: KeyedHash
+    stretches: StretchStore
+    erased: ErasureCheck
 
-    def proof(self, receipt_text: str | None, bodies: Sequence[Any], origin: BatchOrigin) -> OfflineProof:
-        """Return what a batch proves. Raises what the stores raise, and 503 if the keys cannot be read."""
-        caller = origin.caller
-        if receipt_text is None or caller.is_server or not _has_late(bodies, origin):
-            return NO_PROOF
+    def proof(self, batch: Batch) -> OfflineProof | None:
+        """Return what a batch's receipt proves; None: it brings none, or none of its events needs one.
+
+        Raises what the stores raise, and 503 if the keys cannot be read.
+        """
+        user_id = batch.caller.user_id
+        if batch.receipt is None or batch.caller.is_server or not _has_late_event(batch):
+            return None
         try:
-            receipt = read_receipt(receipt_text, self._every_key(), caller.user_id, origin.device)
-            if self._erased.forbids(user_subject(caller.user_id), stamp(receipt.issued_at)):
+            receipt = read_receipt(batch.receipt, self._valid_keys(), user_id, batch.device)
+            if self.erased.forbids(user_subject(user_id), stamp(receipt.issued_at)):
                 raise receipt_refusal("was given before the user was erased")
-            stretch, used = self._stretches.find_or_begin(
-                caller.user_id,
-                lambda earlier: self._choose_stretch(receipt, earlier, origin, bodies),
-                origin.now,
-            )
+            choose = partial(self._stretch_of, batch, receipt)
+            stretch, used = self.stretches.find_or_begin(user_id, choose, batch.arrived_at)
         except InputRefused as refused:
-            logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
-            return OfflineProof(refused=refused)
+            logger.warning("refused", extra={"user_id": user_id, "reason": refused.reason})
+            return OfflineProof(refused)
         return OfflineProof(stretch, used)
 
-    def _every_key(self) -> tuple[str, ...]:
+    def _valid_keys(self) -> tuple[str, ...]:
         """Return the keys that a receipt may be signed with. Raises 503 if they cannot be read."""
         try:
-            ring = self._keys.ring
+            ring = self.keys.ring
         except ValueError as error:
             logger.exception("the keys of receipts cannot be read")
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "60"}) from error
         return (*ring.keys, ring.next) if ring.next else ring.keys
 
-    def _choose_stretch(
-        self, receipt: Receipt, earlier: Sequence[Stretch], origin: BatchOrigin, bodies: Sequence[Any]
-    ) -> tuple[Stretch, bool]:
-        """Return the receipt's stretch, and whether it is new. earlier: the user's stretches."""
-        user_id = origin.caller.user_id
+    def _stretch_of(self, batch: Batch, receipt: Receipt, used: Sequence[Stretch]) -> Stretch:
+        """Return the stretch of a batch's receipt: one of those that the user has used, or a new one."""
+        user_id, now = batch.caller.user_id, batch.arrived_at
 
-        def is_unanswered(stretch: Stretch) -> bool:
-            """Whether the batch repeats events of a stretch, because the device did not get the answer."""
-            sent = {body.get("idempotency_key") for body in bodies if isinstance(body, dict)}
-            return not sent.isdisjoint(self._stretches.keys_of(user_id, stretch))
+        def is_answer_lost(stretch: Stretch) -> bool:
+            """Whether the batch repeats events of a stretch, as a device does that got no answer."""
+            sent = {body.get("idempotency_key") for body in batch.bodies if isinstance(body, dict)}
+            return not sent.isdisjoint(self.stretches.keys_of(user_id, stretch))
 
-        if known := known_stretch(receipt, earlier, origin.now, is_unanswered):
-            return known, False
-        contacts = self._stretches.contacts(user_id, receipt.issued_at, origin.now)
-        return new_stretch(receipt, earlier, contacts, origin.now), True
+        if still_open := open_stretch(receipt, used, now, is_answer_lost):
+            return still_open
+        return new_stretch(receipt, used, self.stretches.contacts(user_id, receipt.issued_at, now), now)
 
 
-def _has_late(bodies: Iterable[Any], origin: BatchOrigin) -> bool:
-    for body in bodies:
+def _has_late_event(batch: Batch) -> bool:
+    for body in batch.bodies:
         try:
-            occurred = parse_moment(occurred_at_of(body, origin.clock)).utc
+            occurred = parse_moment(occurred_at_of(body, batch.clock)).utc
         except (InputRefused, KeyError, TypeError):
             continue  # it is refused later, by name
-        if is_late(occurred, origin.now):
+        if is_late(occurred, batch.arrived_at):
             return True
     return False

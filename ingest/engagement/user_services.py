@@ -17,15 +17,14 @@ from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIn
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
-from ingest.engagement.amnesty import AmnestyCommands
 from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
@@ -74,16 +73,16 @@ class UserServices:
     def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
         redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
         ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
-        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
+        self.amnesties = AmnestyStore(dynamodb, config.rule_books_table)
         accounts = AccountStore(
             dynamodb,
             config.user_streaks_table,
             config.daily_activity_table,
             ledger,
             config.leaderboard_shards,
-            amnesties.recent,
+            self.amnesties.recent,
         )
-        self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
+        self.amnesty_applier = AmnestyApplier(accounts, redis)
 
         settler = Settler(accounts, books)
         events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)

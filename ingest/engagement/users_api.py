@@ -3,6 +3,7 @@
 The routes of points are in points/points_api.py.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -21,6 +22,7 @@ from ingest.engagement.amnesty import (
     amnesty_of_body,
     amnesty_view,
     applied_view,
+    find_amnesty,
 )
 from ingest.engagement.goal_views import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.engagement.history import ACTIVITY_VIEW, covered_span
@@ -200,7 +202,7 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
 def get_amnesties() -> dict[str, Any]:
     """All amnesties (admins)."""
     app.admin()
-    return {"amnesties": list(map(amnesty_view, services().amnesties.store.look().known))}
+    return {"amnesties": list(map(amnesty_view, services().amnesties.look().known))}
 
 
 @app.route("POST /v1/amnesties", body=DECLARATION, status=201, answer=AMNESTY)
@@ -212,7 +214,7 @@ def post_amnesty() -> dict[str, Any]:
     author, now = app.admin().user_id, clock.now()
     try:
         amnesty = amnesty_of_body(app.body(), author, now)
-        return amnesty_view(services().amnesties.store.declare(amnesty, now))
+        return amnesty_view(services().amnesties.declare(amnesty, now))
     except DeclarationConflict:
         reason = "somebody else has declared one at the same time: look at it, then declare again"
         raise ApiError(409, "conflict", reason) from None
@@ -222,12 +224,15 @@ def post_amnesty() -> dict[str, Any]:
 def post_amnesty_application(number: str) -> dict[str, Any]:
     """Apply an amnesty, or its revocation, to some users (admins)."""
     app.admin()
-    body = app.body()
+    body, now = app.body(), clock.now()
     users = [user for user in body["users"] if not services().is_erased(user)]
     if not users:
         raise ApiError(410, "erased", f"each of these users {ERASED_REASON}")
+    store, applier = services().amnesties, services().amnesty_applier
+    named = frozenset({find_amnesty(store, number).number})
+    amnesties = replace(store.look(), named=named)
     is_dry = body.get("dry_run", False)
-    return applied_view(services().amnesties.apply(number, users, clock.now(), is_dry=is_dry))
+    return applied_view(applier.apply(user, amnesties, now, is_dry=is_dry) for user in users)
 
 
 @app.route("POST /v1/amnesties/{number}/revoke", answer=AMNESTY)
@@ -235,8 +240,9 @@ def post_amnesty_revocation(number: str) -> dict[str, Any]:
     """Revoke an amnesty (admins)."""
     app.admin()
     # Accounts lose it when it is applied, or with their next event.
-    revoked = services().amnesties.numbered(number).number
-    return amnesty_view(services().amnesties.store.revoke(revoked, clock.now()))
+    store = services().amnesties
+    revoked = find_amnesty(store, number).number
+    return amnesty_view(store.revoke(revoked, clock.now()))
 
 
 @logger.inject_lambda_context

@@ -1,9 +1,9 @@
 """Authenticates requests to hooks, the addresses at which an organization's vendors and pages send leads.
 
-`hooks_api` reads a HookRequest, and asks HookAuthenticator which hook it may use. KnownHooks remembers hooks,
-so that few requests read Secrets Manager. StrangerBuckets limit those that fit no hook. An unknown hook and a
-wrong secret get the same 401. rules.leads.hooks checks HMAC. ECDSA, at the end, needs the library
-`cryptography`, which only the hooks' layer contains.
+hooks_api.py reads a HookRequest, and asks HookAuthenticator, at the end, which hook it may use. An unknown
+hook and a wrong secret get the same 401. KnownHooks remembers hooks, so that few requests read Secrets
+Manager. rules/leads/hooks.py checks HMAC. ECDSA is checked here: it needs the library `cryptography`, which
+only the hooks' layer contains.
 """
 
 import base64
@@ -11,6 +11,7 @@ import binascii
 import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -19,13 +20,7 @@ from urllib.parse import urlsplit
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_der_public_key,
-)
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.logs import Logger
@@ -49,7 +44,7 @@ from rules.leads.hooks import (
 )
 
 CACHE_SECONDS = 60.0  # how long a process remembers a hook, and the list of all hooks' names
-REREAD_SECONDS = 2.0  # a request that does not fit makes a process read its hook again, once in this time
+REREAD_SECONDS = 2.0  # for requests that do not fit, a process reads a hook again once in this time
 NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
 # The token bucket of all senders together fills by so many requests a second, and holds so many. A network's
 # own bucket is a quarter of it.
@@ -104,6 +99,26 @@ def hook_refusal() -> ApiError:
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
+def public_key(text: str) -> ec.EllipticCurvePublicKey:
+    """Read a public key (SubjectPublicKeyInfo in DER, base64); raises ValueError."""
+    try:
+        key = load_der_public_key(base64.b64decode(text, validate=True))
+    except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
+        raise ValueError("is no public key in DER, base64") from None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("is the public key of another algorithm than ECDSA")  # noqa: TRY004 (a key, but not ours)
+    return key
+
+
+def ecdsa_check(message: bytes, signature: bytes, key_text: str) -> bool:
+    """Return whether a signature (DER) over SHA-256 fits a public key; raises as public_key()."""
+    try:
+        public_key(key_text).verify(signature, message, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
 class Memory(OrderedDict[K, T]):
     """The newest NAMES_MAX values that were set, by key."""
 
@@ -114,8 +129,9 @@ class Memory(OrderedDict[K, T]):
             self.popitem(last=False)
 
 
-class Bucket(NamedTuple):
-    """A token bucket: how many requests it held at an instant."""
+@dataclass(slots=True)
+class TokenBucket:
+    """How many requests a bucket held at an instant."""
 
     requests: float
     at: float  # seconds of the process's clock
@@ -129,20 +145,23 @@ class StrangerBuckets:
     """
 
     def __init__(self) -> None:
-        self._buckets = Memory[str, Bucket]()  # by network, or EVERYBODY
+        self._buckets = Memory[str, TokenBucket]()  # by network, or EVERYBODY
 
     def take(self, network: str, now: float) -> None:
         """Take one request from both buckets; if one of them is empty, take none, and raise 503."""
-        available = dict[str, float]()
-        for holder, share in ((network, SHARE_OF_NETWORK), (EVERYBODY, 1.0)):
-            bucket = self._buckets.get(holder, Bucket(STRANGERS_BURST * share, now))
-            refill = (now - bucket.at) * STRANGERS_PER_SECOND * share
-            available[holder] = min(STRANGERS_BURST * share, bucket.requests + refill)
-        is_enough = min(available.values()) >= 1
-        for holder, requests in available.items():
-            self._buckets[holder] = Bucket(requests - 1 if is_enough else requests, now)
-        if not is_enough:
+        buckets = [self._filled(network, SHARE_OF_NETWORK, now), self._filled(EVERYBODY, 1.0, now)]
+        if min(bucket.requests for bucket in buckets) < 1:
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"})
+        for bucket in buckets:
+            bucket.requests -= 1
+
+    def _filled(self, sender: str, share: float, now: float) -> TokenBucket:
+        """Return the bucket of a network, or of EVERYBODY, with what has come into it until now."""
+        bucket = self._buckets.get(sender) or TokenBucket(STRANGERS_BURST * share, now)
+        refill = (now - bucket.at) * STRANGERS_PER_SECOND * share
+        bucket.requests, bucket.at = min(STRANGERS_BURST * share, bucket.requests + refill), now
+        self._buckets[sender] = bucket
+        return bucket
 
 
 class RememberedHook(NamedTuple):
@@ -161,9 +180,9 @@ class KnownHooks:
     A hook is read again sooner if a request does not fit what is remembered, at most once in two seconds. So
     a new secret is valid two seconds after it was stored, and `streakline hook` prints it only then.
 
-    When StrangerBuckets are empty, a request that does not fit is told to try again, whether its hook exists
-    or not. A hook on the list of names, which is read once a minute, is found whatever else comes. The list
-    may be some minutes behind a new hook. As long as the buckets last, that hook is found, too.
+    Requests that fit no hook are limited. If there are too many, each is told to try again, whether its hook
+    exists or not. They delay no request that fits a hook on the list of names, which is read once a minute.
+    The list may lack a hook of the last minutes. That hook is found as long as there are few strangers.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
@@ -175,25 +194,24 @@ class KnownHooks:
         self._examined_at = Memory[HookName, float]()
         self._strangers = StrangerBuckets()
 
-    def get(self, name: HookName) -> Hook | None:
-        """Return a hook as it was at most a minute ago; None if none is known."""
-        hook, read_at = self._hooks.get(name, NEVER_READ)
-        if self._clock() - read_at < CACHE_SECONDS:
-            return hook
-        return self._read(name) if hook or self._is_listed(name) else None
+    def fitting_hook(self, name: HookName, address: str, fits: Callable[[Hook], bool]) -> Hook | None:
+        """Return the hook of a name if it fits a request: as it is remembered, or else as it is now.
 
-    def reread(self, name: HookName, address: str) -> Hook | None:
-        """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
-
-        address: of the sender. Raises 503 if the bucket of the sender's network or that of all is empty. They
-        are drawn on once in two seconds for each name.
+        address: of the sender. Raises 503 if too many requests of its network, or of all, fit no hook.
         """
+        hook, read_at = self._hooks.get(name, NEVER_READ)
+        if self._clock() - read_at >= CACHE_SECONDS and (hook or self._is_listed(name)):
+            hook, read_at = self._read(name)
+        if hook and fits(hook):
+            return hook
         now = self._clock()
         if now - self._examined_at.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
             self._strangers.take(network_of(address), now)
             self._examined_at[name] = now
-        hook, read_at = self._hooks.get(name, NEVER_READ)
-        return hook if now - read_at < REREAD_SECONDS else self._read(name)
+        if now - read_at < REREAD_SECONDS:
+            return None
+        hook, _ = self._read(name)
+        return hook if hook and fits(hook) else None
 
     def _is_listed(self, name: HookName) -> bool:
         if self._clock() - self._listed_at >= CACHE_SECONDS:
@@ -204,20 +222,19 @@ class KnownHooks:
                 logger.exception("the list of hooks stays as it was")
         return name in self._listed_names
 
-    def _read(self, name: HookName) -> Hook | None:
-        try:
+    def _read(self, name: HookName) -> RememberedHook:
+        hook: Hook | None = None
+        with suppress(NoHook):
             hook = self._store.get(*name)
-        except NoHook:
-            hook = None
         self._hooks[name] = RememberedHook(hook, self._clock())
-        return hook
+        return self._hooks[name]
 
 
+@dataclass(frozen=True, slots=True)
 class HookAuthenticator:
     """Finds the hook that a request may use. Each method raises 401, or 503 for a caller to try again."""
 
-    def __init__(self, known_hooks: KnownHooks) -> None:
-        self._known_hooks = known_hooks
+    known_hooks: KnownHooks
 
     def authenticate_webhook(
         self, name: HookName, request: HookRequest, now: datetime
@@ -257,17 +274,13 @@ class HookAuthenticator:
         return reply
 
     def _fitting_hook(self, name: HookName, request: HookRequest, fits: Callable[[Hook], bool]) -> Hook:
-        """Return the hook of this name if it fits, as it is remembered or as it is now."""
         organization, _ = name
         if first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
             raise hook_refusal()
-        remembered = self._known_hooks.get(name)
-        if remembered and fits(remembered):
-            return remembered
-        current = self._known_hooks.reread(name, request.address)
-        if current and current is not remembered and fits(current):
-            return current
-        raise hook_refusal()
+        hook = self.known_hooks.fitting_hook(name, request.address, fits)
+        if hook is None:
+            raise hook_refusal()
+        return hook
 
 
 def _source(name: HookName) -> Source:
@@ -275,31 +288,3 @@ def _source(name: HookName) -> Source:
     if source not in sources.names():
         raise hook_refusal()
     return sources.source_named(source)
-
-
-def public_key(text: str) -> ec.EllipticCurvePublicKey:
-    """Read a public key (SubjectPublicKeyInfo in DER, base64); raises ValueError."""
-    try:
-        key = load_der_public_key(base64.b64decode(text, validate=True))
-    except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
-        raise ValueError("is no public key in DER, base64") from None
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise ValueError("is the public key of another algorithm than ECDSA")  # noqa: TRY004 (a key, but not ours)
-    return key
-
-
-def ecdsa_check(message: bytes, signature: bytes, key_text: str) -> bool:
-    """Return whether a signature (DER) over SHA-256 fits a public key; raises as public_key()."""
-    try:
-        public_key(key_text).verify(signature, message, ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
-        return False
-    return True
-
-
-def new_key_pair() -> tuple[str, str]:
-    """Make keys on the curve P-256; returns private (PKCS 8) and public key, both DER in base64."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    private = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return base64.b64encode(private).decode(), base64.b64encode(public).decode()

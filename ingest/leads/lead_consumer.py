@@ -193,23 +193,22 @@ class LeadConsumer:
         digest, source = part_digest(part), envelope.context.source
         for _ in pauses(ORDER_ATTEMPTS_MAX):
             stored = self.orders.read(source, order.order_id)
-            if stored is not None and (outcome := _unchanged_outcome(stored, event, order.state, digest)):
+            if stored and (outcome := _unchanged_outcome(stored, event, order.state, digest)):
                 return outcome
-            before = stored.state if stored else OrderState()
-            after = join_orders(before, order.state)
+            record = stored or OrderRecord(source, order.order_id, OrderState(), digest)
+            after = join_orders(record.state, order.state)
             # An order without a lead has no stored events yet. So all of its state is a change.
-            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
-            changes = [*(stored.unreported_changes if stored else ()), *changes]
-            if stored and after == before and not changes:
+            reported = record.state if record.leaf else OrderState()
+            changes = [*record.unreported_changes, *order_changes(reported, after)]
+            if stored and after == stored.state and not changes:
                 return StoreOutcome.DUPLICATE
-            record = stored or OrderRecord(source, order.order_id, after, digest)
             if order.state.placed and after.placed == order.state.placed:
                 record = replace(record, body_hash=digest)  # this webhook's version of the order counts
-            if not record.leaf and not event.identities:
-                changes = []
-            elif changes and not record.leaf:
+            if changes and event.identities and not record.leaf:
                 lead = self._resolve(event, envelope, now)
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
+            if not record.leaf:
+                changes = []
             record = replace(record, state=after, unreported_changes=tuple(changes[EVENTS_MAX:]))
             record, events = _change_order(record, event, order, envelope, changes[:EVENTS_MAX])
             if events:  # the webhook is stored once in a transaction, as the raw payload of the first event

@@ -8,13 +8,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from adapters import clock
 from adapters.book import BookStore
 from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
-from adapters.questions.response_store import AlreadyAnswered, AnswerWriter, ResponseStore
+from adapters.questions.response_store import (
+    AlreadyAnswered,
+    AnswerPosition,
+    AnswerWriter,
+    ResponseStore,
+)
 from adapters.questions.stats_items import OTHERS
 from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
@@ -78,7 +83,7 @@ class Answers:
         except InputRefused as refused:
             # A closed question refuses a second answer, too. Its sender learns of the first one.
             if refused.field == "question":
-                earlier = self.writer.responses.get(identifier, *person.all)
+                earlier = self.writer.responses.of_one_person(identifier, person.all)
                 if earlier:
                     raise _already_answered(earlier) from None
             raise refusal_error(refused) from None
@@ -114,13 +119,6 @@ ME = "me"
 OWN_ATTRIBUTES = ("question_id", "type", "category", "points", "activity_date")
 
 
-class AnswerPosition(NamedTuple):
-    """The place of an answer in a person's list, newest first. A cursor names that of a page's last one."""
-
-    created_at: str
-    question_id: str
-
-
 @dataclass(frozen=True, slots=True)
 class OwnAnswers:
     """Reads the answers that signed-in people gave. Answers that agents relayed belong to no account."""
@@ -143,7 +141,7 @@ class OwnAnswers:
             return {"answers": [], "cursor": None}
         if after and after.created_at > span_end:
             after = None
-        rows = self.responses.recent(self._hashes(user_id), (span_start, span_end), after, limit)
+        rows = self.responses.recent(self._hashes(user_id), span_start, span_end, after, limit)
         cursor = None
         if len(rows) == limit:
             cursor = cursor_at(f"{rows[-1].created_at}#{rows[-1].question_id}")

@@ -1,4 +1,7 @@
-"""Questions at the API: creates them, once for each idempotency key, and shows them, newest first."""
+"""Questions at the API: shows them, finds and lists them, and creates them, once for each idempotency key.
+
+questions_api.py has the routes. answers.py and polls_api.py find questions and show answers by it, too.
+"""
 
 import base64
 import json
@@ -33,15 +36,14 @@ from rules.questions.questions import (
 from rules.questions.responses import Response, public_id
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-# The attributes that the API does not show; closed_at is shown if the question has one.
-HIDDEN = frozenset({"body_hash", "expires_at", "closed_at", "idempotency_key"})
+# The attributes that the API does not show
+HIDDEN = frozenset({"body_hash", "expires_at", "idempotency_key"})
 
 
 def question_view(question: Question, now: datetime) -> dict[str, Any]:
-    """Return a question as the API shows it."""
-    view = {name: value for name, value in to_item(question).items() if name not in HIDDEN}
-    view["status"] = shown_status(question, now).value
-    return view | ({"closed_at": question.closed_at} if question.closed_at else {})
+    """Return a question as the API shows it, without `closed_at` while it is not closed."""
+    item = to_item(question) | {"status": shown_status(question, now).value}
+    return {name: value for name, value in item.items() if name not in HIDDEN and value is not None}
 
 
 def answer_view(response: Response, *more: str) -> dict[str, Any]:
@@ -65,16 +67,9 @@ def refusal_error(refused: InputRefused) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Reads questions."""
+    """Finds and lists questions."""
 
     store: QuestionStore
-
-    def find_visible(self, identifier: str, caller: Caller) -> Question:
-        """Return a question; raises 404 if there is none, or it is not for the caller."""
-        question = self.find(identifier)
-        if not _is_visible(question, caller):
-            raise _question_not_found()
-        return question
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""
@@ -83,9 +78,16 @@ class Questions:
             raise _question_not_found()
         return question
 
+    def find_visible(self, identifier: str, caller: Caller) -> Question:
+        """Return a question; raises 404 if there is none, or it is not for the caller."""
+        question = self.find(identifier)
+        if not _is_visible(question, caller):
+            raise _question_not_found()
+        return question
+
     def page_by_status(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
         """Return a page of the questions that the caller may see, of a status (default: OPEN) and of tags."""
-        status, tags = _status(query) or QuestionStatus.OPEN, _tags(query)
+        status, tags = _status_in(query) or QuestionStatus.OPEN, _tags_in(query)
 
         def matches(question: Question) -> bool:
             return (
@@ -94,8 +96,8 @@ class Questions:
                 and is_listed(shown_status(question, now), status)
             )
 
-        page = self.store.of_status(status, _position(query), _limit(query), matches)
-        return _page_view(page, now)
+        position, limit = _position_in(query), integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        return _page_view(self.store.of_status(status, position, limit, matches), now)
 
     def page_of_agent(
         self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
@@ -103,12 +105,17 @@ class Questions:
         """Return a page of an agent's own questions, all or by status; raises 403."""
         caller.check(agent_id)
         caller.check_agent()
-        status = _status(query)
+        status = _status_in(query)
 
         def matches(question: Question) -> bool:
             return status is None or is_listed(shown_status(question, now), status)
 
-        return _page_view(self.store.of_agent(agent_id, _position(query), _limit(query), matches), now)
+        position, limit = _position_in(query), integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        return _page_view(self.store.of_agent(agent_id, position, limit, matches), now)
+
+
+def _question_not_found() -> ApiError:
+    return ApiError(404, "not_found", "there is no such question")
 
 
 def _is_visible(question: Question, caller: Caller) -> bool:
@@ -117,20 +124,7 @@ def _is_visible(question: Question, caller: Caller) -> bool:
     return is_own or caller.is_admin or is_in_audience(question.audience, caller.tags)
 
 
-def _question_not_found() -> ApiError:
-    return ApiError(404, "not_found", "there is no such question")
-
-
-def _limit(query: Mapping[str, str]) -> int:
-    return integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-
-
-def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
-    views = [question_view(question, now) for question in page.questions]
-    return {"questions": views, "cursor": _cursor_of(page.next)}
-
-
-def _status(query: Mapping[str, str]) -> QuestionStatus | None:
+def _status_in(query: Mapping[str, str]) -> QuestionStatus | None:
     text = query.get("status")
     if not text:
         return None
@@ -139,7 +133,7 @@ def _status(query: Mapping[str, str]) -> QuestionStatus | None:
     return QuestionStatus(text)
 
 
-def _tags(query: Mapping[str, str]) -> list[str] | None:
+def _tags_in(query: Mapping[str, str]) -> list[str] | None:
     """Return the tags that are asked for; None: every audience. Raises 400."""
     text = query.get("audience")
     if not text:
@@ -151,7 +145,16 @@ def _tags(query: Mapping[str, str]) -> list[str] | None:
     return tags
 
 
-def _position(query: Mapping[str, str]) -> ListPosition:
+def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
+    """Return a page as the API shows it. Its cursor, null on the last one, says where the next one begins."""
+    cursor = None
+    if page.next is not None:
+        text = json.dumps({"after": page.next}, separators=(",", ":"))
+        cursor = base64.urlsafe_b64encode(text.encode()).decode()
+    return {"questions": [question_view(question, now) for question in page.questions], "cursor": cursor}
+
+
+def _position_in(query: Mapping[str, str]) -> ListPosition:
     """Return where the cursor says that a list goes on; raises 400. Without a cursor it is the beginning."""
     text = query.get("cursor")
     if not text:
@@ -168,69 +171,63 @@ def _position(query: Mapping[str, str]) -> ListPosition:
     return position
 
 
-def _cursor_of(position: ListPosition | None) -> str | None:
-    if position is None:
-        return None
-    return base64.urlsafe_b64encode(json.dumps({"after": position}, separators=(",", ":")).encode()).decode()
-
-
-def open_questions_key(agent_id: str) -> str:
-    """Return the name of the quota of an agent's open questions."""
-    return f"open-questions#{agent_id}"
-
-
 @dataclass(frozen=True, slots=True)
 class QuestionCreator:
     """Creates questions."""
 
-    questions: Questions
+    store: QuestionStore
     responses: ResponseStore
     quota: OwnerQuota
     open_max: int  # how many an agent may have open
 
-    def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
-        """Create a question; returns (status, view).
+    def create(self, body: Mapping[str, Any], agent_id: str, now: datetime) -> tuple[int, dict[str, Any]]:
+        """Create an agent's question; returns (status, view).
 
         The status is 201. If this body was sent before, it is 200, and the view has `duplicate`. Raises 409
         if the key was used with another body or too many questions are open, and 422 that names the field.
         """
-        caller.check_agent()
         digest = body_hash(body)
-        identifier = self._question_id(caller.user_id, body["idempotency_key"], now)
+        identifier = self._question_id(agent_id, body["idempotency_key"], now)
         try:
-            question = new_question(body, identifier, caller.user_id, digest, now)
-            self._check_quota(question, now)
-            stored = self.questions.store.create(question, now)
+            question = new_question(body, identifier, agent_id, digest, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
-            existing = self.questions.store.get(identifier)
+            existing = self.store.get(identifier)
             if existing is None or existing.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
             return 200, question_view(existing, now) | {"duplicate": True}
+        self._check_quota(question, now)
+        stored = self.store.create(question, now)
         if stored.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
         view = question_view(stored, now)
         return (201, view) if stored is question else (200, view | {"duplicate": True})
 
     def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
-        """Return the id of the question under a key: the first that has no answers of a deleted question."""
-        return next(each for each in question_ids(agent_id, key) if not self._has_orphans(each, now))
+        """Return the id of the question under a key: the first one that is usable."""
 
-    def _has_orphans(self, identifier: str, now: datetime) -> bool:
-        """Whether a question is deleted, or soon will be, and a new one would get its answers."""
-        if not self.responses.has_any(identifier):
-            return False
-        stored = self.questions.store.get(identifier)
-        return stored is None or now.timestamp() >= stored.expires_at
+        def is_usable(identifier: str) -> bool:
+            """Whether no answers of a deleted question have this id: a new question would get them."""
+            if not self.responses.has_any(identifier):
+                return True
+            stored = self.store.get(identifier)
+            return stored is not None and now.timestamp() < stored.expires_at
+
+        return next(filter(is_usable, question_ids(agent_id, key)))
 
     def _check_quota(self, question: Question, now: datetime) -> None:
         def are_open(identifiers: Iterable[str]) -> dict[str, bool]:
-            stored = filter(None, map(self.questions.store.get, identifiers))
+            stored = filter(None, map(self.store.get, identifiers))
             return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}
 
-        slot = QuotaSlot(
-            open_questions_key(question.agent_id), question.question_id, unstamp(question.closes_at)
-        )
+        owner = open_questions_key(question.agent_id)
+        slot = QuotaSlot(owner, question.question_id, unstamp(question.closes_at))
         has_slot = self.quota.take(slot, self.open_max, now, are_open)
-        if not has_slot and self.questions.store.get(question.question_id) is None:
+        # A question that is stored already was counted before, and its request is repeated.
+        if not has_slot and self.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")
+
+
+def open_questions_key(agent_id: str) -> str:
+    """Return the name of the quota of an agent's open questions."""
+    return f"open-questions#{agent_id}"

@@ -120,7 +120,7 @@ def _parts() -> _Parts:
         Answers(questions, writer, fingerprints, own, relayed, books, zones),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
-        QuestionCreator(questions, responses, quota, config.open_questions_max),
+        QuestionCreator(questions.store, responses, quota, config.open_questions_max),
         RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
         Subscriptions(phones, lambda: SnsPush(client("sns")), quota, config.subscriptions_max),
         RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
@@ -137,8 +137,7 @@ def post_question() -> Response[str]:
     caller = app.caller()
     caller.check_agent()
     _parts().questions_limit.check(caller.user_id, 1, clock.now())
-    body = app.body()
-    return json_response(*_parts().creator.create(body, caller, clock.now()))
+    return json_response(*_parts().creator.create(app.body(), caller.user_id, clock.now()))
 
 
 @app.route("GET /v1/questions", [AUDIENCE, STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)

@@ -12,11 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from adapters import clock
 from adapters.leads.hook_store import HookExists, HookStore, NoHook
 from ingest.leads import sources
-from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, new_key_pair, public_key
+from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, public_key
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
@@ -189,6 +191,14 @@ def _secret(definition: Source, file: str | None) -> tuple[str, dict[str, Any]]:
     # Nobody signs a form, and the vendor's own secret need not be shown to whoever gave it.
     is_shown = definition.signature is not None and vendor_secret is None
     return check_key, {"secret": secret if is_shown else None, **secret_view}
+
+
+def new_key_pair() -> tuple[str, str]:
+    """Make keys on the curve P-256; returns private (PKCS 8) and public key, both DER in base64."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(private).decode(), base64.b64encode(public).decode()
 
 
 def _new_secret(definition: Source) -> str:

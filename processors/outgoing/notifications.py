@@ -45,14 +45,12 @@ from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.book.book import Books
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals import DeclaredAchievement, declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derivation import (
-    ItemNoticeState,
     UserNoticeState,
     due_at,
     forget_achievements,
@@ -93,33 +91,30 @@ class NoticeSteps:
 
         wants_achievements: whether an endpoint may want them. If none does, they are not looked at.
         """
-        steps = [self._step_of(change, now) for change in changes]
+        steps: list[Step] = [partial(self._notices_of, change=change, now=now) for change in changes]
         profiles = [change for change in changes if isinstance(change, Profile)]
-        if profiles:
-            steps.append(
-                partial(self._achievement_notices, profile=profiles[-1], now=now)
-                if wants_achievements
-                else forget_achievements
-            )
+        if profiles and wants_achievements:
+            steps.append(partial(self._achievement_notices, profile=profiles[-1], now=now))
+        elif profiles:
+            steps.append(forget_achievements)
         return steps
 
-    def _step_of(self, change: Change, now: datetime) -> Step:
+    def _notices_of(self, state: Any, change: Change, now: datetime) -> tuple[list[Notice], Any]:
+        """Return the notices of a change, and the next state."""
         if isinstance(change, Profile):
-            return partial(_profile_notices, profile=change)
+            if change.version <= state.version:  # the record came twice, or out of order
+                return [], state
+            return notices_of_profile(state, change, unstamp(change.updated_at))
         if isinstance(change, Redemption):
-            return partial(notices_of_redemption, redemption=change)
+            return notices_of_redemption(state, change)
         if isinstance(change, Question):
-            return partial(notices_of_question, question=change)
-        return partial(self._lead_notices, item=change, at=stamp(now))
-
-    def _lead_notices(
-        self, state: ItemNoticeState, item: FeatureItem, at: str
-    ) -> tuple[list[Notice], ItemNoticeState]:
-        """Return the notices of a lead. A lead without any event was erased, and gives none."""
+            return notices_of_question(state, change)
         organization_id = state.shown.get("organization_id")
         if not organization_id and self.leads:
-            organization_id = self.leads.organization_of(item.lead_organization_id)
-        return notices_of_lead(state, item, organization_id, at) if organization_id else ([], state)
+            organization_id = self.leads.organization_of(change.lead_organization_id)
+        if not organization_id:  # the lead has no event any more: it was erased
+            return [], state
+        return notices_of_lead(state, change, organization_id, stamp(now))
 
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
@@ -127,7 +122,11 @@ class NoticeSteps:
         """Return the notices of a user's achievements. There are none if nobody can tell them now."""
         if self.achievements is None or profile.version != state.version:
             return [], state
-        books = _books_since(self.achievements, state.book)
+        book_store = self.achievements.streaks.book_store
+        books = book_store.books()
+        if books.newest.number < state.book:
+            # An achievement that the books of the last look had would be withdrawn, and earned again.
+            books = book_store.look()
         # The worker that looked last may have had a clock that is ahead of this one.
         at = max(now, unstamp(state.looked_at)) if state.looked_at else now
         declared = declared_achievements(books, at)
@@ -138,17 +137,6 @@ class NoticeSteps:
         if later == state:
             return notices, state
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
-
-
-def _books_since(reader: AchievementReader, number: int) -> Books:
-    """Return the books, which are read again if they are older than the version `number`.
-
-    That is the version of the last look. An achievement that older books lack would be withdrawn, and earned
-    again.
-    """
-    book_store = reader.streaks.book_store
-    books = book_store.books()
-    return book_store.look() if books.newest.number < number else books
 
 
 def _achieved(
@@ -191,30 +179,14 @@ class NotificationWriter:
         After a transient error all records of the holder are delivered again.
         """
         outcome = NotificationBatch()
-        for holder, pairs in self._by_holder(outcome, records).items():
-            write_holder = partial(self._write_holder, outcome, holder, now)
-            outcome.attempt(pairs, write_holder, logger, (*TRANSIENT, OutboxConflict))
-        return outcome
-
-    def _by_holder(
-        self, outcome: NotificationBatch, records: Iterable[Record]
-    ) -> dict[str, list[tuple[Record, Change]]]:
-        """Return the records of changes that an endpoint may want, by holder."""
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
             if self._is_followed(change):
                 by_holder.setdefault(holder, []).append((record, change))
-        return by_holder
-
-    def _write_holder(
-        self, outcome: NotificationBatch, holder: str, now: datetime, pairs: Sequence[tuple[Record, Change]]
-    ) -> None:
-        """Write the notifications of a holder's changes, and add them to the outcome of the batch."""
-        wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
-        changes = [change for _, change in pairs]
-        steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
-        outcome.shares |= self.write_steps(holder, steps, now)
-        outcome.counts["changes"] += len(pairs)
+        for holder, pairs in by_holder.items():
+            write_holder = partial(self._write_holder, outcome, holder, now)
+            outcome.attempt(pairs, write_holder, logger, (*TRANSIENT, OutboxConflict))
+        return outcome
 
     def _is_followed(self, change: Change) -> bool:
         """Whether an endpoint may want a change. Changes of users are always followed.
@@ -228,7 +200,17 @@ class NotificationWriter:
     def _may_want(self, kind: NoticeType) -> bool:
         return any(endpoint.may_want(kind) for endpoint in self.endpoints.known())
 
-    def write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShare]:
+    def _write_holder(
+        self, outcome: NotificationBatch, holder: str, now: datetime, pairs: Sequence[tuple[Record, Change]]
+    ) -> None:
+        """Write the notifications of a holder's changes, and add them to the outcome of the batch."""
+        wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
+        changes = [change for _, change in pairs]
+        steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
+        outcome.shares |= self._write_steps(holder, steps, now)
+        outcome.counts["changes"] += len(pairs)
+
+    def _write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShare]:
         """Write the notifications and the state that steps lead to, in one transaction.
 
         Returns the shares of endpoints in which notifications wait then. Raises OutboxConflict if others
@@ -273,7 +255,7 @@ class NotificationWriter:
                 continue
             try:
                 step = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
-                shares |= self.write_steps(user, [step], now)
+                shares |= self._write_steps(user, [step], now)
             except OutboxConflict:
                 continue
         return shares
@@ -302,13 +284,6 @@ def read_change(record: Record) -> tuple[str, Change] | None:
     redemption = redemption_from(image)
     is_new = redemption.fulfilment is Fulfilment.REQUESTED
     return (redemption.user_id, redemption) if is_new else None
-
-
-def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
-    """Return the notices of a profile. A record that came twice, or out of order, gives none."""
-    if profile.version <= state.version:
-        return [], state
-    return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
 def _timed_notices(

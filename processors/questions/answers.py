@@ -17,7 +17,7 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.tables import chunks
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.response_store import COUNTED, ResponseStore
 from adapters.questions.user_stats_store import RESPONSES_MAX, StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
@@ -101,8 +101,8 @@ class AnswerCounter:
         """Return the person's counted responses; raises StatsBusy if the index may lack one of them yet."""
         if stored.updated_at > stamp(now - INDEX_LAG):
             raise StatsBusy(stored.person)
-        responses = self.responses.of_person(stored.hashes)
-        return [from_item(decode_item(item)) for item, is_counted in responses if is_counted]
+        items = self.responses.of_person(stored.hashes)
+        return [from_item(decode_item(item)) for item in items if COUNTED in item]
 
 
 def _response_of(record: Record) -> Response:

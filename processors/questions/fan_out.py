@@ -1,7 +1,8 @@
 """announcements queue -> phones: tells the people who hear of a question, each at most once.
 
 A message of the queue stands for a page of people: it names a question, a shard of the listeners, and how far
-each partition of the shard has been read. After a page, a message for the next page is sent.
+each partition of the shard has been read. After a page, a message for the next page is sent. While a service
+is away, it is a message for the same page, which is delivered later.
 
 A run may die at any point and be repeated, or two runs may have the same message. So each message to a phone
 is claimed before it is sent (adapters/questions/message_claims.py), and nobody is told whose claim exists.
@@ -46,7 +47,6 @@ ATTEMPTS_MAX = 8
 AGAIN_SECONDS = 30
 PAGE_ATTEMPTS_MAX = 7
 WRITERS = 16  # messages that are sent at the same time
-PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,8 @@ class Notifier:
     announcements: Announcements
     sender: Sender
 
-    def tell_page(self, page: AnnouncementPage) -> PageOutcome:
-        """Tell a page of people; returns how many messages had which outcome, and the next page.
-
-        The next page is None after the last one. If a service was away, it is the same page again, with one
-        attempt more, until its attempts are used up.
-        """
+    def tell_page(self, page: AnnouncementPage) -> tuple[Counter[MessageOutcome], AnnouncementPage | None]:
+        """Tell a page of people; returns how many messages had which outcome, and the next page if any."""
         now = clock.now()
         question = self.questions.get(page.question_id)
         if question is None or shown_status(question, now) not in ANSWERABLE:
@@ -84,8 +80,6 @@ class Notifier:
         with ThreadPoolExecutor(WRITERS) as pool:
             # `+=` drops the counts that are 0.
             counts += Counter(pool.map(partial(self._tell_person, question, message), unclaimed))
-        if counts[MessageOutcome.AGAIN] and page.attempt < PAGE_ATTEMPTS_MAX:
-            return counts, replace(page, attempt=page.attempt + 1)
         return counts, AnnouncementPage(page.question_id, page.shard, after) if after else None
 
     def _tell_person(
@@ -102,17 +96,16 @@ class Notifier:
             return MessageOutcome.FAILED
 
     def _claim_and_send(
-        self, question: Question, message: PushMessage, before: Subscription
+        self, question: Question, message: PushMessage, subscription: Subscription | None
     ) -> MessageOutcome:
-        """Tell one person. If the subscription changes before it is claimed, judge again by the new one."""
-        subscription: Subscription | None = before
+        """Tell one person. If the subscription changes before the claim, judge again by the new one."""
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
             now = clock.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
                 return MessageOutcome.SKIPPED
-            claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
-            outcome = self.sender.tell(subscription, message, claim, self.announcements.release, now)
+            claim = self.announcements.claim_of(subscription, _key(question), expires_at, now)
+            outcome = self.sender.tell(claim, message, now)
             if outcome is not MessageOutcome.MOVED:
                 return outcome
             subscription = self.announcements.store.get(subscription.subscription_id)
@@ -120,6 +113,7 @@ class Notifier:
 
 
 def _key(question: Question) -> str:
+    """Return the name of a question's messages, by which each person's is claimed."""
     return f"question={question.question_id}"
 
 
@@ -129,21 +123,23 @@ def announce(
     """Tell the page of people that a message of the queue stands for, and send the message for the next page.
 
     Returns how many messages to phones had which outcome. Raises PoisonMessage for a message that is no page,
-    if a person cannot be told, and if a service stays away. The next page is sent all the same.
+    if a person cannot be told, and if a service stays away in all attempts. The next page is sent all the
+    same.
     """
     try:
         page = AnnouncementPage(**message)
     except TypeError as error:
         raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
-    counts, following = notifier.tell_page(page)
+    counts, next_page = notifier.tell_page(page)
     logger.info("page", extra={each.value: count for each, count in counts.items()})
-    is_repeated = following is not None and following.attempt > 0
-    if following:
-        queue.send(following, AGAIN_SECONDS * 2 ** (following.attempt - 1) if is_repeated else 0)
-    if counts[MessageOutcome.AGAIN] and not is_repeated:
-        raise PoisonMessage(
-            f"subscriptions that could not be told, again and again: {counts[MessageOutcome.AGAIN]}"
-        )
+    untold = counts[MessageOutcome.AGAIN]
+    if untold and page.attempt < PAGE_ATTEMPTS_MAX:
+        queue.send(replace(page, attempt=page.attempt + 1), AGAIN_SECONDS * 2**page.attempt)
+    else:
+        if next_page:
+            queue.send(next_page)
+        if untold:
+            raise PoisonMessage(f"subscriptions that could not be told, again and again: {untold}")
     if counts[MessageOutcome.FAILED]:
         raise PoisonMessage(f"subscriptions that could not be told: {counts[MessageOutcome.FAILED]}")
     return counts

@@ -1,6 +1,5 @@
 """Sends one message to one phone, at most once: claim, send, settle. fan_out.py and reminders.py use it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -46,19 +45,12 @@ class Sender:
     push: SnsPush
     logger: Logger
 
-    def tell(
-        self,
-        subscription: Subscription,
-        message: PushMessage,
-        claim: Callable[[], tuple[ClaimResult, MessageClaim]],
-        release: Callable[[MessageClaim], None],
-        now: datetime,
-    ) -> MessageOutcome:
-        """Claim a message, send it, and store its outcome. release: undoes a claim of what did not go out.
+    def tell(self, claim: MessageClaim, message: PushMessage, now: datetime) -> MessageOutcome:
+        """Open a message's claim, send the message, and store its outcome.
 
         The endpoint is made first, so between claim and outcome there is only the call that sends.
         """
-        endpoint = subscription.endpoint_arn
+        subscription, endpoint = claim.subscription, claim.subscription.endpoint_arn
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
             if prepared.status is not PushStatus.SENT:
@@ -67,23 +59,17 @@ class Sender:
                 self._bury(subscription, now)
                 return MessageOutcome.DEAD
             endpoint = prepared.endpoint
-        result, message_claim = claim()
+        result = self.claims.open(claim)
         if result is not ClaimResult.CLAIMED:
             if not subscription.endpoint_arn:
                 self._drop_unneeded_endpoint(subscription, endpoint)
             return MessageOutcome.DUPLICATE if result is ClaimResult.DUPLICATE else MessageOutcome.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
-        return self._settle(message_claim, receipt, release, now)
+        return self._settle(claim, receipt, now)
 
-    def _settle(
-        self,
-        claim: MessageClaim,
-        receipt: PushReceipt,
-        release: Callable[[MessageClaim], None],
-        now: datetime,
-    ) -> MessageOutcome:
+    def _settle(self, claim: MessageClaim, receipt: PushReceipt, now: datetime) -> MessageOutcome:
         if receipt.status is PushStatus.UNSENT:
-            release(claim)
+            self.claims.undo(claim)
             return MessageOutcome.AGAIN
         if receipt.status is PushStatus.UNSURE:
             self.logger.error("nobody can tell whether it went out", extra={"claim": claim.item_key})

@@ -8,7 +8,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from adapters import clock, settings
@@ -90,9 +89,8 @@ class Reminder:
             self.reminders.skip(reminder)
             return MessageOutcome.SKIPPED
         key = f"reminder={today(due, zone)}"
-        claim = partial(self.reminders.claim, reminder, key, claim_expires_at(now), now)
-        release = partial(self.reminders.release, reminder)
-        outcome = self.sender.tell(subscription, message_of_streak(length, now, zone), claim, release, now)
+        claim = self.reminders.claim_of(reminder, key, claim_expires_at(now), now)
+        outcome = self.sender.tell(claim, message_of_streak(length, now, zone), now)
         if outcome is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(reminder)

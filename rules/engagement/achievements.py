@@ -23,7 +23,7 @@ from rules.engagement.goals import (
     PastPeriods,
     fold_periods,
     is_rewritten,
-    rule_of,
+    rule_of_period,
     settled_until,
 )
 from rules.engagement.ledger import EARNING, Entry, EntryKind
@@ -208,7 +208,7 @@ def _streak_position(condition: Condition, history: UserHistory, streaks: Streak
     first = _first_of_length(past, streaks.cover, condition.at_least)
     if first is None:
         return None
-    rule = rule_of(streaks.books, condition.streak or "")(first)
+    rule = rule_of_period(streaks.books, condition.streak or "", first)
     if past.per.last(first) < history.since or rule is None:
         return WITHIN_TOTALS
     return _period_position(rule, first, history.entries)

@@ -8,9 +8,10 @@ the profile as it would be without an archive. All other rules work on that one.
 Example: a user of ten years with a freeze each fortnight has a profile of 0.9 KB, so each event costs one
 write unit. Without an archive it would be 3.1 KB and four units.
 
-Dates are stored as one short text: `2026-05-01 2 14` is 1, 3 and 17 May. A number counts the days since the
-date before. A suffix belongs to its date. `2026-05-01/2 14` is 1, 2, 3 and 15 May: two dates follow the
-first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0` pauses of four dates and of one.
+The first part of this module writes dates as short texts, in archives and profiles: `2026-05-01 2 14` is 1, 3
+and 17 May. A number counts the days since the date before. A suffix belongs to its date. `2026-05-01/2 14` is
+1, 2, 3 and 15 May: two dates follow the first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0`
+pauses of four dates and of one.
 """
 
 import hashlib
@@ -38,7 +39,6 @@ LATER_DATE = re.compile(r"(\d+)(.*)", re.ASCII)  # days since the date before, a
 FOLLOWERS = re.compile(r"/(\d+)", re.ASCII)  # a suffix
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
-Protected = tuple[Streak, Cover]
 # An event may be 72 hours late, and its zone and the zone of the newest date add a day each. So ordinary
 # events need no archive. Events of a device that was offline longer, and backfills, do.
 UNSETTLED = timedelta(days=5)
@@ -47,130 +47,29 @@ ARCHIVED_MIN = 8
 DIGEST_LENGTH = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """The protection of a streak up to an active date. Its fields are those of Cover and Streak."""
-
-    until: date  # the active date
-    freezes: Changes = ()
-    spent: tuple[date, ...] = ()
-    pauses: Spans = ()
-    checkpoints: tuple[Checkpoint, ...] = ()  # before `until`
-
-    @property
-    def text(self) -> str:
-        """The archive as a text of five lines."""
-        checkpoints = ";".join(checkpoint.text for checkpoint in self.checkpoints)
-        packed = (pack_changes(self.freezes), pack_dates(self.spent), pack_spans(self.pauses), checkpoints)
-        return "\n".join((self.until.isoformat(), *packed))
-
-    @property
-    def digest(self) -> str:
-        """The digest by which a profile names its archive."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGEST_LENGTH]
-
-    @classmethod
-    def of(cls, text: str) -> "Archive":
-        """Read a text; raises ValueError for one that is no archive's."""
-        until, freezes, spent, pauses, checkpoints = text.split("\n")
-        return cls(
-            date.fromisoformat(until),
-            unpack_changes(freezes),
-            unpack_dates(spent),
-            unpack_spans(pauses),
-            tuple(map(Checkpoint.of, filter(None, checkpoints.split(";")))),
-        )
+def _pack(dated: Iterable[tuple[date, str]]) -> str:
+    """Return ascending dates, each with a suffix, as a text."""
+    words: list[str] = []
+    before = None
+    for day, suffix in dated:
+        words.append(f"{(day - before).days if before else day.isoformat()}{suffix}")
+        before = day
+    return " ".join(words)
 
 
-def archivable(streak: Streak | None, cover: Cover) -> list[date]:
-    """Return the dates of the checkpoints up to which protection may be archived, the oldest first.
-
-    There are none if less than ARCHIVED_MIN could be archived up to the newest of them.
-    """
-    if streak is None:
-        return []
-    newest = checkpoint_index(streak.checkpoints, streak.last - UNSETTLED)
-    if newest is None:
-        return []
-    until = streak.checkpoints[newest].last
-    archivable_count = (
-        sum(day <= until for day, _ in cover.freezes)
-        + sum(day <= until for day in streak.spent)
-        + sum(is_old_pause(last, until) for _, last in cover.pauses)
-        + sum(checkpoint.last < until for checkpoint in streak.checkpoints)
-    )
-    if archivable_count < ARCHIVED_MIN:
-        return []
-    return [checkpoint.last for checkpoint in streak.checkpoints[: newest + 1]]
-
-
-def is_old_pause(last: date, until: date) -> bool:
-    """Whether a pause that ends on a date no longer counts for the limit of paused dates a year (rule 2)."""
-    return last <= until - YEAR
-
-
-def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Archive]:
-    """Return a streak and its cover without the protection up to an active date, and the archive that has it.
-
-    streak, cover: without an archive. until: before the streak's last date.
-    """
-    archive = Archive(
-        until=until,
-        freezes=tuple((day, change) for day, change in cover.freezes if day <= until),
-        spent=tuple(day for day in streak.spent if day <= until),
-        pauses=tuple(sorted((first, last) for first, last in cover.pauses if is_old_pause(last, until))),
-        checkpoints=tuple(checkpoint for checkpoint in streak.checkpoints if checkpoint.last < until),
-    )
-    spent_count = len(archive.spent)
-    later_checkpoints = (checkpoint for checkpoint in streak.checkpoints if checkpoint.last >= until)
-    mark = ArchiveMark(
-        until=until,
-        freezes_left=sum(change for _, change in archive.freezes) - spent_count,
-        freezes_used=spent_count,
-        digest=archive.digest,
-    )
-    later_streak = replace(
-        streak,
-        spent=streak.spent[spent_count:],
-        checkpoints=_with_freezes_used(later_checkpoints, -spent_count),
-    )
-    later_cover = replace(
-        cover,
-        freezes=cover.freezes[len(archive.freezes) :],
-        pauses=tuple(sorted((first, last) for first, last in cover.pauses if not is_old_pause(last, until))),
-        archived=mark,
-    )
-    return (later_streak, later_cover), archive
-
-
-def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
-    """Return a streak and its cover together with their archive: the inverse of archive_streak."""
-    spent_count = len(archive.spent)
-    later_checkpoints = _with_freezes_used(streak.checkpoints, spent_count)
-    # New checkpoints may have come since. So those of the archive are thinned out again.
-    checkpoints = reduce(
-        with_checkpoint, (*archive.checkpoints, *later_checkpoints), tuple[Checkpoint, ...]()
-    )
-    full_cover = replace(
-        cover,
-        freezes=net_freezes([*archive.freezes, *cover.freezes]),
-        pauses=tuple(sorted((*archive.pauses, *cover.pauses))),
-        archived=None,
-    )
-    return replace(streak, spent=(*archive.spent, *streak.spent), checkpoints=checkpoints), full_cover
-
-
-def _with_freezes_used(checkpoints: Iterable[Checkpoint], more: int) -> tuple[Checkpoint, ...]:
-    """Return checkpoints before which freezes covered so many dates more; below 0: fewer."""
-    return tuple(replace(each, freezes_used=each.freezes_used + more) for each in checkpoints)
-
-
-def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, full: Streak | None) -> bool:
-    """Whether a stored streak, part of which may be archived, is the same as a streak without an archive."""
-    if stored is None or full is None or mark is None:
-        return stored == full
-    spent_count = sum(day <= mark.until for day in full.spent)
-    return spent_count == mark.freezes_used and stored == replace(full, spent=full.spent[spent_count:])
+def _unpack(text: str) -> list[tuple[date, str]]:
+    """Return the dates of a text, each with its suffix; raises ValueError."""
+    dated: list[tuple[date, str]] = []
+    day = date.min
+    for word in text.split():
+        if not dated:
+            day, suffix = date.fromisoformat(word[:ISO_LENGTH]), word[ISO_LENGTH:]
+        elif match := LATER_DATE.fullmatch(word):
+            day, suffix = _days_after(day, match[1]), match[2]
+        else:
+            raise ValueError(f"no number of days: {word!r}")
+        dated.append((day, suffix))
+    return dated
 
 
 def pack_dates(dates: Iterable[date]) -> str:
@@ -213,6 +112,21 @@ def unpack_spans(text: str) -> Spans:
     return tuple((first, _last_of(first, followers)) for first, followers in _unpack(text))
 
 
+def _last_of(first: date, followers: str) -> date:
+    """Return the last date of a run. followers: how many dates follow the first: `/4`. Raises ValueError."""
+    match = FOLLOWERS.fullmatch(followers)
+    if match is None:
+        raise ValueError(f"no number of dates: {followers!r}")
+    return _days_after(first, match[1])
+
+
+def _days_after(day: date, days: str) -> date:
+    try:
+        return day + timedelta(days=int(days))
+    except OverflowError:
+        raise ValueError(f"no date: {days} days after {day}") from None
+
+
 def listed_dates(attributes: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the packed attributes of a profile, each as a list of texts.
 
@@ -228,41 +142,126 @@ def listed_dates(attributes: Mapping[str, Any]) -> dict[str, list[str]]:
     return lists
 
 
-def _pack(dated: Iterable[tuple[date, str]]) -> str:
-    """Return ascending dates, each with a suffix, as a text."""
-    words: list[str] = []
-    before = None
-    for day, suffix in dated:
-        words.append(f"{(day - before).days if before else day.isoformat()}{suffix}")
-        before = day
-    return " ".join(words)
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The protection of a streak up to an active date. Its fields are those of Cover and Streak."""
+
+    until: date  # the active date
+    freezes: Changes = ()
+    spent: tuple[date, ...] = ()
+    pauses: Spans = ()
+    checkpoints: tuple[Checkpoint, ...] = ()  # before `until`
+
+    @property
+    def text(self) -> str:
+        """The archive as a text of five lines."""
+        checkpoints = ";".join(checkpoint.text for checkpoint in self.checkpoints)
+        packed = (pack_changes(self.freezes), pack_dates(self.spent), pack_spans(self.pauses), checkpoints)
+        return "\n".join((self.until.isoformat(), *packed))
+
+    @property
+    def digest(self) -> str:
+        """The digest by which a profile names its archive."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @classmethod
+    def of(cls, text: str) -> "Archive":
+        """Read a text; raises ValueError for one that is no archive's."""
+        until, freezes, spent, pauses, checkpoints = text.split("\n")
+        return cls(
+            date.fromisoformat(until),
+            unpack_changes(freezes),
+            unpack_dates(spent),
+            unpack_spans(pauses),
+            tuple(map(Checkpoint.of, filter(None, checkpoints.split(";")))),
+        )
 
 
-def _unpack(text: str) -> list[tuple[date, str]]:
-    """Return the dates of a text, each with its suffix; raises ValueError."""
-    dated: list[tuple[date, str]] = []
-    day = date.min
-    for word in text.split():
-        if not dated:
-            day, suffix = date.fromisoformat(word[:ISO_LENGTH]), word[ISO_LENGTH:]
-        elif match := LATER_DATE.fullmatch(word):
-            day, suffix = _days_after(day, match[1]), match[2]
-        else:
-            raise ValueError(f"no number of days: {word!r}")
-        dated.append((day, suffix))
-    return dated
+def possible_archive_ends(streak: Streak | None, cover: Cover) -> list[date]:
+    """Return the dates up to which an archive may reach, the oldest first: those of settled checkpoints.
+
+    There are none if less than ARCHIVED_MIN could be archived up to the newest of them.
+    """
+    if streak is None:
+        return []
+    newest = checkpoint_index(streak.checkpoints, streak.last - UNSETTLED)
+    if newest is None:
+        return []
+    ends = [checkpoint.last for checkpoint in streak.checkpoints[: newest + 1]]
+    archive = _archive_until(streak, cover, ends[-1])
+    parts = (archive.freezes, archive.spent, archive.pauses, archive.checkpoints)
+    return ends if sum(map(len, parts)) >= ARCHIVED_MIN else []
 
 
-def _last_of(first: date, followers: str) -> date:
-    """Return the last date of a run. followers: how many dates follow the first: `/4`. Raises ValueError."""
-    match = FOLLOWERS.fullmatch(followers)
-    if match is None:
-        raise ValueError(f"no number of dates: {followers!r}")
-    return _days_after(first, match[1])
+def _archive_until(streak: Streak, cover: Cover, until: date) -> Archive:
+    """Return the archive of the protection up to an active date."""
+    return Archive(
+        until=until,
+        freezes=tuple((day, change) for day, change in cover.freezes if day <= until),
+        spent=tuple(day for day in streak.spent if day <= until),
+        pauses=tuple(sorted((first, last) for first, last in cover.pauses if is_old_pause(last, until))),
+        checkpoints=tuple(checkpoint for checkpoint in streak.checkpoints if checkpoint.last < until),
+    )
 
 
-def _days_after(day: date, days: str) -> date:
-    try:
-        return day + timedelta(days=int(days))
-    except OverflowError:
-        raise ValueError(f"no date: {days} days after {day}") from None
+def is_old_pause(last: date, until: date) -> bool:
+    """Whether a pause that ends on a date no longer counts for the limit of paused dates a year (rule 2)."""
+    return last <= until - YEAR
+
+
+def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Streak, Cover, Archive]:
+    """Return a streak and its cover without the protection up to an active date, and the archive that has it.
+
+    streak, cover: without an archive. until: before the streak's last date.
+    """
+    archive = _archive_until(streak, cover, until)
+    spent_count = len(archive.spent)
+    later_checkpoints = (checkpoint for checkpoint in streak.checkpoints if checkpoint.last >= until)
+    later_streak = replace(
+        streak,
+        spent=streak.spent[spent_count:],
+        checkpoints=_with_freezes_used(later_checkpoints, -spent_count),
+    )
+    mark = ArchiveMark(
+        until=until,
+        freezes_left=sum(change for _, change in archive.freezes) - spent_count,
+        freezes_used=spent_count,
+        digest=archive.digest,
+    )
+    later_cover = replace(
+        cover,
+        freezes=cover.freezes[len(archive.freezes) :],
+        pauses=tuple(sorted((first, last) for first, last in cover.pauses if not is_old_pause(last, until))),
+        archived=mark,
+    )
+    return later_streak, later_cover, archive
+
+
+def with_archive(streak: Streak, cover: Cover, archive: Archive) -> tuple[Streak, Cover]:
+    """Return a streak and its cover together with their archive: the inverse of archive_streak."""
+    spent_count = len(archive.spent)
+    later_checkpoints = _with_freezes_used(streak.checkpoints, spent_count)
+    # New checkpoints may have come since. So those of the archive are thinned out again.
+    checkpoints = reduce(
+        with_checkpoint, (*archive.checkpoints, *later_checkpoints), tuple[Checkpoint, ...]()
+    )
+    full_cover = replace(
+        cover,
+        freezes=net_freezes([*archive.freezes, *cover.freezes]),
+        pauses=tuple(sorted((*archive.pauses, *cover.pauses))),
+        archived=None,
+    )
+    return replace(streak, spent=(*archive.spent, *streak.spent), checkpoints=checkpoints), full_cover
+
+
+def _with_freezes_used(checkpoints: Iterable[Checkpoint], more: int) -> tuple[Checkpoint, ...]:
+    """Return checkpoints before which freezes covered so many dates more; below 0: fewer."""
+    return tuple(replace(each, freezes_used=each.freezes_used + more) for each in checkpoints)
+
+
+def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, full: Streak | None) -> bool:
+    """Whether a stored streak, part of which may be archived, is the same as a streak without an archive."""
+    if stored is None or full is None or mark is None:
+        return stored == full
+    spent_count = sum(day <= mark.until for day in full.spent)
+    return spent_count == mark.freezes_used and stored == replace(full, spent=full.spent[spent_count:])

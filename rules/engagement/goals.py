@@ -8,7 +8,7 @@ periods that it and the later days lead to; why a period counts; from when the s
 new version of the book count.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
@@ -21,7 +21,6 @@ from rules.engagement.events import day_key
 from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
-RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; None: nothing is asked
 PERIOD_MAX = timedelta(days=31)  # no period is longer
 # One day more than rules.engagement.account.PAST_AFTER: the clocks of two writers may be on two dates.
 DAYS_SETTLED_AFTER = timedelta(days=8)
@@ -84,9 +83,10 @@ def judging_version(books: Books, name: str, first: date) -> tuple[Version, Stre
     return begun, None
 
 
-def rule_of(books: Books, name: str) -> RuleOf:
-    """Return which rule each period of a streak has."""
-    return lambda first: judging_version(books, name, first)[1]
+def rule_of_period(books: Books, name: str, first: date) -> StreakRule | None:
+    """Return the rule of a streak's period; None if the book asks nothing of it."""
+    _, rule = judging_version(books, name, first)
+    return rule
 
 
 def contribution_of(need: Need, event_types: Iterable[str], days: Iterable[Mapping[str, int]]) -> int:
@@ -313,24 +313,24 @@ class KnownPeriods:
     ) -> tuple[GoalStreak, StreakStatus]:
         """Return a streak as it shows on a date."""
         first = per.first(when)
-        rule = rule_of(self.books, name)(first)
+        rule = rule_of_period(self.books, name, first)
         amount = progress(rule, first, self.days) if rule else 0
         return shown_goal_streak(rule, self.before(name, per, first), amount, cover)
 
     def until(self, name: str, per: StreakPeriod, when: date) -> PastPeriods:
         """Return a streak's periods that are over on a date, and the current one if it is reached already."""
         first = per.first(when)
-        letter = outcome(rule_of(self.books, name)(first), per, first, self.days)
+        letter = outcome(rule_of_period(self.books, name, first), per, first, self.days)
         past = self.before(name, per, first)
         return past.then(letter) if letter is Outcome.REACHED else past
 
     def _letters(self, name: str, per: StreakPeriod, begin: date, end: date) -> str:
         """Return the letters of the periods between two first dates, the second one not included."""
-        rules, letters = rule_of(self.books, name), list[str]()
+        letters = ""
         while begin < end:
-            letters.append(outcome(rules(begin), per, begin, self.days))
+            letters += outcome(rule_of_period(self.books, name, begin), per, begin, self.days)
             begin = per.after(begin)
-        return "".join(letters)
+        return letters
 
 
 class PeriodReason(StrEnum):

@@ -4,6 +4,10 @@ A receipt is the service's signed statement that a device was in touch with it a
 `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a keyed hash of
 user and device, so that a receipt in a log names nobody. SIGNATURE: over both, with the same key. Giving a
 receipt out stores nothing.
+
+A receipt that comes back with late events begins a *stretch*: the time offline that it covers. Example: a
+receipt of June 1 comes back on June 10. Its stretch is from June 1 to June 10, and until June 13 the device
+may send events of that time. In this order: receipts, stretches, and what a stretch proves of an event.
 """
 
 import hmac
@@ -16,7 +20,6 @@ from rules.book.book import OfflineRules
 from rules.days import DAY, EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
 
-LENGTH_MAX = 128
 RECEIPT_PATTERN = re.compile(r"(1\.([0-9]{1,15})\.([0-9a-f]{16}))\.([0-9a-f]{32})")
 # A device names itself by a random text of its own choice.
 DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
@@ -88,43 +91,48 @@ class Stretch:
     until: datetime  # when the receipt was used first
     open_until: datetime  # until when the device may send events of this time
 
+    @property
+    def text(self) -> str:
+        """The stretch as it is stored."""
+        instants = (self.receipt_at, self.since, self.until, self.open_until)
+        return " ".join((self.owner, *map(stamp, instants)))
 
-def stretch_text(stretch: Stretch) -> str:
-    """Write a stretch for its table."""
-    instants = (stretch.receipt_at, stretch.since, stretch.until, stretch.open_until)
-    return " ".join((stretch.owner, *map(stamp, instants)))
+    @classmethod
+    def of(cls, text: str) -> "Stretch":
+        """Read a stored stretch."""
+        owner, *instants = text.split()
+        return cls(owner, *map(unstamp, instants))
 
 
-def stretch_from_text(text: str) -> Stretch:
-    """Read what stretch_text wrote."""
-    owner, *instants = text.split()
-    return Stretch(owner, *map(unstamp, instants))
+def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
+    """Return the stretches that ended within a year."""
+    return [stretch for stretch in used if stretch.until > now - YEAR]
 
 
-def known_stretch(
+def open_stretch(
     receipt: Receipt,
     used: Sequence[Stretch],
     now: datetime,
-    is_unanswered: Callable[[Stretch], bool] = lambda _: False,
+    is_answer_lost: Callable[[Stretch], bool] = lambda _: False,
 ) -> Stretch | None:
-    """Return the stretch that a receipt belongs to; None if it begins a new one.
+    """Return the stretch of a receipt's device that is still open; None if the receipt begins a new one.
 
-    used: the user's stretches. is_unanswered: whether the device has not received the answer to the batch
-    that ended a stretch, because it sends the same events again. Then it has no newer receipt either. Raises
-    InputRefused for a receipt that was used, is out of order or too old, and for one too many.
+    used: the user's stretches. is_answer_lost: whether the device did not get the answer to the batch that
+    ended a stretch. Then it has no newer receipt, and may use this one again. Raises InputRefused for a
+    receipt that was used, is out of order or too old, and for one too many.
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
         raise receipt_refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
     of_device = [stretch for stretch in used if stretch.owner == receipt.owner]
     newest = max(of_device, key=lambda stretch: (stretch.receipt_at, stretch.until), default=None)
-    if newest and receipt.issued_at < newest.receipt_at:
-        at = stamp(newest.receipt_at)
-        raise receipt_refusal(f"is out of order: a receipt of {at} of this device has been used")
-    if newest and now <= newest.open_until:
-        return newest
-    if newest and receipt.issued_at == newest.receipt_at and not is_unanswered(newest):
-        at = stamp(newest.until)
-        raise receipt_refusal(f"was used before, at {at}: that stretch is over")
+    if newest:
+        if receipt.issued_at < newest.receipt_at:
+            at = stamp(newest.receipt_at)
+            raise receipt_refusal(f"is out of order: a receipt of {at} of this device has been used")
+        if now <= newest.open_until:
+            return newest
+        if receipt.issued_at == newest.receipt_at and not is_answer_lost(newest):
+            raise receipt_refusal(f"was used before, at {stamp(newest.until)}: that stretch is over")
     if len(recent_stretches(used, now)) >= STRETCHES_MAX:
         raise receipt_refusal(f"is one too many: {STRETCHES_MAX} were used within a year")
     return None
@@ -136,10 +144,11 @@ def new_stretch(
     """Return the stretch that a receipt begins.
 
     contacts: when the user sent something after the receipt, by any device. From each contact on, the user
-    had 72 hours to send all earlier events. So a contact more than 72 hours ago begins the stretch anew, and
-    the first later one limits until when it is open. If a stretch was ended with this very receipt, because
-    the answer with the next receipt was lost, that stretch's end begins this one.
+    had 72 hours to send all earlier events. So the stretch begins at the newest contact that is older than 72
+    hours, and the first later contact limits until when it is open.
     """
+    # If this very receipt was used before, its answer with the next receipt was lost. So it stands for that
+    # one, and the stretch begins where the earlier one ended.
     ends_of_receipt = (
         stretch.until
         for stretch in used
@@ -152,18 +161,12 @@ def new_stretch(
     return Stretch(receipt.owner, receipt.issued_at, since, now, first_later + OPEN_FOR)
 
 
-def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
-    """Return the stretches that ended within a year."""
-    return [stretch for stretch in used if stretch.until > now - YEAR]
-
-
 @dataclass(frozen=True, slots=True)
 class OfflineProof:
     """What the receipt of a batch proves of its late events."""
 
-    stretch: Stretch | None = None  # of the receipt; None: it proves nothing, or there is none
+    stretch: Stretch | InputRefused  # of the receipt; or why the receipt proves nothing
     used: tuple[Stretch, ...] = ()  # all stretches of the user
-    refused: InputRefused | None = None  # why the receipt proves nothing
 
     def check(self, occurred: datetime, offline: OfflineRules) -> str:
         """Return since when the device was offline (a stamp), for an event that is more than 72 hours old.
@@ -171,18 +174,18 @@ class OfflineProof:
         offline: the rules of the book in force at the event. Raises InputRefused for an event that is not
         proven.
         """
-        if self.refused or self.stretch is None:
-            raise self.refused or receipt_refusal("is missing")
+        if isinstance(self.stretch, InputRefused):
+            raise self.stretch
         since, until = self.stretch.since, self.stretch.until
         if occurred < since - FUTURE_MAX:
-            raise _late_refusal(
-                f"is more than 72 hours ago, and before {stamp(since)}, the last contact that is known"
-            )
-        if until - occurred > offline.days_max * DAY:
-            raise _late_refusal(f"is more than {offline.days_max} days ago, which no receipt proves")
-        if offline_in_a_year(self.stretch, self.used, occurred, offline) > offline.days_a_year * DAY:
-            raise _late_refusal(f"makes more than {offline.days_a_year} days offline within a year")
-        return stamp(since)
+            reason = f"is more than 72 hours ago, and before {stamp(since)}, the last contact that is known"
+        elif until - occurred > offline.days_max * DAY:
+            reason = f"is more than {offline.days_max} days ago, which no receipt proves"
+        elif offline_in_a_year(self.stretch, self.used, occurred, offline) > offline.days_a_year * DAY:
+            reason = f"makes more than {offline.days_a_year} days offline within a year"
+        else:
+            return stamp(since)
+        raise InputRefused("backfill_forbidden", "occurred_at", reason)
 
 
 def offline_in_a_year(
@@ -199,10 +202,3 @@ def offline_in_a_year(
         total += max(last - max(first, end), timedelta())  # time that two of them share counts once
         end = max(end, last)
     return total
-
-
-NO_PROOF = OfflineProof()
-
-
-def _late_refusal(reason: str) -> InputRefused:
-    return InputRefused("backfill_forbidden", "occurred_at", reason)

@@ -228,18 +228,30 @@ def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books
     Only entries count that are about what had happened by then: events that had occurred, points that had
     expired, and reversals of redemptions that were made by then. entries: all entries after `first_place`.
     """
-    place, entries = stamp(instant), list(entries)
-    edges = {monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)}
-    added, split_weeks = 0, set[TypeWeek]()  # some events of a split week may have occurred, and others not
+    place, entries, added = stamp(instant), list(entries), 0
+    # Of the weeks around the instant, some events had occurred by then and others not. They share caps.
+    mondays = {monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)}
+    split_weeks = set[TypeWeek]()
     for draft in (entry.draft for entry in entries if entry.created_at > place):
         week = _week_of(draft)
-        if week and week.monday in edges:
+        if week and week.monday in mondays:
             split_weeks.add(week)
-        elif _was_true(draft, instant, place):
+        elif _had_happened(draft, instant):
             added += draft.points
     for week in split_weeks:
         added += _added_by_book([entry for entry in entries if _week_of(entry.draft) == week], instant, books)
     return added
+
+
+def _had_happened(draft: Draft, instant: datetime) -> bool:
+    """Whether an entry that was written after an instant is about something that had happened by then."""
+    if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
+        return instant_of(draft.event_id) <= instant
+    if draft.kind is EntryKind.RERATE and draft.activity_date:
+        return draft.day < instant.date()
+    if draft.kind is EntryKind.EXPIRE and draft.expires_on:
+        return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant
+    return draft.kind is EntryKind.REVERSE and "" < (draft.reverses or "") <= stamp(instant)
 
 
 def _week_of(draft: Draft) -> TypeWeek | None:
@@ -250,8 +262,8 @@ def _week_of(draft: Draft) -> TypeWeek | None:
 def _added_by_book(of_week: Sequence[Entry], instant: datetime, books: Books) -> int:
     """Return how many points later entries of one TypeWeek add to the balance at an instant.
 
-    Its events share caps, and a RERATE names no event. So the points of the events that had occurred are
-    computed by the book, with the versions that have judged the week so far.
+    A RERATE names no event. So the points of the events that had occurred are computed by the book, with the
+    versions that have judged the week so far.
     """
     occurred = [
         entry.draft
@@ -285,14 +297,3 @@ def _applied_versions(of_week: Sequence[Entry], books: Books) -> Books:
         for version in books.versions
         if not version.is_retroactive or stamp(version.published_at) <= rated_at
     )
-
-
-def _was_true(draft: Draft, instant: datetime, place: str) -> bool:
-    """Whether an entry that was written after an instant is about something that had happened by then."""
-    if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
-        return instant_of(draft.event_id) <= instant
-    if draft.kind is EntryKind.RERATE and draft.activity_date:
-        return draft.day < instant.date()
-    if draft.kind is EntryKind.EXPIRE and draft.expires_on:
-        return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant
-    return draft.kind is EntryKind.REVERSE and bool(draft.reverses) and (draft.reverses or "") <= place

@@ -6,8 +6,8 @@ knowledge, a repeated event changes nothing, and any order gives the same entry.
 which pieces stay: the newest few, and the newest one in each named slot. Joining never brings back a piece
 that was dropped.
 
-In this order: types, evidence and entries; the evidence that an event gives (`DERIVATIONS` lists it by event
-type); how value and confidence follow from the evidence.
+In this order: types; evidence, which pieces of it stay, and how value and confidence follow from it; entries;
+the evidence that an event gives (`DERIVATIONS` lists it by event type).
 """
 
 import hashlib
@@ -89,6 +89,80 @@ class Evidence:
     leaf: str  # the event's leaf, a lead_organization_id
 
 
+def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the evidence that stays, newest first, one piece for each event.
+
+    A named slot (`_slot`) keeps its newest piece, however old. Of all other pieces the newest EVIDENCE_MAX
+    stay, but none that is older than the newest piece of all by more than the type's retention.
+    """
+    by_id: dict[str, Evidence] = {}
+    for piece in pieces:
+        by_id[piece.id] = max(piece, by_id.get(piece.id, piece))
+    newest_first = sorted(by_id.values(), reverse=True)
+    newest_at, counts = unstamp(newest_first[0].at), Counter[tuple[str, ...]]()
+    kept: list[Evidence] = []
+    for piece in newest_first:
+        slot = _slot(kind, piece)
+        if slot == () and newest_at - unstamp(piece.at) > kind.retention_days * DAY:
+            continue
+        if counts[slot] < (1 if slot else EVIDENCE_MAX):
+            counts[slot] += 1
+            kept.append(piece)
+    return tuple(kept)
+
+
+def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
+    """Return the named slot of a piece; () if it has none.
+
+    A reaction has one, so that only a newer piece in the same slot replaces it.
+    """
+    return (piece.value, piece.leaf) if kind.value_rule is ValueRule.REACTIONS else ()
+
+
+def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
+    if kind.value_rule is ValueRule.MEAN:
+        total, count = sum(int(piece.value) for piece in evidence), len(evidence)
+        return str(_thousandths((2 * total + count) // (2 * count)))  # halves are rounded up
+    if kind.value_rule is ValueRule.REACTIONS:
+        newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
+        return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
+    return evidence[0].value
+
+
+def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
+    """Return the confidence as of the newest evidence, in thousandths.
+
+    Pieces count as independent. So the confidence is 1 - product(1 - weight) over the pieces that agree with
+    the value, times product(1 - weight) over the others.
+    """
+    newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
+    all_agreeing_fail, all_others_fail = 1.0, 1.0
+    for piece in evidence:
+        weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
+        if _agrees(kind, piece.value, value):
+            all_agreeing_fail *= 1 - weight
+        else:
+            all_others_fail *= 1 - weight
+    return round((1 - all_agreeing_fail) * all_others_fail * MILLI)
+
+
+def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
+    if kind.value_rule is ValueRule.LATEST:
+        return piece == value
+    if kind.value_rule is ValueRule.MEAN:
+        number, mean = Decimal(piece), Decimal(value)
+        return (number > 0, number < 0) == (mean > 0, mean < 0)
+    return True
+
+
+def _decay(kind: MemoryType, age: timedelta) -> float:
+    return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
+
+
+def _thousandths(number: int) -> Decimal:
+    return Decimal(number).scaleb(-3)
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
     """One thing that is remembered of a lead."""
@@ -164,28 +238,6 @@ def entry_of_leaves(entry: MemoryEntry, leaves: Iterable[str]) -> MemoryEntry | 
     return replace(entry, evidence=pieces) if pieces else None
 
 
-def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return the evidence that stays, newest first, one piece for each event.
-
-    A named slot (`_slot`) keeps its newest piece, however old. Of all other pieces the newest EVIDENCE_MAX
-    stay, but none that is older than the newest piece of all by more than the type's retention.
-    """
-    by_id: dict[str, Evidence] = {}
-    for piece in pieces:
-        by_id[piece.id] = max(piece, by_id.get(piece.id, piece))
-    newest_first = sorted(by_id.values(), reverse=True)
-    newest_at, counts = unstamp(newest_first[0].at), Counter[tuple[str, ...]]()
-    kept: list[Evidence] = []
-    for piece in newest_first:
-        slot = _slot(kind, piece)
-        if slot == () and newest_at - unstamp(piece.at) > kind.retention_days * DAY:
-            continue
-        if counts[slot] < (1 if slot else EVIDENCE_MAX):
-            counts[slot] += 1
-            kept.append(piece)
-    return tuple(kept)
-
-
 def confidence_at(entry: MemoryEntry, now: datetime) -> Decimal:
     """Return an entry's confidence at an instant: it halves with each half-life since the newest evidence."""
     age = now - unstamp(entry.updated_at)
@@ -242,6 +294,17 @@ def _reaction(event: LeadEvent) -> KeyValues:
     yield campaign_of(event), event.event_type.removeprefix("campaign_")
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _list(event: LeadEvent, name: str) -> list[Any]:
+    value = event.payload.get(name) or []
+    if not isinstance(value, list):
+        raise MalformedLeadEvent(f"{name} is no list")
+    return value
+
+
 _preferences, _consent = partial(_stated, "preferences"), partial(_stated, "consent")
 DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
     PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences), Derivation(CONSENT, 1000, _consent)),
@@ -282,6 +345,13 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
     return list(entries.values())
 
 
+def short_key(key: str) -> str:
+    """Return a key; if it is too long, its beginning and a digest of the whole."""
+    if len(key) <= KEY_CHARACTERS_MAX:
+        return key
+    return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
 def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
     """Return the entries that events give together, by name. A malformed event gives none.
 
@@ -301,76 +371,3 @@ def campaign_contact(entry: MemoryEntry) -> Contact:
     reactions = {piece.value: piece.at for piece in reversed(entry.evidence)}
     sent = reactions.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
     return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(reactions))
-
-
-def short_key(key: str) -> str:
-    """Return a key; if it is too long, its beginning and a digest of the whole."""
-    if len(key) <= KEY_CHARACTERS_MAX:
-        return key
-    return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-
-
-def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
-    """Return the named slot of a piece; () if it has none.
-
-    A reaction has one, so that only a newer piece in the same slot replaces it.
-    """
-    return (piece.value, piece.leaf) if kind.value_rule is ValueRule.REACTIONS else ()
-
-
-def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
-    if kind.value_rule is ValueRule.MEAN:
-        total, count = sum(int(piece.value) for piece in evidence), len(evidence)
-        return str(_thousandths((2 * total + count) // (2 * count)))  # halves are rounded up
-    if kind.value_rule is ValueRule.REACTIONS:
-        newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
-        return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
-    return evidence[0].value
-
-
-def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
-    """Return the confidence as of the newest evidence, in thousandths.
-
-    Pieces count as independent. So the confidence is 1 - product(1 - weight) over the pieces that agree with
-    the value, times product(1 - weight) over the others.
-    """
-    newest_at, value = unstamp(evidence[0].at), _value(kind, evidence)
-    all_agreeing_fail, all_others_fail = 1.0, 1.0
-    for piece in evidence:
-        weight = piece.weight_milli / MILLI * _decay(kind, newest_at - unstamp(piece.at))
-        if _agrees(kind, piece.value, value):
-            all_agreeing_fail *= 1 - weight
-        else:
-            all_others_fail *= 1 - weight
-    return round((1 - all_agreeing_fail) * all_others_fail * MILLI)
-
-
-def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
-    if kind.value_rule is ValueRule.LATEST:
-        return piece == value
-    if kind.value_rule is ValueRule.MEAN:
-        return _sign(Decimal(piece)) == _sign(Decimal(value))
-    return True
-
-
-def _sign(number: Decimal) -> int:
-    return (number > 0) - (number < 0)
-
-
-def _decay(kind: MemoryType, age: timedelta) -> float:
-    return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
-
-
-def _thousandths(number: int) -> Decimal:
-    return Decimal(number).scaleb(-3)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def _list(event: LeadEvent, name: str) -> list[Any]:
-    value = event.payload.get(name) or []
-    if not isinstance(value, list):
-        raise MalformedLeadEvent(f"{name} is no list")
-    return value

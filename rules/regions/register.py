@@ -57,9 +57,11 @@ def may_follow(register: Register, region: str) -> bool:
     return register.phase is Phase.OPEN and register.standby == region
 
 
-def followed_epoch(register: Register) -> int:
-    """Return the epoch whose changes may be followed now."""
-    return register.epoch - (register.phase is Phase.DRAINING)
+def followed_epoch(register: Register, region: str) -> int | None:
+    """Return the epoch whose changes a region may take over now; None: it may take over nothing."""
+    if not may_follow(register, region):
+        return None
+    return register.epoch - 1 if register.phase is Phase.DRAINING else register.epoch
 
 
 def sent_epoch(register: Register, region: str) -> int | None:

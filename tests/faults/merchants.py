@@ -7,11 +7,12 @@ import ingest.engagement.users_api
 from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Rerater, RerateScope, Settler
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from ingest.web.rate_limit import RateLimit
+from local.rerate import Rerater
 from rules.days import unstamp
 from tests.faults.spenders import Spenders
 from tests.support.engine import Engine
@@ -144,9 +145,10 @@ class Merchants(Spenders):
         ledger = LedgerStore(self.faults, "RewardsLedger")
         accounts = AccountStore(self.faults, "UserStreaks", "DailyActivity", ledger, 1)
         books = BookStore(self.faults, "RuleBooks")
-        scope = RerateScope.since(FIRST, books.look(), "judged anew")
+        settler, cache = Settler(accounts, books), EngagementCache("")
+        rerater = Rerater(accounts, settler, cache, books.look(), FIRST, "judged anew")
         try:
-            Rerater(accounts, Settler(accounts, books), EngagementCache("")).rerate(user, scope, self._tick())
+            rerater.rerate(user, self._tick())
         except AccountContended:
             return False
         self.rated[user] = self._entries(user)[-1]["created_at"]

@@ -9,9 +9,9 @@ import pytest
 import ingest.engagement.points.clawbacks
 import rules.engagement.account
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Rerater
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.redemptions import Sale
+from local.rerate import Rerater
 from rules.engagement.ledger import EntryKind
 from tests.faults.planting import must_be_caught
 from tests.faults.test_taken_back import run_goods
@@ -87,8 +87,8 @@ def rerate_on_a_stale_head(patch: Patch) -> None:
     patch.setattr(
         Rerater,
         "_append",
-        lambda self, profile, some, scope, now: real(
-            self, self.settler.settle(profile.user_id, now), some, scope, now
+        lambda self, profile, missing, now: real(
+            self, self.settler.settle(profile.user_id, now), missing, now
         ),
     )
 

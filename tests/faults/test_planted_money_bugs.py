@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import adapters.engagement.points
+import adapters.engagement.expiry
 import ingest.engagement.points.commands
 import ingest.engagement.points.holds
 import rules.engagement.lots
@@ -61,9 +61,9 @@ def what_is_held_can_be_spent(patch: Patch) -> None:
 
 
 def held_points_expire(patch: Patch) -> None:
-    real = adapters.engagement.points.Settler._settlement_basis
+    real = adapters.engagement.expiry.Settler._settlement_basis
     patch.setattr(
-        adapters.engagement.points.Settler,
+        adapters.engagement.expiry.Settler,
         "_settlement_basis",
         lambda *arguments: replace(real(*arguments), holds=()),
     )

@@ -85,8 +85,7 @@ def unseen_events_are_forgotten(patch: Patch) -> None:
 
 
 def late_changes_are_followed_by_a_writer(patch: Patch) -> None:
-    patch.setattr(processors.region_follower, "may_follow", lambda *_: True)
-    patch.setattr(processors.region_follower, "followed_epoch", lambda register: register.epoch - 1)
+    patch.setattr(processors.region_follower, "followed_epoch", lambda register, _: register.epoch - 1)
     patch.setattr(tests.faults.regions.region, "may_follow", lambda *_: True)
     patch.setattr(tests.faults.regions.failover, "may_follow", lambda *_: True)
 

@@ -106,16 +106,16 @@ def test_killed_at_any_call_and_run_again_the_result_is_the_same(town: Town) -> 
     for place in range(1, 40):
         dying = Dying(town.real, place, "dies after" if place % 2 else "dies before")
         try:
-            forgiver(town, dying).forgive(user, of(AMNESTY), town.tick())
+            forgiver(town, dying).apply(user, of(AMNESTY), town.tick())
         except Killed:
             continue
         break
     else:
         raise AssertionError("it dies at every call")
     assert place > 3
-    forgiver(town).forgive(user, of(AMNESTY), town.tick())
+    forgiver(town).apply(user, of(AMNESTY), town.tick())
     assert state(town, user) == expected
-    assert not forgiver(town).forgive(user, of(AMNESTY), town.tick()).is_changed
+    assert not forgiver(town).apply(user, of(AMNESTY), town.tick()).is_changed
 
 
 def _would(town: Town) -> list[Any]:

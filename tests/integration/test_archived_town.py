@@ -10,7 +10,7 @@ import pytest
 from adapters.engagement import account_store
 from adapters.engagement.account_items import ARCHIVE
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.points import Settler
+from adapters.engagement.expiry import Settler
 from adapters.platform.items import encode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement import archive as archive_rule

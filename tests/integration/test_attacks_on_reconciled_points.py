@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_version
-from adapters.engagement.points import Settler
+from adapters.engagement.expiry import Settler
 from adapters.platform.items import decode_item
 from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds

@@ -13,8 +13,8 @@ from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.engagement.points.commands import Commands
 from tests.integration.test_expiry import Shop

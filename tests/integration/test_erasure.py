@@ -95,7 +95,7 @@ def live(site: Site, user: str) -> None:
     now = datetime.now(UTC)
     at_sea = Stretch("0" * 16, now - timedelta(days=7), now - timedelta(days=7), now, now)
     store = StretchStore(site.engine.client("dynamodb"), "IdempotencyKeys", "BPEvents")
-    store.find_or_begin(user, lambda _: (at_sea, True), now)
+    store.find_or_begin(user, lambda _: at_sea, now)
 
 
 def runner(**clients: Any) -> ErasureRunner:

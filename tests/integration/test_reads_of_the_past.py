@@ -11,8 +11,8 @@ from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from ingest.engagement.history import Histories

@@ -13,7 +13,7 @@ import pytest
 from adapters.engagement.account_items import entry_item
 from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.points import Settler
+from adapters.engagement.expiry import Settler
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, decode_item
 from adapters.platform.redis import Redis

@@ -161,7 +161,8 @@ def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: 
     waiting = reminder(town).reminders
     read = DueReminder(each, EVENING, EVENING + DAY)
     assert town.store().remove(each)
-    assert waiting.claim(read, "reminder=2026-03-10", 1, EVENING)[0] is ClaimResult.MOVED
+    claim = waiting.claim_of(read, "reminder=2026-03-10", 1, EVENING)
+    assert waiting.claims.open(claim) is ClaimResult.MOVED
     assert not waiting.skip(read)
     assert town.scan() == {}
 
@@ -190,7 +191,8 @@ def test_the_handler_reminds_and_reports_what_nobody_can_tell(
     client.cache_clear()
     reminders._parts.cache_clear()
     each = person(town, "a", EVENING.date() - DAY)
-    town.notifier().announcements.claim(each, "question=1", int(EVENING.timestamp()) + 10**6, EVENING)
+    announcements, expires_at = town.notifier().announcements, int(EVENING.timestamp()) + 10**6
+    announcements.claims.open(announcements.claim_of(each, "question=1", expires_at, EVENING))
     assert reminders.handler({}, CONTEXT) == {"sent": 1, "unconfirmed": 0}
     person(town, "b", EVENING.date() - DAY)
     hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})

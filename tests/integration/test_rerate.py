@@ -12,10 +12,10 @@ from adapters import book as book_store
 from adapters.book import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Rerater, RerateScope, Settler
 from adapters.platform.items import encode_item
-from local.rerate import Summary, rerate
+from local.rerate import Rerater, Summary, rerate
 from local.stack import Stack
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
@@ -51,20 +51,18 @@ class Bureau(Desk):
         dynamodb = dynamodb or self.api.engine.client("dynamodb")
         ledger = LedgerStore(dynamodb, "RewardsLedger")
         accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2)
-        return Rerater(accounts, Settler(accounts, BookStore(dynamodb, "RuleBooks")), EngagementCache(""))
-
-    def rating(self) -> RerateScope:
+        settler = Settler(accounts, BookStore(dynamodb, "RuleBooks"))
         books = BookStore(self.api.engine.client("dynamodb"), "RuleBooks").look()
-        return RerateScope.since(FIRST, books, "test")
+        return Rerater(accounts, settler, EngagementCache(""), books, FIRST, "test")
 
     def rate(self, dynamodb: Any = None) -> None:
-        self.rerater(dynamodb).rerate(self.user, self.rating(), self.now)
+        self.rerater(dynamodb).rerate(self.user, self.now)
 
     def profile_read(self) -> Profile:
         return self.rerater().accounts.profile(self.user)
 
     def asked(self) -> Summary:
-        return rerate(self.rerater(), [self.profile_read()], self.rating(), is_dry=True)
+        return rerate(self.rerater(), [self.profile_read()], is_dry=True)
 
 
 @pytest.fixture
@@ -179,7 +177,7 @@ def test_a_ledger_that_cannot_be_read_stops_nobody_else(bureau: Bureau) -> None:
     dynamodb = bureau.api.engine.client("dynamodb")
     entry = {"account_id": broken.user_id, "created_at": "2027-01-30T09:00:00.000000Z", "kind": "GIFT"}
     dynamodb.put_item(TableName="RewardsLedger", Item=encode_item(entry))
-    found = rerate(bureau.rerater(), [broken, bureau.profile_read()], bureau.rating(), is_dry=True)
+    found = rerate(bureau.rerater(), [broken, bureau.profile_read()], is_dry=True)
     assert (found.gained, len(found.failed)) == (20, 1)
     assert f"  left as it is: {broken.user_id}: " in "\n".join(found.lines(is_dry=True))
 

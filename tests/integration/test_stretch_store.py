@@ -45,15 +45,16 @@ def sent(engine: Engine, user: str, *events: tuple[float, float]) -> None:
 def test_of_two_writers_at_once_neither_is_lost(store: StretchStore, user: str) -> None:
     asked = []
 
-    def begin(known: Sequence[Stretch]) -> tuple[Stretch, bool]:
+    def begin(known: Sequence[Stretch]) -> Stretch:
         asked.append(len(known))
         if len(asked) == 1:  # somebody else is faster
-            store.find_or_begin(user, lambda _: (stretch("b"), True), NOW)
-        return stretch("a"), True
+            store.find_or_begin(user, lambda _: stretch("b"), NOW)
+        return stretch("a", days=len(asked))
 
-    assert store.find_or_begin(user, begin, NOW) == (stretch("a"), (stretch("b"), stretch("a")))
+    mine = stretch("a", days=2)
+    assert store.find_or_begin(user, begin, NOW) == (mine, (stretch("b"), mine))
     assert asked == [0, 1]
-    asked[:] = [0]  # now there is an item, and nobody is faster
+    asked[:] = [0, 1]  # now there is an item, and nobody is faster
     assert [each.owner for each in store.find_or_begin(user, begin, NOW)[1]] == ["b", "a", "a"]
 
 
@@ -61,10 +62,10 @@ def test_what_is_known_is_not_written_again_and_what_is_over_a_year_old_goes(
     store: StretchStore, user: str
 ) -> None:
     old = stretch("a", until=NOW - 366 * DAY)
-    store.find_or_begin(user, lambda _: (old, True), NOW - 366 * DAY)
-    assert store.find_or_begin(user, lambda known: (known[0], False), NOW) == (old, (old,))
-    store.find_or_begin(user, lambda _: (stretch("a"), True), NOW)
-    assert store.find_or_begin(user, lambda known: (known[0], False), NOW)[1] == (stretch("a"),)
+    store.find_or_begin(user, lambda _: old, NOW - 366 * DAY)
+    assert store.find_or_begin(user, lambda known: known[0], NOW) == (old, (old,))
+    store.find_or_begin(user, lambda _: stretch("a"), NOW)
+    assert store.find_or_begin(user, lambda known: known[0], NOW)[1] == (stretch("a"),)
 
 
 def test_contacts_are_when_events_arrived_and_not_when_they_occurred(

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_from
 from adapters.engagement.account_store import AccountStore, ArchiveStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.points import Settler
+from adapters.engagement.expiry import Settler
 from adapters.platform.items import Item, decode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement.account_state import Day, Profile

@@ -10,8 +10,8 @@ from adapters.book import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all

@@ -131,9 +131,11 @@ class World:
             page: AnnouncementPage | None = AnnouncementPage(
                 asked["dynamodb"]["Keys"]["question_id"]["S"], shard
             )
-            while page and not page.attempt:
+            while page:
                 some, page = (notifier or self.notifier()).tell_page(page)
                 told += some
+                if some[MessageOutcome.AGAIN]:
+                    break
         return told
 
     def listeners(self, tags: Collection[str], dynamodb: Any = None, size: int = 100) -> list[Subscription]:

@@ -15,8 +15,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.feature_store import FeatureStore

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from ingest.leads.hooks import new_key_pair
 from ingest.leads.sources import source_named
+from local.operate.hooks import new_key_pair
 from rules.leads.hooks import Algorithm, Part
 
 

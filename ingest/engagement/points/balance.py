@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.expiry import Settler, expiry_rules, is_due
 from adapters.engagement.ledger_store import TooManyEntries
-from adapters.engagement.points import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
 from ingest.web.json_schema import FLAG, INSTANT, TEXT, closed_object, list_of, one_of, text, whole
 from rules.book.point_rules import instant_of_expiry, lifetime_days_max

@@ -15,8 +15,8 @@ from adapters.book import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, put_unclaimed
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.expiry import Settler, clock_of, is_due
 from adapters.engagement.ledger_store import HeadMoved
-from adapters.engagement.points import Settler, clock_of, is_due
 from adapters.platform.aws import pauses
 from ingest.engagement.preferences import Change, change_profile
 from ingest.web.caller import ApiError

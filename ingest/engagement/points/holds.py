@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
-from adapters.engagement.points import clock_of
+from adapters.engagement.expiry import clock_of
 from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.points.commands import COMMAND, Command, CommandResult, Commands, check_review
 from ingest.web.caller import ApiError, invalid_field

@@ -27,14 +27,15 @@ import processors.engagement
 from adapters.platform.fence import RegionFenced, RegisterStore
 from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES
+from adapters.regions import Follower
 from local.region_return import RegionReturn
 from local.region_unseen import Side
 from local.regions import Promotion
-from processors.region_follower import ChangesNotReady
+from processors.region_follower import ChangesNotReady, take_over
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report
-from tests.faults.regions.region import IN_USE, Region, sender_of, taking_over
+from tests.faults.regions.region import IN_USE, TABLES, Region, sender_of
 from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
@@ -222,9 +223,9 @@ class Failover(Callers):
         return True
 
     def _take(self, region: Region, text: str) -> bool:
-        taking = taking_over(region, self.follows[region.name])
+        follower = Follower(self.follows[region.name], TABLES)
         try:
-            taking.take(json.loads(text), region.fence.register(), self._now())
+            take_over(json.loads(text), follower, region.fence.register(), region.name, self._now())
         except PoisonMessage as error:
             self.wrong.append(f"a message is poison: {error}")
         except ChangesNotReady:

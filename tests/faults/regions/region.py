@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.fence import Fence, guard_client
-from adapters.regions import Follower
 from local.region_unseen import Side
-from processors.region_follower import ChangeReceiver
 from processors.region_sender import ChangeSender
 from rules.regions.changes import KEYS
 from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
@@ -143,8 +141,3 @@ class Channel:
 def sender_of(here: Region, there: Region, chance: random.Random) -> ChangeSender:
     """Return what sends a region's changes."""
     return ChangeSender(Channel(here, there, chance), "queue", TABLES, here.name)
-
-
-def taking_over(here: Region, client: Any) -> ChangeReceiver:
-    """Return what takes over what arrived in a region. client: one that the fence guards."""
-    return ChangeReceiver(Follower(client, TABLES), here.name)

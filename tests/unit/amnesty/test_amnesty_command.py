@@ -16,7 +16,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 class Known:
     """Forgives users that it knows, each a streak of 3."""
 
-    def forgive(self, user: str, amnesties: Amnesties, now: datetime, **_: Any) -> AmnestyResult:
+    def apply(self, user: str, amnesties: Amnesties, now: datetime, **_: Any) -> AmnestyResult:
         if user == "broken":
             raise ValueError("no profile")
         return AmnestyResult(user, user == "ann", 1, 3, 0, is_known=user in ("ann", "ben"))

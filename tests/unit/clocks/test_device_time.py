@@ -21,7 +21,7 @@ from rules.engagement.events import (
     skew_of,
     to_item,
 )
-from rules.engagement.offline import NO_PROOF, OfflineProof, Stretch
+from rules.engagement.offline import OfflineProof, Stretch
 from tests.support.books import KnownBooks
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
@@ -108,12 +108,12 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     assert won.offline_since == stamp(since)
     claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
     with pytest.raises(RefusedNow) as refused:
-        event_of(body, replace(sailor, now=NOW + HOUR, proof=NO_PROOF))
+        event_of(body, replace(sailor, now=NOW + HOUR, proof=None))
     assert claimed_event(refused.value.event, claim) == won
 
 
 def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> None:
-    refused = OfflineProof(refused=InputRefused("receipt_refused", "receipt", "is forged"))
+    refused = OfflineProof(InputRefused("receipt_refused", "receipt", "is forged"))
     books = KnownBooks().books()
     server, user = (
         RequestContext(Caller("u", is_server), {}, NOW, "api", books, proof=refused)

@@ -16,11 +16,9 @@ from rules.engagement.offline import (
     OfflineProof,
     Receipt,
     Stretch,
-    known_stretch,
     new_stretch,
     offline_in_a_year,
-    stretch_from_text,
-    stretch_text,
+    open_stretch,
 )
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
@@ -51,7 +49,7 @@ def refused(proof: OfflineProof, days_ago: float, book: OfflineRules = BOOK) -> 
 
 def unknown(now: datetime, own: Receipt, *used: Stretch) -> str:
     with pytest.raises(InputRefused) as told:
-        known_stretch(own, used, now)
+        open_stretch(own, used, now)
     return told.value.reason
 
 
@@ -63,7 +61,7 @@ def test_a_stretch_is_read_as_it_was_written(
     receipt_at: datetime, since: datetime, until: datetime, open_until: datetime
 ) -> None:
     one = Stretch(PHONE, receipt_at, since, until, open_until)
-    assert stretch_from_text(stretch_text(one)) == one
+    assert Stretch.of(one.text) == one
 
 
 @given(st.floats(3.01, 13.9), st.floats(0, 1))
@@ -88,32 +86,32 @@ def test_the_book_says_how_old_an_event_may_be() -> None:
 
 def test_a_receipt_that_was_used_begins_no_other_stretch() -> None:
     first = stretch(7)
-    assert known_stretch(receipt(7), [first], NOW) == first
-    assert known_stretch(receipt(7), [first], NOW + OPEN_FOR) == first
+    assert open_stretch(receipt(7), [first], NOW) == first
+    assert open_stretch(receipt(7), [first], NOW + OPEN_FOR) == first
     assert unknown(NOW + OPEN_FOR + HOUR, receipt(7), first).startswith("was used before")
 
 
 def test_a_receipt_whose_answer_was_lost_stands_for_the_one_that_was_in_it() -> None:
     first, later = stretch(7), NOW + OPEN_FOR + 2 * DAY
-    assert known_stretch(receipt(7), [first], later, lambda over: over == first) is None
+    assert open_stretch(receipt(7), [first], later, lambda over: over == first) is None
     second = new_stretch(receipt(7), [first], [], later)
     assert (second.since, second.until, second.receipt_at) == (NOW, later, first.receipt_at)
     assert second == replace(new_stretch(receipt(0), [first], [], later), receipt_at=first.receipt_at)
-    assert known_stretch(receipt(7), [first, second], later + HOUR) == second, "another batch of the queue"
+    assert open_stretch(receipt(7), [first, second], later + HOUR) == second, "another batch of the queue"
     assert unknown(later + OPEN_FOR + HOUR, receipt(7), first, second).startswith("was used before")
 
 
 def test_older_receipts_of_a_device_are_out_of_order_and_those_of_another_are_not() -> None:
     first = stretch(7)
     assert unknown(NOW, receipt(8), first).startswith("is out of order")
-    assert known_stretch(receipt(8, TABLET), [first], NOW) is None
+    assert open_stretch(receipt(8, TABLET), [first], NOW) is None
 
 
 def test_a_newer_receipt_goes_on_with_a_stretch_that_is_open_and_begins_another_later() -> None:
     first = stretch(7)
-    assert known_stretch(receipt(5), [first], NOW + HOUR) == first
+    assert open_stretch(receipt(5), [first], NOW + HOUR) == first
     later = NOW + OPEN_FOR + HOUR
-    assert known_stretch(Receipt(later - 3 * DAY, PHONE), [first], later) is None
+    assert open_stretch(Receipt(later - 3 * DAY, PHONE), [first], later) is None
 
 
 @given(st.floats(3.1, 30), st.floats(3.1, 30))
@@ -140,16 +138,16 @@ def test_nobody_has_more_than_72_hours_after_the_first_contact(
 
 def test_old_receipts_have_expired() -> None:
     days = RECEIPT_AGE_MAX / DAY
-    assert known_stretch(receipt(days), [], NOW) is None
+    assert open_stretch(receipt(days), [], NOW) is None
     assert unknown(NOW, receipt(days + 0.01)).startswith("has expired")
 
 
 def test_only_so_many_stretches_are_kept_of_a_year() -> None:
     many = [stretch(300 - number, 299 - number) for number in range(STRETCHES_MAX)]
     assert unknown(NOW, receipt(7, TABLET), *many).startswith("is one too many")
-    assert known_stretch(receipt(7, TABLET), many[1:], NOW) is None
+    assert open_stretch(receipt(7, TABLET), many[1:], NOW) is None
     older = replace(many[0], until=NOW - 366 * DAY)
-    assert known_stretch(receipt(7, TABLET), [older, *many[1:]], NOW) is None
+    assert open_stretch(receipt(7, TABLET), [older, *many[1:]], NOW) is None
 
 
 def test_a_user_is_not_offline_for_most_of_the_year() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.engagement.event_body import EVENTS
 from rules.engagement.events import InputRefused
-from rules.engagement.offline import LENGTH_MAX, is_device, new_receipt, read_receipt
+from rules.engagement.offline import is_device, new_receipt, read_receipt
 
 KEY, OTHER_KEY = "k" * 64, "o" * 64
 NOW = datetime(2026, 6, 10, 12, 0, 0, 123000, tzinfo=UTC)
@@ -27,7 +28,7 @@ def test_a_receipt_tells_its_instant_to_the_millisecond_and_not_later(at: dateti
     at = at.replace(tzinfo=UTC)
     text = new_receipt(KEY, "ann", DEVICE, at)
     assert timedelta() <= at - read_receipt(text, [KEY], "ann", DEVICE).issued_at < timedelta(milliseconds=1)
-    assert len(text) <= LENGTH_MAX
+    assert len(text) <= EVENTS["properties"]["receipt"]["maxLength"]
 
 
 @given(st.data())

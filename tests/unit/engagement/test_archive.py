@@ -283,12 +283,12 @@ def test_an_archive_reads_back_and_undoes_what_was_put_away(
     streak = fold(active_dates, cover)
     assert streak
     until = sorted(active_dates)[len(active_dates) // 2 - 1]
-    protected, archive = archive_streak(streak, cover, until)
+    later_streak, later_cover, archive = archive_streak(streak, cover, until)
     assert Archive.of(archive.text) == archive
-    assert with_archive(*protected, archive) == (streak, cover)
-    assert len(protected[1].pauses) == 1
+    assert with_archive(later_streak, later_cover, archive) == (streak, cover)
+    assert len(later_cover.pauses) == 1
     for later in (streak.last + DAY * n for n in range(9)):
         assert (
-            shown_streak(protected[0], protected[1], later).current
+            shown_streak(later_streak, later_cover, later).current
             == shown_streak(streak, cover, later).current
         )

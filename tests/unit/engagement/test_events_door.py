@@ -14,7 +14,6 @@ from ingest.engagement import events_api
 from ingest.engagement.acceptance import Acceptor
 from ingest.engagement.event_body import EVENT
 from ingest.web.validate import PROBLEMS_MAX
-from rules.engagement.offline import NO_PROOF
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
 from tests.support.http_requests import VALID, called, json_values
@@ -26,7 +25,7 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     stores = Stores()
     limit = SimpleNamespace(check=lambda *_: None)
-    prover = SimpleNamespace(proof=lambda *_: NO_PROOF)
+    prover = SimpleNamespace(proof=lambda _: None)
     door: Any = stores
     accept = Acceptor(door, door, door, KnownBooks())
     gauges = SimpleNamespace(note_stored=lambda *_: None)

@@ -15,7 +15,7 @@ from adapters.book import shipped_document
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind
-from rules.engagement.goals import beginnings, midnight, rule_of, streak_beginning
+from rules.engagement.goals import beginnings, midnight, rule_of_period, streak_beginning
 from tests.support.effort import effort
 from tests.support.goal_story import GoalStory
 from tests.support.published_books import Table
@@ -118,7 +118,7 @@ def test_from_the_instant_on_all_that_a_streak_needs_is_measured_and_not_before(
         rule = version.book.streaks[name]
         found = streak_beginning(before, version, rule)
         books = Books([*before.versions, version])
-        asked = rule_of(books, name)(found.first)
+        asked = rule_of_period(books, name, found.first)
         assert asked is not None
 
         def measures(at: datetime, books: Books = books, rule: Any = rule) -> bool:

@@ -1,7 +1,7 @@
 """Streaks that a book declares (rule 14), against a plain reading that goes day by day."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, partial
@@ -18,7 +18,6 @@ from rules.engagement.goals import (
     Outcome,
     PastPeriods,
     PeriodReason,
-    RuleOf,
     SettledGoals,
     explain_period,
     first_date_needed,
@@ -26,7 +25,7 @@ from rules.engagement.goals import (
     is_usable,
     judging_version,
     outcome,
-    rule_of,
+    rule_of_period,
     shown_goal_streak,
     unsettled_goals,
 )
@@ -51,7 +50,13 @@ def lived(seed: int, is_rewritten: bool = False) -> GoalStory:
     return story
 
 
-def outcomes(rules: RuleOf, per: StreakPeriod, days: MeasuredDays, since: date, until: date) -> str:
+def outcomes(
+    rules: Callable[[date], StreakRule | None],
+    per: StreakPeriod,
+    days: MeasuredDays,
+    since: date,
+    until: date,
+) -> str:
     first, letters = per.first(since), ""
     while first <= until:
         letters, first = letters + outcome(rules(first), per, first, days), per.after(first)
@@ -254,7 +259,7 @@ def test_a_streak_takes_the_period_in_which_it_is_declared(
     books: Books, days: Mapping[date, Mapping[str, int]], letters: str
 ) -> None:
     last = MONDAY + timedelta(days=20)
-    assert outcomes(rule_of(books, "walks"), WEEK, days, MONDAY, last) == letters
+    assert outcomes(partial(rule_of_period, books, "walks"), WEEK, days, MONDAY, last) == letters
 
 
 @pytest.mark.parametrize("per", StreakPeriod)
@@ -263,7 +268,7 @@ def test_days_weeks_and_months_alike_take_the_open_period(per: StreakPeriod) -> 
     books = declared((instant(WEDNESDAY, 9), rule))
     first = per.first(WEDNESDAY)
     for days, letter in ((walked(WEDNESDAY), "R"), (walked(), "-")):
-        assert outcomes(rule_of(books, "walks"), per, days, WEDNESDAY, WEDNESDAY) == letter
+        assert outcomes(partial(rule_of_period, books, "walks"), per, days, WEDNESDAY, WEDNESDAY) == letter
     version, found = judging_version(books, "walks", first)
     assert (version.number, found) == (2, replace(rule, is_opening=True))
     assert judging_version(books, "walks", per.after(first))[1] == rule
@@ -281,10 +286,14 @@ def test_a_streak_that_comes_again_goes_on_and_cannot_be_lost_in_the_week_in_whi
     ]
     for days, told in ((week[0] | week[2], "R-R"), (week[0] | week[1] | week[2], "RRR")):
         letters = outcomes(
-            rule_of(books, "walks"), WEEK, days, MONDAY - timedelta(days=7), MONDAY + timedelta(days=7)
+            partial(rule_of_period, books, "walks"),
+            WEEK,
+            days,
+            MONDAY - timedelta(days=7),
+            MONDAY + timedelta(days=7),
         )
         assert letters == told
-    rule = rule_of(books, "walks")(MONDAY)
+    rule = rule_of_period(books, "walks", MONDAY)
     past = PastPeriods(WEEK, MONDAY - timedelta(days=7), "R")
     state, status = shown_goal_streak(rule, past, 0, Cover())
     assert (state.length, status) == (1, StreakStatus.ACTIVE), "no risk: it is no miss"

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.leads import sources
-from ingest.leads.hooks import ecdsa_check, new_key_pair, public_key
+from ingest.leads.hooks import ecdsa_check, public_key
+from local.operate.hooks import new_key_pair
 from rules.leads.hooks import (
     AGE_SECONDS_MAX,
     OVERLAP,

@@ -62,7 +62,7 @@ def test_whatever_is_done_at_most_one_region_writes_and_the_other_follows_it(
         for region in REGIONS:  # what one region sends is what the other follows
             epoch = sent_epoch(register, region)
             assert epoch is None or followers == {*REGIONS} - {region}
-            assert epoch is None or followed_epoch(register) == epoch
+            assert epoch is None or followed_epoch(register, *followers) == epoch
     writing = [next((r for r in REGIONS if may_write(each, r)), "") for each in registers]
     for name, following in pairwise(writing):  # between two writers there is a time of none
         assert not (name and following) or name == following
