@@ -20,9 +20,9 @@ from typing import Any
 from pyarrow import ArrowInvalid
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
-from analytics.curation.curate import Task
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping_of
+from analytics.lake.layout import Place
 from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
@@ -50,29 +50,29 @@ FIRST, LAST = "0000", "9999"  # sort before and after all dates
 class Plan:
     """A run's work."""
 
-    tasks: list[Task]
+    tasks: list[Place]
     watermark: datetime  # the next plan starts from it, once all tasks are done
     # Bytes that a task will read: new raw objects, zipped, and curated files
-    sizes: Mapping[Task, int] = field(default_factory=dict)
+    sizes: Mapping[Place, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
-    past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
+    past_days: Sequence[Place] = ()  # past days of which hours are written; the next plan may compact them
     # Files whose seals are checked, with their sizes
-    checks: Mapping[Task, int] = field(default_factory=dict)
-    failed: frozenset[Task] = frozenset()  # the tasks that have failed in an earlier run
+    checks: Mapping[Place, int] = field(default_factory=dict)
+    failed: frozenset[Place] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with only the tasks of given dates (YYYY-MM-DD, by entity)."""
         return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
 
-    def is_large(self, task: Task) -> bool:
+    def is_large(self, task: Place) -> bool:
         """Whether the large function does a task."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
-    def batches(self) -> Iterator[list[Task]]:
+    def batches(self) -> Iterator[list[Place]]:
         """Yield the tasks, small ones together, each large one by itself."""
         yield from ([task] for task in self.tasks if self.is_large(task))
-        batch: list[Task] = []
+        batch: list[Place] = []
         size = 0
         for task in self.tasks:
             if self.is_large(task):
@@ -117,7 +117,7 @@ def plan(
         objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
     )
 
-    def is_curated(place: Task) -> bool:
+    def is_curated(place: Place) -> bool:
         file = files.get(day_of(place)) or files.get(place)
         return has_all_lines(objects, file, raw.overlapping[place])
 
@@ -133,13 +133,13 @@ def read_watermark(objects: Objects) -> datetime:
     return read_state(objects)[0]
 
 
-def read_state(objects: Objects) -> tuple[datetime, list[Task]]:
+def read_state(objects: Objects) -> tuple[datetime, list[Place]]:
     """Return the watermark, and the past days of which the last run has written hours."""
     try:
         state = json.loads(objects.get(layout.WATERMARK))
     except NoObject:
         return BEGINNING + OVERLAP, []
-    past_days = [Task(**day) for day in state.get("past_days", ())]
+    past_days = [Place(**day) for day in state.get("past_days", ())]
     return datetime.fromisoformat(state["watermark"]), past_days
 
 
@@ -157,17 +157,17 @@ def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[s
 class RawSizes:
     """Raw objects that a plan may read, summed up by hour."""
 
-    sizes: Counter[Task] = field(default_factory=Counter)  # bytes by hour
+    sizes: Counter[Place] = field(default_factory=Counter)  # bytes by hour
     arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
     newest: datetime = BEGINNING  # when the newest one was stored
     # The objects of OVERLAP, of hours that have no newer object: an earlier run may have read them all
-    overlapping: dict[Task, list[StoredObject]] = field(default_factory=dict)
+    overlapping: dict[Place, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
     def since_mark(cls, objects: Objects, mark: datetime) -> "RawSizes":
         """List the raw objects that were stored since a watermark, or within OVERLAP before it."""
         sizes, since = cls(), mark - OVERLAP
-        places_of_new = set[Task]()
+        places_of_new = set[Place]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
             for raw_object in raw_objects_since(objects, entity, first):
@@ -193,20 +193,20 @@ class RawSizes:
                     sizes._add(raw_object, place)
         return sizes
 
-    def _add(self, stored: StoredObject, place: Task) -> None:
+    def _add(self, stored: StoredObject, place: Place) -> None:
         self.sizes[place] += stored.size
         self.newest = max(self.newest, stored.modified)
         if arrival := layout.arrival_date(stored.key):
             self.arrivals.add(arrival)
 
-    def leave_out(self, is_curated: Callable[[Task], bool]) -> None:
+    def leave_out(self, is_curated: Callable[[Place], bool]) -> None:
         """Leave out the hours of `overlapping` whose curated files have all of these objects (is_curated)."""
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             for place, has_all in zip(self.overlapping, pool.map(is_curated, self.overlapping), strict=True):
                 if has_all:
                     del self.sizes[place]
 
-    def days(self) -> set[Task]:
+    def days(self) -> set[Place]:
         """Return the days of these hours."""
         return set(map(day_of, self.sizes))
 
@@ -222,7 +222,7 @@ def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[Sto
     return all(sources.get(layout.source_name(raw_object.key)) == raw_object.etag for raw_object in raw)
 
 
-def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
+def newly_past_days(mark: datetime, last: str) -> Iterator[Place]:
     """Yield the days that have become past since the last run: their hours may be compacted.
 
     mark: the watermark. last: the first date (YYYY-MM-DD) that is not past yet.
@@ -231,10 +231,10 @@ def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
         return  # this is the first run
     first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
     for dt in layout.dates_between(first, last):
-        yield from (Task(entity, dt, None) for entity in ENTITIES)
+        yield from (Place(entity, dt, None) for entity in ENTITIES)
 
 
-def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, StoredObject]:
+def curated_files_of(objects: Objects, days: Iterable[Place]) -> dict[Place, StoredObject]:
     """Return the curated files of some days."""
     prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
@@ -248,13 +248,13 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
     return objects.list(layout.curated_prefix(entity) + layout.dates_prefix(since, until))
 
 
-def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
+def files_due(objects: Objects, today: date) -> dict[Place, StoredObject]:
     """Return the curated files of the dates that have a turn tonight: their seals are checked."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         folders_below = list(pool.map(lambda folder: list(objects.below(folder)), folders))
     days = [
-        Task(entity, day.isoformat(), None)
+        Place(entity, day.isoformat(), None)
         for entity, below in zip(ENTITIES, folders_below, strict=True)
         for day in sorted(dates_due(_dates(below), today - timedelta(days=1), today))
     ]
@@ -267,17 +267,17 @@ def _dates(folders: Iterable[str]) -> set[date]:
     return {date.fromisoformat(place.dt) for place in places if place}
 
 
-def sort_key(task: Task) -> tuple[str, str, str]:
+def sort_key(task: Place) -> tuple[str, str, str]:
     """Return the sort key of tasks: entity, date, hour."""
     return task.entity, task.dt, task.hour or ""
 
 
-def day_of(task: Task) -> Task:
+def day_of(task: Place) -> Place:
     """Return the whole day of an hour."""
     return replace(task, hour=None)
 
 
-def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
+def _checks(files: Mapping[Place, StoredObject], tasks: set[Place]) -> dict[Place, int]:
     """Return the sizes of the files that no task reads: a task that reads a file checks its seal itself."""
     return {place: file.size for place, file in files.items() if not {place, day_of(place)} & tasks}
 
@@ -295,14 +295,14 @@ def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collectio
     return replace(planned, watermark=mark, past_days=[*past_days, *planned.past_days])
 
 
-def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSizes, last: str) -> Plan:
+def _plan(places: Iterable[Place], files: Mapping[Place, StoredObject], raw: RawSizes, last: str) -> Plan:
     """Return the plan for some places. It has no watermark yet.
 
     files: the curated files of these places' days. last: the first date (YYYY-MM-DD) that is not past yet.
     """
     tasks = _tasks({*places, *_new_days(raw.sizes, files, last)}, files)
     task_set = set(tasks)
-    sizes: Counter[Task] = Counter()
+    sizes: Counter[Place] = Counter()
     curated_sizes = ((place, file.size) for place, file in files.items())
     for place, size in chain(raw.sizes.items(), curated_sizes):
         day = day_of(place)
@@ -312,7 +312,7 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
     return Plan(tasks, BEGINNING, sizes, sorted(raw.arrivals), past_days, raw_bytes=raw_bytes)
 
 
-def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
+def _tasks(places: Iterable[Place], files: Mapping[Place, StoredObject]) -> list[Place]:
     """Return one task per file to write, in a fixed order: a day's file takes all its hours."""
     targets = {day if (day := day_of(place)) in files else place for place in places}
     days = {target for target in targets if target.hour is None}
@@ -320,10 +320,10 @@ def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[T
     return sorted(tasks, key=sort_key)
 
 
-def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
+def _new_days(sizes: Mapping[Place, int], files: Mapping[Place, StoredObject], last: str) -> Iterator[Place]:
     """Yield past days without a curated file and with few raw bytes: each gets a day's file at once."""
     curated_days = set(map(day_of, files))
-    days: Counter[Task] = Counter()
+    days: Counter[Place] = Counter()
     for place, size in sizes.items():
         days[day_of(place)] += size
     for day, size in days.items():
@@ -331,13 +331,13 @@ def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], las
             yield day
 
 
-def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
+def _compactions(files: Mapping[Place, StoredObject], last: str) -> Iterator[Place]:
     """Yield the days whose hours are compacted.
 
     These are past days with several small hours. A day that has hours beside its day's file is one of them,
     too, because an earlier compaction has not come to its end.
     """
-    hours: dict[Task, list[int]] = {}
+    hours: dict[Place, list[int]] = {}
     for place, stored in files.items():
         if place.hour is not None:
             hours.setdefault(day_of(place), []).append(stored.size)
@@ -373,7 +373,7 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
 
 
 def _batch(
-    run_id: str, tasks: Sequence[Task], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
+    run_id: str, tasks: Sequence[Place], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
 ) -> dict[str, Any]:
     return {
         "run_id": run_id,
@@ -384,9 +384,9 @@ def _batch(
     }
 
 
-def read_tasks(objects: Objects, key: str) -> list[Task]:
+def read_tasks(objects: Objects, key: str) -> list[Place]:
     """Return the tasks of a plan; raises NoObject."""
-    return [Task(**task) for task in json.loads(objects.get(key))]
+    return [Place(**task) for task in json.loads(objects.get(key))]
 
 
 def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
@@ -395,7 +395,7 @@ def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     return batches
 
 
-def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
+def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Place]:
     """Return the tasks of a plan without those that a run has given up; raises NoObject."""
     failed = run_notes.failed_tasks(objects, run_id)
     return [task for task in read_tasks(objects, key) if task not in failed]
