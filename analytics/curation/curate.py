@@ -13,7 +13,7 @@ Memory never holds more than a part of the rows.
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -67,15 +67,16 @@ def curate(
     arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates; empty:
     only the seal is checked. If the day has a file of its own, an hour is curated into that file.
 
-    Usually only raw objects that the file does not hold yet are read. If one of those that it holds was
-    replaced, the file is made anew from all its raw objects, unless some are gone.
-    rebuild: make the file anew in any case. Lines that the schema now allows leave the quarantine. If raw
-    objects are gone, or persons were erased from the file, its own rows and the lines in quarantine are taken
-    instead, and note_lack is called with the reason.
+    Usually only raw objects that the file does not hold yet are read, and added to its rows. In three cases
+    the file is made anew from all its raw objects: if rebuild is true (then lines that the schema now allows
+    leave the quarantine), if an object that it holds was replaced, or if its seal is broken.
 
-    The seals of files are checked before raw objects are added to their rows, and also if arrived is None or
-    empty. Rows that were changed by hand break the seal. Then the file is made anew, if arrived is None and
-    no raw object is gone. Otherwise BrokenSeal is raised.
+    It is never made anew if the raw objects lack some of its rows: if some are gone, or persons were erased
+    from the file. Then a rebuild takes the file's own rows and the lines in quarantine, and note_lack is
+    called with the reason.
+
+    Rows that were changed by hand break the seal. It is checked before raw objects are added, and also if
+    arrived is None or empty. Raises BrokenSeal if the file cannot be made anew, or if arrived is not None.
 
     A file is replaced on condition that it is the one that was read. If another writer was faster, all is
     done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too often.
@@ -97,7 +98,7 @@ def _curate_once(
     note_lack: Callable[[str], object],
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
-    # What is there: curated files with their bookkeeping, and raw objects by the names that it has for them.
+    # What is there: curated files with their bookkeeping, and raw objects by the names that the latter uses.
     files = _files(objects, place)
     book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files.merged)
     raw = {source_name(found.key): found for found in raw_objects_of_place(objects, files.place, arrived)}
@@ -106,27 +107,28 @@ def _curate_once(
     if has_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
         return _curate_once(objects, place, rebuild, None, note_lack)
 
-    # Can the file be made from raw objects alone, and must it?
+    # Is it made anew?
     missing_names = book.sources.keys() - raw.keys()
-    lacks_raw = bool(missing_names or book.erased)  # the raw objects lack rows that the files have
-    if rebuild and lacks_raw:
-        note_lack(_reason(missing_names))
-    is_anew = (rebuild or has_replaced) and not lacks_raw
-    if not is_anew and not rebuild and (new or not arrived):
+    lacks_raw = bool(missing_names or book.erased)
+    if rebuild:
+        is_anew = not lacks_raw
+        if lacks_raw:
+            note_lack(_reason(missing_names))
+    elif has_replaced and not lacks_raw:
+        is_anew = True
+    elif new or not arrived:
         # All raw objects are there only if none is gone, and if those of all dates of arrival were listed.
         is_anew = _has_broken_seal(objects, files.merged, can_be_remade=not lacks_raw and arrived is None)
+    else:
+        is_anew = False
 
     if is_anew:
-        rows = FileRows((), Bookkeeping(0, Counts()), raw)
+        rows = FileRows((), Bookkeeping(0, Counts()), raw, is_anew=True)
     else:
         rows = FileRows(files.merged, book, new, RefusedLines() if rebuild else None)
     counts = rows.book.counts
     if rows.raw or (rebuild and files.merged) or files.is_compaction:
-        counts, refused_keys = _write_file(objects, files, rows)
-        if is_anew:
-            _clear_quarantine(objects, files.place, refused_keys)
-        elif rows.refused:
-            rows.refused.store(objects)
+        counts = _write_file(objects, files, rows)
         _check_neighbours(objects, files)
     for file in files.superfluous:
         objects.delete_if(file.key, file.etag)
@@ -187,13 +189,11 @@ class FileRows:
     book: Bookkeeping  # of all these files together
     raw: Mapping[str, StoredObject]  # raw objects that are read, by source_name
     refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
+    is_anew: bool = False  # whether these are all raw objects of the place
 
 
-def _write_file(objects: Objects, files: Files, rows: FileRows) -> tuple[Counts, list[str]]:
-    """Store refused lines, then write a place's file.
-
-    Returns the file's counts, and the keys of the raw objects of which lines were refused.
-    """
+def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
+    """Store refused lines, write a place's file, and clear its quarantine; returns the file's counts."""
     place, entity = files.place, ENTITIES[files.place.entity]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
@@ -217,13 +217,12 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> tuple[Counts,
 
         counts = staging.write(path, bookkeeping).counts
         objects.put_if(curated_key(place), path, files.own.etag if files.own else None)
-    return counts, intake.refused
-
-
-def _clear_quarantine(objects: Objects, place: Place, refused: Iterable[str]) -> None:
-    """Remove the quarantine files of a place, but for those of raw objects with refused lines."""
-    current = set(map(quarantine_key, refused))
-    objects.delete([key for key in quarantine_keys(objects, place) if key not in current])
+    if rows.is_anew:  # lines that were not refused this time are rows now
+        refused_keys = set(map(quarantine_key, intake.refused))
+        objects.delete([key for key in quarantine_keys(objects, place) if key not in refused_keys])
+    elif rows.refused:
+        rows.refused.store(objects)
+    return counts
 
 
 def _check_neighbours(objects: Objects, files: Files) -> None:
