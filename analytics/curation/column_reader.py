@@ -250,12 +250,15 @@ def _column(values: Fields, field: Field, count: int) -> tuple[pa.Array, Flags]:
 
     values: the lines' fields of this name.
     """
+    # A line has a field once, or not at all if it is optional; null is no value.
     counts = np.bincount(values.lines, minlength=count)
     is_right = counts == 1 if field.required else counts <= 1
     has_value = is_right[values.lines]
     if not field.required:
         has_value &= ~values.equal(b"null")
     values = values.having(has_value)
+
+    # Read the values, most of which are in quotes.
     if field.type not in (Type.INTEGER, Type.BOOLEAN):
         data = np.frombuffer(values.text, np.uint8)
         has_quotes = (data[values.starts] == QUOTE) & (data[values.ends - 1] == QUOTE)
@@ -266,9 +269,10 @@ def _column(values: Fields, field: Field, count: int) -> tuple[pa.Array, Flags]:
     column = read_values(values, field)
     if column.null_count:
         is_right[values.lines[~as_flags(column.is_valid())]] = False
+
+    # The column gets null for each line without a value.
     if len(values.lines) == count:
         return column, is_right
-    # A line without a value gets null.
     has_value = np.zeros(count, np.bool_)
     has_value[values.lines] = True
     indices = np.zeros(count, np.int64)
