@@ -113,12 +113,14 @@ def plan(
     failed = run_notes.remembered_tasks(objects)
     due: Mapping[Place, StoredObject] = {}
     if since_dt or until_dt or entities:
+        # All places of these dates, whether they have changed or not.
         raw, files = _all_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES)
         places = {*raw.sizes, *files}
     else:
+        # Places of new raw objects, those that failed, and days whose hours may become one file now.
         raw = _raw_since(objects, watermark)
-        days_to_compact = {*past_days, *_newly_past_days(watermark, past_before)}
-        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *days_to_compact})
+        perhaps_compacted = {*past_days, *_newly_past_days(watermark, past_before)}
+        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *perhaps_compacted})
         _leave_out_curated(objects, raw, files)
         places = {*raw.sizes, *failed, *_compactions(files, past_before)}
         due = _files_due(objects, today)
