@@ -2,7 +2,8 @@
 
 `build` builds all models; a night's steps (analytics/steps/warehouse_function.py) call `Builder` model by
 model. It decides what to do with a model (`statements`), and which of its rows are tested (`scope`). Below it
-is the SQL of the three ways to build, and at the end the dates whose rows are built anew.
+is the SQL of the ways to build, and at the end the dates whose rows are built anew. models.py says which
+kinds of models there are.
 
 Each model is built in one transaction, so a reader sees either all of the old rows or all of the new ones.
 Building again changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a
