@@ -1,4 +1,4 @@
-"""The queue of the writing region's changes -> the following region's tables (rule 23).
+"""The queue of changes -> a standby's tables (docs/rules.md, rule 23).
 
 Changes that need items which are not stored yet wait in the queue. Changes of an epoch that is not followed
 are dropped. The region that sent them still has them, and both regions are compared when it returns.
@@ -26,7 +26,7 @@ RESERVE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ReceiverSettings(ConsumerSettings):
-    """Settings of this function."""
+    """Settings of the function that takes over changes."""
 
     tables: str  # JSON, names in the template -> tables' names
     changes_queue_url: str  # in which messages wait for another attempt
@@ -36,28 +36,32 @@ class ChangesNotReady(Exception):
     """Some changes of a message wait for others."""
 
 
-def take_over(
-    message: Mapping[str, Any], follower: Follower, region: str, register: Register, now: datetime
-) -> int:
-    """Take over a message's changes into a region; returns how many.
+class ChangeReceiver:
+    """Takes over the changes of messages. follower: writes them to this region's tables."""
 
-    Raises ChangesNotReady if some must come again, and PoisonMessage if no attempt will succeed. Changes that
-    were taken over stay, and taking them over again changes nothing.
-    """
-    try:
-        changes = changes_of(message)
-    except ValueError as error:
-        raise PoisonMessage(str(error)) from None
-    is_follower, epoch = may_follow(register, region), followed_epoch(register)
-    if any(not is_follower or change.epoch != epoch for change in changes):
-        logger.warning("of no epoch that is followed", extra={"changes": len(changes)})
-        return 0
-    batch = follower.follow(changes, now)
-    if batch.wrong:
-        raise PoisonMessage("; ".join(reason for _, reason in batch.wrong))
-    if batch.waiting:
-        raise ChangesNotReady(f"{len(batch.waiting)} changes wait for entries")
-    return batch.followed
+    def __init__(self, follower: Follower, region: str) -> None:
+        self._follower, self._region = follower, region
+
+    def take(self, message: Mapping[str, Any], register: Register, now: datetime) -> int:
+        """Take over a message's changes; returns how many.
+
+        Raises ChangesNotReady if some must come again, and PoisonMessage if no attempt will succeed. Changes
+        that were taken over stay, and taking them over again changes nothing.
+        """
+        try:
+            changes = changes_of(message)
+        except ValueError as error:
+            raise PoisonMessage(str(error)) from None
+        followed = followed_epoch(register) if may_follow(register, self._region) else -1
+        if any(change.epoch != followed for change in changes):
+            logger.warning("of no epoch that is followed", extra={"changes": len(changes)})
+            return 0
+        outcome = self._follower.follow(changes, now)
+        if outcome.wrong:
+            raise PoisonMessage("; ".join(why for _, why in outcome.wrong))
+        if outcome.waiting:
+            raise ChangesNotReady(f"{len(outcome.waiting)} changes wait for entries")
+        return outcome.followed
 
 
 def is_waiting(error: Exception) -> bool:
@@ -67,7 +71,7 @@ def is_waiting(error: Exception) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    follower: Follower
+    receiver: ChangeReceiver
     fence: Fence
     queue: SourceQueue
 
@@ -78,11 +82,11 @@ def _parts(config: ReceiverSettings) -> _Parts:
     assert fence is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     follower = Follower(fence_follower(free_client("dynamodb")), json.loads(config.tables))
     queue = SourceQueue(lambda: client("sqs"), config.changes_queue_url, is_waiting)
-    return _Parts(follower, fence, queue)
+    return _Parts(ChangeReceiver(follower, current_region()), fence, queue)
 
 
 @queue_consumer("receiver", logger, lambda: _parts().queue, RESERVE_SECONDS)
 def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of the queue of changes."""
     parts = _parts()
-    take_over(message, parts.follower, current_region(), parts.fence.register(), now)
+    parts.receiver.take(message, parts.fence.register(), now)

@@ -34,7 +34,7 @@ from processors.region_follower import ChangesNotReady
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report
-from tests.faults.regions.region import IN_USE, Region, sender_of, take_arrived
+from tests.faults.regions.region import IN_USE, Region, sender_of, taking_over
 from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
@@ -222,8 +222,9 @@ class Failover(Callers):
         return True
 
     def _take(self, region: Region, text: str) -> bool:
+        taking = taking_over(region, self.follows[region.name])
         try:
-            take_arrived(region, self.follows[region.name], json.loads(text), self._now())
+            taking.take(json.loads(text), region.fence.register(), self._now())
         except PoisonMessage as error:
             self.wrong.append(f"a message is poison: {error}")
         except ChangesNotReady:

@@ -5,13 +5,12 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from adapters.platform.fence import Fence, guard_client
 from adapters.regions import Follower
 from local.region_unseen import Side
-from processors.region_follower import take_over
+from processors.region_follower import ChangeReceiver
 from processors.region_sender import ChangeSender
 from rules.regions.changes import KEYS
 from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
@@ -146,6 +145,6 @@ def sender_of(here: Region, there: Region, chance: random.Random) -> ChangeSende
     return ChangeSender(Channel(here, there, chance), "queue", TABLES, here.name)
 
 
-def take_arrived(here: Region, client: Any, message: Any, now: datetime) -> None:
-    """Take over a message that arrived in a region. client: one that the fence guards."""
-    take_over(message, Follower(client, TABLES), here.name, here.fence.register(), now)
+def taking_over(here: Region, client: Any) -> ChangeReceiver:
+    """Return what takes over what arrived in a region. client: one that the fence guards."""
+    return ChangeReceiver(Follower(client, TABLES), here.name)
