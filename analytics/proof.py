@@ -1,8 +1,10 @@
 """The tree over the heads of all accounts' ledgers, which each night goes on with (rule 19).
 
 A ledger's *head* is its newest entry, whose hash depends on all entries before it. The head is the account's
-leaf in the tree. Each night takes new heads into the tree (LedgerTree), but only those of journals that do
-not contradict the tree of the night before (PreviousTree). Then it publishes the tree's root (publish_root).
+*leaf* in the tree, and accounts are in 256 *buckets* (rules/engagement/proof.py). A night compares each
+journal that it reads with the tree of the night before, and notes its head if they agree (PreviousTree).
+When all shares of users are done, share_steps.py puts these heads into the tree (LedgerTree.store_next) and
+publishes its root (publish_root).
 
 state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes.
 state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
@@ -21,7 +23,6 @@ from rules.engagement.ledger import OPENED_AT, Entry
 from rules.engagement.proof import (
     BUCKETS,
     EMPTY,
-    AccountChain,
     Leaves,
     Path,
     TreeLeaf,
@@ -82,9 +83,9 @@ class LedgerTree:
         root = self.roots[bucket]
         if root == EMPTY:
             return {}
-        leaves = leaves_from_bytes(objects.get(_leaves_key(root)))
+        key = _leaves_key(root)
+        leaves = leaves_from_bytes(objects.get(key))
         if root_of(digests_of(leaves)) != root:
-            key = _leaves_key(root)
             raise ValueError(f"the leaves of bucket {bucket} do not give its root: {key} was changed")
         return leaves
 
@@ -128,8 +129,9 @@ def _leaves_key(root: bytes) -> str:
 class PreviousTree:
     """Compares journals with last night's tree, and collects the heads of sound journals for tonight's.
 
-    The night reads whole journals anyway: of all accounts that have changed, and of a slice of the others
-    (rule 7). So a chain is recomputed from its beginning, and no history is read for it.
+    A share's threads use it together. The night reads whole journals anyway: of all accounts that have
+    changed, and of a slice of the others (rule 7). So a chain is recomputed from its beginning, and no
+    history is read for it.
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -148,7 +150,10 @@ class PreviousTree:
         chain = chain_of(account_id, links)
         if chain is None:
             return []
-        leaf = self._leaf(account_id, chain)
+        bucket = bucket_of(account_id)
+        if bucket not in self._leaves:
+            self._leaves[bucket] = self._tree.leaves(self._objects, bucket)
+        leaf = self._leaves[bucket].get(chain.name)
         if leaf is None:
             return ["its chain is in no root"] if self._should_have_leaf(entries) else []
         if leaf.seq > chain.seq:
@@ -157,12 +162,6 @@ class PreviousTree:
             return [f"entry {leaf.seq}, or one before it, is not the one of the last root"]
         return []
 
-    def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:
-        bucket = bucket_of(account_id)
-        if bucket not in self._leaves:
-            self._leaves[bucket] = self._tree.leaves(self._objects, bucket)
-        return self._leaves[bucket].get(chain.name)
-
     def _should_have_leaf(self, entries: Sequence[Entry]) -> bool:
         """Whether a journal is so old that a night must have put its head into the tree."""
         # An opening entry has no time of its own.
@@ -170,8 +169,8 @@ class PreviousTree:
         if not self._tree.since or not times:
             return False
         all_have_leaves_before = datetime.fromisoformat(self._tree.at) - ALL_HAVE_LEAVES_AFTER
-        begin_of_nights = datetime.fromisoformat(self._tree.since)
-        return max(begin_of_nights, unstamp(times[0])) < all_have_leaves_before
+        first_night = datetime.fromisoformat(self._tree.since)
+        return max(first_night, unstamp(times[0])) < all_have_leaves_before
 
     def note_head(self, account_id: str, entries: Sequence[Entry]) -> None:
         """Note the head of a journal that nothing speaks against."""

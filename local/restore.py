@@ -24,7 +24,7 @@ from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, EventsAndQuestionsRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
-from analytics.restore.user_rows import ENTITIES_READ, NOT_IN_THE_LAKE, LakeBefore
+from analytics.restore.user_rows import ENTITIES_READ, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, lake_of, tombstones_of
@@ -42,6 +42,30 @@ TABLE_KEYS = {
     "BPEvents": ("user_id", "event_id"),
     "Event": ("lead_organization_id", SORT_KEY),
     "Questions": ("question_id",),
+}
+# What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
+# the items of tables (--from-table).
+NOT_IN_THE_LAKE = {
+    "Event": "the integrations' own words of leads' events; the bucket still has large ones",
+    "Memory": "nothing; it follows from Event",
+    "Feature": "nothing; it follows from Event, and `streakline features rebuild` makes sure",
+    "GroupEvents": "nothing; it follows from Event",
+    "PostgreSQL": "which lead has which addresses, numbers and ids; restore its own backup, because whoever"
+    " sends from an address that is missing becomes another lead",
+    "Questions": "digests of what was asked; whoever asks another question under an old key gets the old one",
+    "Responses": "answers and their texts; whoever has answered may answer again, and earns nothing by it",
+    "UserStats": "stats of answers, which the lake has only under pseudonyms; they follow from Responses",
+    "Subscriptions": "messages under way, and which polls wait; a phone may get a message again",
+    "WebhookEndpoints": "addresses of the customer's systems; declare them again",
+    "Notifications": "what the customer's systems were told; they may be told again",
+    "Erasures": "erasures under way, and certificates; erase these persons again (tombstones are there)",
+    "IdempotencyKeys": "digests of leads' events, states of orders, counts of hooks, and notes of imports;"
+    " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
+    "PayloadBucket": "large webhooks; the bucket may still have them",
+    "Boards": "nothing; the next snapshot makes them anew",
+    "Limits": "counts of the last minute; they start again",
+    "Redis": "nothing; rounds fill it",
+    "Warehouse": "nothing; nights load from the lake what it lacks",
 }
 
 

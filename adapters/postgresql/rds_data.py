@@ -1,7 +1,8 @@
 """PostgreSQL by the RDS Data API: signed HTTPS calls, so no driver, no network of ours, no open connection.
 
-A call carries one statement. A cluster that sleeps wakes up at the first call, which we then repeat. If the
-connection breaks during a call, `run` repeats the whole work. If no answer comes in time, nobody repeats it.
+`RdsData.run` gives a `Connection` to its work, whose statements are a call each (`RdsData.call`). A cluster
+that sleeps wakes up at the first call, which we then repeat. If the connection breaks during a call, `run`
+repeats the whole work. If no answer comes in time, nobody repeats it.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import starmap
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -103,8 +105,9 @@ class RdsData:
 
         Raises what `error_meaning` returns.
         """
-        waking, throttled = iter(WAKING_PAUSES_SECONDS), pauses(THROTTLED_ATTEMPTS)
-        next(throttled)  # the first attempt, before which there is no pause
+        waking_pauses = iter(WAKING_PAUSES_SECONDS)
+        throttled_attempts = pauses(THROTTLED_ATTEMPTS)
+        next(throttled_attempts)  # this attempt; each further one begins with a pause
         api = getattr(client("rds-data", 1, ANSWER_SECONDS_MAX), operation)
         while True:
             try:
@@ -115,12 +118,32 @@ class RdsData:
                 raise LostConnection(f"{type(error).__name__}: {error}") from error
             except ClientError as error:
                 code = error.response["Error"]["Code"]
-                if code == RESUMING and (seconds := next(waking, 0)):
+                if code == RESUMING and (seconds := next(waking_pauses, None)):
                     if seconds == WAKING_PAUSES_SECONDS[0]:
                         logger.warning(WAKING)
                     time.sleep(seconds)
-                elif code not in THROTTLES or next(throttled, None) is None:
+                elif code not in THROTTLES or next(throttled_attempts, None) is None:
                     raise error_meaning(error) from error
+
+
+def error_meaning(error: ClientError) -> Exception:
+    """Return what to raise instead of an error of the service.
+
+    It is LostConnection, PostgresUnavailable or PostgresRefused. If the database is not the reason (no
+    permission, a bad request), it is the error itself.
+    """
+    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    text = f"{code}: {message}"
+    match = MESSAGE.match(message)
+    if match is None:
+        if code in ENDED:
+            return LostConnection(text)
+        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
+        return PostgresUnavailable(text, state) if code in PASSING else error
+    state = match["state"]
+    if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
+        return LostConnection(text, state)
+    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, match["text"])
 
 
 class Connection:
@@ -150,7 +173,8 @@ class Connection:
             **self._transaction,
         )
         types = [column["typeName"] for column in answer.get("columnMetadata", [])]
-        return Rows([_decode_row(record, types) for record in answer.get("records", [])])
+        records = answer.get("records", [])
+        return Rows(tuple(starmap(_decode_field, zip(record, types, strict=True))) for record in records)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -172,8 +196,8 @@ class Connection:
 class Rows:
     """The rows that a statement returned."""
 
-    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
-        self._rows = iter(rows)
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row, if there is one."""
@@ -184,17 +208,14 @@ class Rows:
         return list(self._rows)
 
 
-def _decode_row(fields: list[dict[str, Any]], types: list[str]) -> tuple[Any, ...]:
-    return tuple(_decode_field(field, type_name) for field, type_name in zip(fields, types, strict=True))
-
-
 def _decode_field(field: dict[str, Any], type_name: str) -> Any:
+    """Return the value of a field such as {"longValue": 5} or {"arrayValue": {"longValues": [5]}}."""
     if field.get("isNull"):
         return None
     (value,) = field.values()
-    if type_name in ("json", "jsonb"):
-        return json.loads(value)
-    return next(iter(value.values()), []) if "arrayValue" in field else value
+    if "arrayValue" in field:
+        return next(iter(value.values()), [])
+    return json.loads(value) if type_name in ("json", "jsonb") else value
 
 
 def _encode_field(value: Any) -> dict[str, Any]:
@@ -216,23 +237,3 @@ def array_literal(values: Sequence[str | int]) -> str:
     """Return an array as PostgreSQL reads it from text. Example: `["a", "b c"]` -> `{"a","b c"}`."""
     quoted = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
-
-
-def error_meaning(error: ClientError) -> Exception:
-    """Return what to raise instead of an error of the service.
-
-    It is LostConnection, PostgresUnavailable or PostgresRefused. If the database is not the reason (no
-    permission, a bad request), it is the error itself.
-    """
-    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-    text = f"{code}: {message}"
-    match = MESSAGE.match(message)
-    if match is None:
-        if code in ENDED:
-            return LostConnection(text)
-        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
-        return PostgresUnavailable(text, state) if code in PASSING else error
-    state = match["state"]
-    if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
-        return LostConnection(text, state)
-    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, match["text"])

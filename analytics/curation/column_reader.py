@@ -1,7 +1,8 @@
 """Reads raw lines by columns: all values of one field, of some thousand lines at once.
 
 rules/lake/valid_row.py says what a row is. A line is read here only if read_row would surely return the same
-row. Every other line is left to read_row.
+row. Every other line is left to read_row. The staging (row_staging.py) calls `read_columns`, which cuts lines
+into fields, then makes a column of each field. The functions stand in this order.
 
 A line of a raw object is a flat JSON object. It is cut into fields without being parsed, at two marks: `,"`
 stands before each field but the first, `":` behind each name.
@@ -9,20 +10,21 @@ stands before each field but the first, `":` behind each name.
     {"id":"u1","n":3}
               ^             commas: each `,"`
         ^        ^          colons: each `":`
-     ^         ^            begins: where a field begins
-          ^        ^        starts: where its value starts
+     ^         ^            begins: where a field begins, behind the opening brace or a comma
+          ^        ^        starts: where its value starts, behind its colon
               ^     ^       ends: where it ends, at the next comma or at the closing brace
 
 Each field is known by its name, so fields may come in any order, and optional ones may be absent. Neither
 mark can be inside of a JSON text, whose quotes are escaped. But `,"` can be the end of one, such as "x,".
 Then some field of the line has no `":`, and the line is left out. So is a line with nested objects, with
 blanks between its fields, or with a field that the entity does not have.
+
+A column of values has null for each value that must be left to read_row. Its line is left out, too.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -49,7 +51,6 @@ from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, read_value
 
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
-SLICES_MAX = 64  # more slices of rows between wrong ones take longer than a copy
 PIECE_BYTES = 256 * 1024  # of text that are searched at once: they stay in the processor's cache
 COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 ENDS = tuple(b", \t\r")  # may come between an object and its newline
@@ -66,13 +67,10 @@ PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 # The form of the publisher's timestamps: its size, some of its characters by position, and the first
 # characters of the years 1000 to 2999. Arrow's cast refuses a value that is wrong in any other character.
 STAMP_SIZE = len("2026-01-31T00:00:00.000000Z")
-STAMP_MARKS = ((10, "T"), (19, "."), (STAMP_SIZE - 1, "Z"))
-YEARS = tuple(b"12")
+STAMP_MARKS = {10: b"T", 19: b".", STAMP_SIZE - 1: b"Z", 0: b"12"}
 # Timestamps that surely exist: no month is shorter.
 SURE_STAMP = r"^[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$"
 Bytes = npt.NDArray[np.uint8]
-# Flags of lines, or of values. A function that gets them clears those of what has to be left to read_row.
-Readable = Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +87,10 @@ class Fields:
         """Return some of the fields."""
         columns = (self.lines, self.names, self.starts, self.ends)
         return Fields(self.text, *(column[chosen] for column in columns))
+
+    def having(self, flags: Flags) -> "Fields":
+        """Return the fields whose flag is set."""
+        return self if flags.all() else self[flags]
 
     def values(self, kind: pa.DataType) -> pa.Array:
         """Return the values as a column of texts or bytes."""
@@ -108,14 +110,14 @@ def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Positio
 
     place: the hour of the batch's objects. Each row is the one that read_row would return for its line.
     """
-    ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
+    bounds_of_batch = np.frombuffer(batch.lines.buffers()[1], np.int32)
     for first in range(0, len(batch.lines), LINES_AT_ONCE):
-        line_bounds = ends[first : first + LINES_AT_ONCE + 1]
+        line_bounds = bounds_of_batch[first : first + LINES_AT_ONCE + 1]
         candidates = ~batch.frame[first : first + LINES_AT_ONCE]
         if not _are_utf8(batch.text, line_bounds):
             candidates &= [_are_utf8(batch.text, line_bounds[at : at + 2]) for at in range(len(candidates))]
-        for rows, indices in _rows(batch.text, line_bounds, candidates, place):
-            yield rows, indices + first
+        rows, indices = _read_lines(batch.text, line_bounds, candidates, place)
+        yield rows, indices + first
 
 
 def _are_utf8(text: bytes, line_bounds: Positions) -> bool:
@@ -128,14 +130,14 @@ def _are_utf8(text: bytes, line_bounds: Positions) -> bool:
     return True
 
 
-def _rows(
+def _read_lines(
     text: bytes, line_bounds: Positions, candidates: Flags, place: Place
-) -> Iterator[tuple[pa.Table, Positions]]:
-    """Yield rows, and the indices of their lines. line_bounds, candidates: see _cut."""
+) -> tuple[pa.Table, Positions]:
+    """Return rows, and the indices of their lines. line_bounds, candidates: see _cut."""
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), *PARTITION]
     indices, fields = _cut(text, line_bounds, candidates, names)
-    readable = np.ones(len(indices), np.bool_)
+    count = len(indices)
 
     # All fields of one name come together, in the order of their lines. Unknown names have the least number.
     by_name = fields[np.argsort(fields.names.astype(np.int16), kind="stable").astype(np.int32)]
@@ -143,22 +145,22 @@ def _rows(
     unknown, *declared, dt, hour = (by_name[begin:end] for begin, end in pairwise(edges))
 
     # A line is left out if it has an unknown field, another hour, or a wrong value.
-    readable[unknown.lines] = False
-    for partition, value in ((dt, place.dt), (hour, str(place.hour))):
-        values = _one_a_line(readable, partition, required=True)
-        readable[values.lines[~values.equal(b'"%s"' % value.encode())]] = False
+    is_read = np.ones(count, np.bool_)
+    is_read[unknown.lines] = False
+    for partition, expected in ((dt, place.dt), (hour, str(place.hour))):
+        is_read &= np.bincount(partition.lines, minlength=count) == 1
+        is_read[partition.lines[~partition.equal(b'"%s"' % expected.encode())]] = False
+    columns = []
+    for values, field in zip(declared, entity.fields, strict=True):
+        column, has_right_value = _column(values, field, count)
+        columns.append(column)
+        is_read &= has_right_value
     schema = arrow_schema(entity)
-    columns = list(map(partial(_column, readable), declared, entity.fields))
-    rows = pa.Table.from_arrays([*columns, pa.nulls(len(readable), schema.types[-1])], schema=schema)
-    _check_hour(readable, rows[entity.occurred].chunk(0), place)
-
-    unreadable = np.flatnonzero(~readable)
-    if len(unreadable) > SLICES_MAX:
-        yield rows.filter(flag_array(readable)), indices[readable]
-        return
-    for before, end in pairwise([-1, *unreadable.tolist(), len(readable)]):
-        if end - before > 1:
-            yield rows.slice(before + 1, end - before - 1), indices[before + 1 : end]
+    rows = pa.Table.from_arrays([*columns, pa.nulls(count, schema.types[-1])], schema=schema)
+    is_read &= _lie_in(rows[entity.occurred].chunk(0), place)
+    if is_read.all():
+        return rows, indices
+    return rows.filter(flag_array(is_read)), indices[is_read]
 
 
 def _cut(
@@ -169,19 +171,20 @@ def _cut(
     line_bounds: where the first line begins, and where each line ends, with its newline. candidates: the
     flags of the lines to cut. names: the known names, in the order of their numbers.
     """
-    # Find the marks of all lines. Each line's first mark is known by its index among them.
     data = np.frombuffer(text, np.uint8)
     commas, colons = _marks(data, line_bounds[0], line_bounds[-1])
-    first_comma = np.searchsorted(commas, line_bounds).astype(np.int32)
-    first_colon = np.searchsorted(colons, line_bounds).astype(np.int32)
-    closing_braces = _closing_braces(data, line_bounds)
+    closing_braces, is_object = _closing_braces(data, line_bounds)
 
-    # Choose the lines that are objects and have as many colons as fields.
-    field_counts, colon_counts = np.diff(first_comma) + 1, np.diff(first_colon)
-    is_cuttable = candidates & (closing_braces > line_bounds[:-1]) & (field_counts == colon_counts)
+    # Choose the lines that are objects and have as many colons as fields: one more than commas.
+    first_commas = np.searchsorted(commas, line_bounds)  # of each line, the number of its first comma
+    field_counts = np.diff(first_commas) + 1
+    colon_counts = np.diff(np.searchsorted(colons, line_bounds))
+    is_cuttable = candidates & is_object & (field_counts == colon_counts)
 
-    # Drop the fields and the colons of all other lines.
-    begins, ends = _spans(line_bounds, closing_braces, commas, first_comma)
+    # Fields are between the commas, a line's opening brace before the first one, and its closing brace behind
+    # the last one. Drop the edges of fields, and the colons, of all other lines.
+    begins = np.insert(commas, first_commas[:-1], line_bounds[:-1]) + 1
+    ends = np.insert(commas, first_commas[1:], closing_braces)
     if not is_cuttable.all():
         is_kept = np.repeat(is_cuttable, field_counts)
         begins, ends = begins[is_kept], ends[is_kept]
@@ -208,8 +211,8 @@ def _marks(data: Bytes, begin: int, end: int) -> tuple[Positions, Positions]:
     return np.concatenate(commas).astype(np.int32), places.astype(np.int32)
 
 
-def _closing_braces(data: Bytes, line_bounds: Positions) -> Positions:
-    """Return the position of the brace that ends each line; for a line that is no object, its beginning.
+def _closing_braces(data: Bytes, line_bounds: Positions) -> tuple[Positions, Flags]:
+    """Return where the closing brace of each line must be, and whether the line is an object.
 
     After a row of a packed record there is a comma, after another row perhaps a blank.
     """
@@ -217,29 +220,7 @@ def _closing_braces(data: Bytes, line_bounds: Positions) -> Positions:
     last = np.maximum(ends - 2, begins)
     braces = np.maximum(last - np.isin(data[last], ENDS), begins)
     is_object = (data[begins] == OPEN) & (data[np.minimum(begins + 1, braces)] == QUOTE)
-    return np.where(is_object & (data[braces] == CLOSE), braces, begins).astype(np.int32)
-
-
-def _spans(
-    line_bounds: Positions, closing_braces: Positions, commas: Positions, first_comma: Positions
-) -> tuple[Positions, Positions]:
-    """Return where the fields of lines begin and end. The module's docstring draws it.
-
-    first_comma: for each line the index of its first comma; at last the number of commas. A line has one
-    field more than commas. Example: two lines have one and two commas, first_comma is 0, 1, 3. Of their five
-    fields, those at 0 and 2 are the first ones, those at 1 and 4 the last ones.
-    """
-    lines = np.arange(len(closing_braces))
-    first_field, last_field = first_comma[:-1] + lines, first_comma[1:] + lines
-    begins = np.empty(len(commas) + len(lines), np.int32)
-    is_first = np.zeros(len(begins), np.bool_)
-    is_first[first_field] = True
-    begins[first_field] = line_bounds[:-1] + 1
-    begins[~is_first] = commas + 1
-    ends = np.empty_like(begins)
-    ends[:-1] = begins[1:] - 1  # the comma before the next field
-    ends[last_field] = closing_braces
-    return begins, ends
+    return braces.astype(np.int32), is_object & (data[braces] == CLOSE)
 
 
 def _name_numbers(text: bytes, begins: Positions, starts: Positions, names: list[str]) -> Positions:
@@ -264,138 +245,106 @@ def _pieces(kind: pa.DataType, text: bytes, starts: Positions, ends: Positions) 
     return pieces_and_gaps.take(as_array(np.arange(0, 2 * count, 2)))
 
 
-def _one_a_line(readable: Readable, values: Fields, *, required: bool) -> Fields:
-    """Return each line's first value. A line must not have several ones; nor none, if one is required."""
-    is_repeated = values.lines[1:] == values.lines[:-1]
-    if is_repeated.any():
-        readable[values.lines[1:][is_repeated]] = False
-        values = values[np.concatenate([[True], ~is_repeated])]
-    if required and len(values.lines) < len(readable):
-        has_value = np.zeros(len(readable), np.bool_)
-        has_value[values.lines] = True
-        readable &= has_value
-    return values
+def _column(values: Fields, field: Field, count: int) -> tuple[pa.Array, Flags]:
+    """Return a field of `count` lines as a column, and for each line whether it has the right value.
 
-
-def _column(readable: Readable, values: Fields, field: Field) -> pa.Array:
-    """Return a field of all lines as a column. readable: the lines' flags."""
-    values = _one_a_line(readable, values, required=field.required)
+    values: the lines' fields of this name.
+    """
+    # A line has a field once, or not at all if it is optional; null is no value.
+    counts = np.bincount(values.lines, minlength=count)
+    is_right = counts == 1 if field.required else counts <= 1
+    has_value = is_right[values.lines]
     if not field.required:
-        are_null = values.equal(b"null")
-        values = values[~are_null] if are_null.any() else values
-    readable_values = np.ones(len(values.lines), np.bool_)
+        has_value &= ~values.equal(b"null")
+    values = values.having(has_value)
+
+    # Read the values, most of which are in quotes.
     if field.type not in (Type.INTEGER, Type.BOOLEAN):
-        values = _without_quotes(readable_values, values)
-    column = read_values(readable_values, values, field)
-    readable[values.lines[~readable_values]] = False
-    return column if len(values.lines) == len(readable) else _with_nulls(column, values.lines, len(readable))
+        data = np.frombuffer(values.text, np.uint8)
+        has_quotes = (data[values.starts] == QUOTE) & (data[values.ends - 1] == QUOTE)
+        has_quotes &= values.ends - values.starts > 1
+        is_right[values.lines[~has_quotes]] = False
+        values = values.having(has_quotes)
+        values = replace(values, starts=values.starts + 1, ends=values.ends - 1)
+    column = read_values(values, field)
+    if column.null_count:
+        is_right[values.lines[~as_flags(column.is_valid())]] = False
 
-
-def _without_quotes(readable: Readable, values: Fields) -> Fields:
-    """Return values without their quotes. One that has none is left empty."""
-    data, starts, ends = np.frombuffer(values.text, np.uint8), values.starts, values.ends
-    readable &= (ends - starts > 1) & (data[starts] == QUOTE) & (data[ends - 1] == QUOTE)
-    return replace(values, starts=starts + 1, ends=np.where(readable, ends - 1, starts + 1))
-
-
-def _with_nulls(column: pa.Array, lines: Positions, count: int) -> pa.Array:
-    """Return a column with an item for each of `count` lines, or null. lines: the line of each value."""
+    # The column gets null for each line without a value.
+    if len(values.lines) == count:
+        return column, is_right
     has_value = np.zeros(count, np.bool_)
-    has_value[lines] = True
-    flags = flag_array(has_value).buffers()[1]
-    if pa.types.is_string(column.type) and not column.null_count and not column.offset:
-        # The texts need no copy. A line without a value begins and ends where the next value begins.
-        values_before = np.zeros(count + 1, np.int32)
-        np.cumsum(has_value, out=values_before[1:])
-        offsets = np.frombuffer(column.buffers()[1], np.int32)[values_before]
-        buffers = [flags, pa.py_buffer(offsets), column.buffers()[2]]
-        return pa.Array.from_buffers(column.type, count, buffers)
+    has_value[values.lines] = True
     indices = np.zeros(count, np.int64)
-    indices[lines] = np.arange(len(lines))
-    return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(indices)]))
+    indices[values.lines] = np.arange(len(values.lines))
+    buffers = [flag_array(has_value).buffers()[1], pa.py_buffer(indices)]
+    return column.take(pa.Array.from_buffers(pa.int64(), count, buffers)), is_right
 
 
-def read_values(readable: Readable, fields: Fields, field: Field) -> pa.Array:
-    """Return the values of one field, without their quotes, as a column. readable: the values' flags."""
+def read_values(fields: Fields, field: Field) -> pa.Array:
+    """Return the values of one field, without their quotes, as a column."""
     if field.type is Type.TEXT:
-        texts = _texts(readable, fields.values(pa.string()))
+        texts = _texts(fields.values(pa.string()))
         sizes = pc.binary_length(texts)
-        if (pc.max(sizes).as_py() or 0) > field.bytes_max:
-            readable &= as_flags(pc.less_equal(sizes, field.bytes_max))
-        return texts
+        is_too_long = (pc.max(sizes).as_py() or 0) > field.bytes_max
+        return _where(pc.less_equal(sizes, field.bytes_max), texts) if is_too_long else texts
     if field.type is Type.TIMESTAMP:
-        return _moments(readable, fields)
+        return _moments(fields)
     # Each different value is read once: most columns have few.
     encoded = fields.values(pa.binary()).dictionary_encode()
     different_values = encoded.dictionary
-    is_code_readable = np.ones(len(different_values), np.bool_)
     if field.type is Type.INTEGER:
-        digits = _matching_values(is_code_readable, different_values, PLAIN_INTEGER)
-        column = digits.cast(pa.string()).cast(ARROW[Type.INTEGER])
+        column = _matching(PLAIN_INTEGER, different_values).cast(pa.string()).cast(ARROW[Type.INTEGER])
     else:
-        column = _values_one_by_one(is_code_readable, different_values, field)
-    readable &= is_code_readable[raw_values(encoded.indices, np.int32)]
+        column = _values_one_by_one(different_values, field)
     return column.take(encoded.indices)
 
 
-def _values_one_by_one(readable: Readable, values: pa.Array, field: Field) -> pa.Array:
+def _where(is_right: pa.BooleanArray, values: pa.Array) -> pa.Array:
+    """Return a column with null for each value that is not right."""
+    return pc.if_else(is_right, values, pa.nulls(1, values.type)[0])  # pa.scalar() would import pandas
+
+
+def _matching(pattern: str, values: pa.Array) -> pa.Array:
+    """Return a column with null for each value that does not match a pattern."""
+    return _where(pc.match_substring_regex(values, pattern), values)
+
+
+def _values_one_by_one(values: pa.Array, field: Field) -> pa.Array:
     """Return values as read_value reads each; null for one that it refuses."""
     quote = b"" if field.type is Type.BOOLEAN else b'"'
     parsed = []
-    for index, value in enumerate(values.to_pylist()):
+    for value in values.to_pylist():
         try:
             parsed.append(read_value(field, quote + value + quote))
         except RowRefused:
             parsed.append(None)
-        readable[index] = parsed[index] is not None
     return array_of(parsed, ARROW[field.type])
 
 
-def _matching_values(readable: Readable, values: pa.Array, pattern: str) -> pa.Array:
-    """Return the values that match a pattern; null for each other one."""
-    is_match = pc.match_substring_regex(values, pattern)
-    readable &= as_flags(is_match)
-    return pc.if_else(is_match, values, pa.nulls(1, values.type)[0])  # pa.scalar() would import pandas
-
-
-def _moments(readable: Readable, fields: Fields) -> pa.Array:
+def _moments(fields: Fields) -> pa.Array:
     """Return timestamps of the publisher's form as a column; null for each other value."""
-    data = np.frombuffer(fields.text, np.uint8)
-    are_stamps: Flags = fields.ends - fields.starts == STAMP_SIZE
-    starts = fields.starts[are_stamps]
-    has_marks = np.isin(data[starts], YEARS)
-    for position, mark in STAMP_MARKS:
-        has_marks &= data[starts + position] == ord(mark)
-    are_stamps[are_stamps] = has_marks
     values = fields.values(pa.string())
-    if are_stamps.all():
+    data = np.frombuffer(fields.text, np.uint8)
+    if (fields.ends - fields.starts == STAMP_SIZE).all() and all(
+        np.isin(data[fields.starts + position], tuple(marks)).all() for position, marks in STAMP_MARKS.items()
+    ):
         try:
             return values.cast(ARROW[Type.TIMESTAMP])
         except pa.ArrowInvalid:  # one of them does not exist, but the others do
             pass
-    readable &= are_stamps
-    values = pc.if_else(flag_array(are_stamps), values, pa.nulls(1, values.type)[0])
-    return _matching_values(readable, values, SURE_STAMP).cast(ARROW[Type.TIMESTAMP])
+    return _matching(SURE_STAMP, values).cast(ARROW[Type.TIMESTAMP])
 
 
-def _check_hour(readable: Readable, moments: pa.Array, place: Place) -> None:
-    """Clear the flags of rows whose instants or dates lie outside an hour. A date lies in its first hour."""
-    begin = datetime.fromisoformat(f"{place.dt}T{place.hour}:00:00Z") - EPOCH
-    if pa.types.is_date(moments.type):
-        readable &= (raw_values(moments, np.int32) == begin.days) & (place.hour == "00")
-    else:
-        passed = raw_values(moments, np.int64) - begin // MICROSECOND
-        readable &= (passed >= 0) & (passed < timedelta(hours=1) // MICROSECOND)
-
-
-def _texts(readable: Readable, values: pa.Array) -> pa.Array:
+def _texts(values: pa.Array) -> pa.Array:
     """Return texts as a column. values: the insides of JSON texts, between their quotes; no nulls."""
     texts = _unescape(values)
-    if texts is None:  # one of them must be left to read_row, but the others need not
-        plain_texts = _matching_values(readable, values, PLAIN_TEXT)
-        texts = _unescape(plain_texts.fill_null(""))
-    assert texts is not None  # noqa: S101 (none but plain texts are left)
-    return texts
+    if texts is not None:
+        return texts
+    # One of them must be left to read_row, but the others need not.
+    is_plain = pc.match_substring_regex(values, PLAIN_TEXT)
+    plain_texts = _where(is_plain, values).fill_null("")  # a null would keep its characters
+    return _where(is_plain, _unescape(plain_texts))
 
 
 def _unescape(values: pa.Array) -> pa.Array | None:
@@ -435,3 +384,13 @@ def _escapes(backslashes: Indices) -> Indices:
     number_of_first = np.maximum.accumulate(np.where(is_first, numbers, 0))
     escapes: Indices = backslashes[(numbers - number_of_first) % 2 == 0]
     return escapes
+
+
+def _lie_in(moments: pa.Array, place: Place) -> Flags:
+    """Return for each instant or date whether it lies in an hour. A date lies in its first hour."""
+    begin = datetime.fromisoformat(f"{place.dt}T{place.hour}:00:00Z") - EPOCH
+    if pa.types.is_date(moments.type):
+        dates: Flags = (raw_values(moments, np.int32) == begin.days) & (place.hour == "00")
+        return dates
+    passed = raw_values(moments, np.int64) - begin // MICROSECOND
+    return (passed >= 0) & (passed < timedelta(hours=1) // MICROSECOND)

@@ -1,16 +1,19 @@
-"""Curation: the raw objects of one entity's hour (or day) become one curated Parquet file.
+"""Curation: the raw objects of an hour (or day) of one entity become one curated Parquet file.
+
+The steps of the nightly run call `curate_in_run`. Read it, `curate`, and `_curate_once` first: one attempt
+from the listing of raw objects to the last delete. The functions after that are its parts, in their order.
 
 Rows in = curated + duplicates + quarantined. This holds even if rows arrive twice, in pieces, or after a
 crash. The order of writes makes it so:
 1. The quarantine files of refused lines. They can be written again.
 2. The curated file. Its footer names the raw objects that its rows are from, so one put changes data and
    bookkeeping together.
-3. Files that the new one replaces are deleted.
+3. Quarantine files of lines that are rows now, and curated files whose rows are in the new one, are deleted.
 Memory never holds more than a part of the rows.
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,109 +23,155 @@ from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredOb
 from analytics.curation.intake import Intake, RefusedLines, quarantine_keys, unreadable_objects
 from analytics.curation.row_staging import Staging
 from analytics.curation.sealed_file import is_broken
-from analytics.lake import layout, run_notes
+from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of, merge_bookkeeping
-from analytics.lake.layout import Place
+from analytics.lake.layout import (
+    Place,
+    curated_key,
+    curated_place,
+    curated_prefix,
+    quarantine_key,
+    source_name,
+)
 from analytics.lake.listing import raw_objects_of_place
 from rules.lake.entities import ENTITIES
 
 ATTEMPTS_MAX = 8
-Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierFiles:
-    """The curated files whose rows go into the new one."""
-
-    keys: tuple[str, ...]
-    book: Bookkeeping  # of all these files together
-    refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
 
 
 class BrokenSeal(ValueError):
     """A curated file is not as curation wrote it, so its rows are not used."""
 
 
-class RawGone(LookupError):
-    """A rebuild would lose rows, because raw objects that the file was made from are gone."""
+def curate_in_run(
+    objects: Objects, run_id: str, place: Place, *, rebuild: bool, arrived: Collection[str] | None
+) -> Counts:
+    """Do what `curate` does, and note for the run's report what an operator must know."""
+    note_lack = partial(run_notes.note_rebuild, objects, run_id, place)
+    counts = curate(objects, place, rebuild=rebuild, arrived=arrived, note_lack=note_lack)
+    for key, reason in unreadable_objects(objects, place) if counts.quarantined else ():
+        run_notes.note_odd_object(objects, run_id, key, reason)
+    return counts
 
 
 def curate(
     objects: Objects,
-    task: Task,
+    place: Place,
     *,
     rebuild: bool = False,
-    without_raw: bool = False,
     arrived: Collection[str] | None = None,
+    note_lack: Callable[[str], object] = lambda _: None,
 ) -> Counts:
     """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
 
-    arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates.
-    If the day has a file of its own, an hour is curated into that file.
+    arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates; empty:
+    only the seal is checked. If the day has a file of its own, an hour is curated into that file.
 
-    Usually only raw objects that the file does not hold yet are read. rebuild: make the file anew from all
-    raw objects; lines that the schema now allows leave the quarantine. Raises RawGone if rows would be lost.
-    without_raw: make the file anew from its own rows and the lines in quarantine instead. If a raw object was
-    replaced, the file is made anew, too, unless others are gone. A file from which persons were erased is
-    never made anew from raw objects: they lack the rows that stay of the erased persons.
+    Usually only raw objects that the file does not hold yet are read, and added to its rows. In three cases
+    the file is made anew from all its raw objects: if rebuild is true (then lines that the schema now allows
+    leave the quarantine), if an object that it holds was replaced, or if its seal is broken.
 
-    Seals are checked before the rows of files are used: if raw objects are added, or hours become a day. They
-    are also checked if arrived is None or empty. Rows that were changed by hand break the seal. Then the file
-    is made anew from its raw objects, if arrived is None and none of them is gone. Otherwise BrokenSeal is
-    raised.
+    It is never made anew if the raw objects lack some of its rows: if some are gone, or persons were erased
+    from the file. Then a rebuild takes the file's own rows and the lines in quarantine, and note_lack is
+    called with the reason.
 
-    A file is replaced on condition that it is the one that was read. If another writer was faster, the whole
-    task is done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too
-    often.
+    Rows that were changed by hand break the seal. It is checked before rows of files are used: if raw objects
+    are added, or hours become a day; and also if arrived is None or empty. Raises BrokenSeal if the file
+    cannot be made anew, or if arrived is not None.
+
+    A file is replaced on condition that it is the one that was read. If another writer was faster, all is
+    done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too often.
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
-            return _curate_task(objects, task, rebuild, without_raw, arrived)
+            return _curate_once(objects, place, rebuild, arrived, note_lack)
         except (NoObject, ObjectChanged):
             if attempt == ATTEMPTS_MAX - 1:
                 raise
     raise AssertionError
 
 
-def _curate_task(
-    objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
+def _curate_once(
+    objects: Objects,
+    place: Place,
+    rebuild: bool,
+    arrived: Collection[str] | None,
+    note_lack: Callable[[str], object],
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
-    task, files, superfluous = _files(objects, task)
-    raw = raw_objects_of_place(objects, task, arrived)
-    names = [layout.source_name(raw_object.key) for raw_object in raw]
-    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files)
-    to_read = [
-        stored for stored, name in zip(raw, names, strict=True) if book.sources.get(name) != stored.etag
-    ]
-    is_replaced = any(layout.source_name(raw_object.key) in book.sources for raw_object in to_read)
-    if is_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
-        return _curate_task(objects, task, rebuild, without_raw, None)
-    missing_names = book.sources.keys() - set(names)
-    lacks_raw = bool(missing_names or book.erased)  # the raw objects lack rows that the files have
-    if lacks_raw and rebuild and not without_raw:
-        raise RawGone(_reason(missing_names))
-    is_anew = not lacks_raw and (rebuild or is_replaced)
-    key = layout.curated_key(task)
-    is_compaction = [file.key for file in files] not in ([], [key])  # the rows are in other files
-    if not (is_anew or without_raw) and (to_read or is_compaction or not arrived):
+    # What is there: curated files with their bookkeeping, and raw objects by the names that the latter uses.
+    files = _files(objects, place)
+    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files.merged)
+    raw = {source_name(found.key): found for found in raw_objects_of_place(objects, files.place, arrived)}
+    new = {name: found for name, found in raw.items() if book.sources.get(name) != found.etag}
+    has_replaced = not new.keys().isdisjoint(book.sources)
+    if has_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
+        return _curate_once(objects, place, rebuild, None, note_lack)
+
+    # Is it made anew?
+    missing_names = book.sources.keys() - raw.keys()
+    lacks_raw = bool(missing_names or book.erased)
+    if rebuild:
+        is_anew = not lacks_raw
+        if lacks_raw:
+            note_lack(_reason(missing_names))
+    elif has_replaced and not lacks_raw:
+        is_anew = True
+    elif new or files.is_compaction or not arrived:
         # All raw objects are there only if none is gone, and if those of all dates of arrival were listed.
-        is_anew = _has_broken_seal(objects, files, can_be_remade=not lacks_raw and arrived is None)
+        is_anew = _has_broken_seal(objects, files.merged, can_be_remade=not lacks_raw and arrived is None)
+    else:
+        is_anew = False
+
     if is_anew:
-        book, to_read = Bookkeeping(0, Counts()), raw
-    counts, etags = book.counts, {file.key: file.etag for file in files}
-    if to_read or (rebuild and files) or is_compaction:
-        refused_lines = RefusedLines() if rebuild and lacks_raw else None
-        earlier = EarlierFiles(() if is_anew else tuple(etags), book, refused_lines)
-        counts, refused_keys = _replace_file(objects, task, earlier, to_read, etags.get(key))
-        if is_anew:
-            _clear_quarantine(objects, task, refused_keys)
-        elif refused_lines:
-            refused_lines.store(objects)
-        _check_neighbours(objects, task, superfluous)
-    for file in superfluous:
+        rows = FileRows((), Bookkeeping(0, Counts()), raw, is_anew=True)
+    else:
+        rows = FileRows(files.merged, book, new, RefusedLines() if rebuild else None)
+    counts = rows.book.counts
+    if rows.raw or (rebuild and files.merged) or files.is_compaction:
+        counts = _write_file(objects, files, rows)
+        _check_neighbours(objects, files)
+    for file in files.superfluous:
         objects.delete_if(file.key, file.etag)
     return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The curated files of a place, before curation writes its file."""
+
+    place: Place  # of the file to write. It is the day if the day has a file
+    own: StoredObject | None  # the file that is replaced
+    # Files of the day's hours, which are deleted at the end: the file to write has all of their rows
+    superfluous: Sequence[StoredObject] = ()
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether the rows of the hours' files become a day's file."""
+        return self.own is None and bool(self.superfluous)
+
+    @property
+    def merged(self) -> Sequence[StoredObject]:
+        """The files whose rows the file to write gets. If the day has a file, it has the hours' rows."""
+        return [self.own] if self.own else self.superfluous
+
+
+def _files(objects: Objects, place: Place) -> Files:
+    """List the curated files of a place."""
+    listed = objects.list(curated_prefix(place.entity, place.dt))
+    files = {found: file for file in listed if (found := curated_place(file.key))}
+    day = replace(place, hour=None)
+    day_file = files.pop(day, None)
+    if day_file or place == day:
+        return Files(day, day_file, list(files.values()))
+    return Files(place, files.get(place))
+
+
+def _reason(missing_names: Collection[str]) -> str:
+    """Return why a file cannot be made from raw objects."""
+    if not missing_names:
+        return "persons were erased"
+    return f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
 
 
 def _has_broken_seal(objects: Objects, files: Sequence[StoredObject], *, can_be_remade: bool) -> bool:
@@ -133,120 +182,62 @@ def _has_broken_seal(objects: Objects, files: Sequence[StoredObject], *, can_be_
     return bool(broken_keys)
 
 
-def _reason(missing_names: Collection[str]) -> str:
-    """Return why a file cannot be made from raw objects."""
-    if not missing_names:
-        return "persons were erased"
-    return f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """What the rows of a new file are made of."""
+
+    earlier: Sequence[StoredObject]  # curated files
+    book: Bookkeeping  # of all these files together
+    raw: Mapping[str, StoredObject]  # raw objects that are read, by source_name
+    refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
+    is_anew: bool = False  # whether these are all raw objects of the place
 
 
-def _check_neighbours(objects: Objects, task: Task, superfluous: Sequence[StoredObject]) -> None:
+def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
+    """Store refused lines, write a place's file, and clear its quarantine; returns the file's counts."""
+    place, entity = files.place, ENTITIES[files.place.entity]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        staging = Staging(entity, path.with_name("spill"))
+        for file in rows.earlier:
+            objects.save(file.key, path)
+            staging.add_curated(path)
+            path.unlink()
+        before = rows.book.counts
+        if rows.refused:
+            before = rows.refused.take(objects, place, rows.book, rows.raw, staging)
+        intake = Intake(objects, staging)
+        intake.take(list(rows.raw.values()))
+        lines_read = before.in_ + intake.lines_read
+        quarantined = before.quarantined + intake.quarantined
+        sources = {**rows.book.sources, **{name: found.etag for name, found in rows.raw.items()}}
+
+        def bookkeeping(curated: int) -> Bookkeeping:
+            counts = Counts(lines_read, curated, lines_read - curated - quarantined, quarantined)
+            return Bookkeeping(len(entity.fields), counts, sources, rows.book.erased)
+
+        counts = staging.write(path, bookkeeping).counts
+        objects.put_if(curated_key(place), path, files.own.etag if files.own else None)
+    if rows.is_anew:  # lines that were not refused this time are rows now
+        refused_keys = set(map(quarantine_key, intake.refused))
+        objects.delete([key for key in quarantine_keys(objects, place) if key not in refused_keys])
+    elif rows.refused:
+        rows.refused.store(objects)
+    return counts
+
+
+def _check_neighbours(objects: Objects, files: Files) -> None:
     """Raise ObjectChanged if another writer has made a file of the same day, or of an hour of it, meanwhile.
 
     Neither writer may have seen the other's file. Readers of a day take its day's file alone, so rows of the
     hours would be missing.
     """
-    if task.hour is not None:
-        has_new_file = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
+    place = files.place
+    if place.hour is not None:
+        has_new_file = objects.etag(curated_key(replace(place, hour=None))) is not None
     else:
-        _, _, hours = _files(objects, task)
-        merged = {(file.key, file.etag) for file in superfluous}
-        has_new_file = not {(file.key, file.etag) for file in hours} <= merged
+        seen = {(file.key, file.etag) for file in files.superfluous}
+        hours = _files(objects, place).superfluous
+        has_new_file = any((file.key, file.etag) not in seen for file in hours)
     if has_new_file:
-        raise ObjectChanged(layout.curated_key(task))
-
-
-def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list[StoredObject]]:
-    """Return the task, the curated files whose rows are merged, and those that are deleted afterwards.
-
-    An hour's task becomes that of its day, if the day has a file.
-    """
-    listed = objects.list(layout.curated_prefix(task.entity, task.dt))
-    files = {place: file for file in listed if (place := layout.curated_place(file.key))}
-    day = replace(task, hour=None)
-    if day in files:
-        hours = [file for place, file in files.items() if place != day]
-        return day, [files[day]], hours
-    if task.hour is None:
-        hours = list(files.values())
-        return task, hours, hours
-    return task, [files[task]] if task in files else [], []
-
-
-def _replace_file(
-    objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], etag: str | None
-) -> tuple[Counts, list[str]]:
-    """Write a task's file, with the rows of earlier files and of new raw objects.
-
-    etag: of the file that it replaces; None: there is none. Refused lines are stored before the file.
-    Returns the file's counts, and the keys of the raw objects of which lines were refused.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "rows.parquet")
-        counts, refused_keys = _merge_rows(objects, task, earlier, new, path)
-        objects.put_if(layout.curated_key(task), path, etag)
-        return counts, refused_keys
-
-
-def _merge_rows(
-    objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], path: Path
-) -> tuple[Counts, list[str]]:
-    """Make a task's file at a path. Rows that memory cannot hold are in the same folder meanwhile.
-
-    Returns what _replace_file returns.
-    """
-    entity = ENTITIES[task.entity]
-    staging = Staging(entity, path.with_name("spill"))
-    for key in earlier.keys:
-        objects.save(key, path)
-        staging.add_curated(path)
-        path.unlink()
-    fresh = {layout.source_name(raw_object.key): raw_object.etag for raw_object in new}
-    before = earlier.book.counts
-    if earlier.refused:
-        before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
-    intake = Intake(objects, staging)
-    intake.take(new)
-    rows = before.in_ + intake.lines_read
-    quarantined = before.quarantined + intake.quarantined
-    sources = {**earlier.book.sources, **fresh}
-
-    def book(curated: int) -> Bookkeeping:
-        counts = Counts(rows, curated, rows - curated - quarantined, quarantined)
-        return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
-
-    return staging.write(path, book).counts, intake.refused
-
-
-def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:
-    """Remove the quarantine files of a partition, but for those of raw objects with refused lines."""
-    current = {layout.quarantine_key(key) for key in refused}
-    objects.delete([key for key in quarantine_keys(objects, task) if key not in current])
-
-
-def rebuild(
-    objects: Objects, task: Task, say: Callable[[str], object], arrived: Collection[str] | None = None
-) -> Counts:
-    """Make a partition's file anew from its raw objects; returns its counts. arrived: see `curate`.
-
-    If some of these are gone, it is made from its own rows and from the quarantine, and `say` is called with
-    the reason.
-    """
-    try:
-        return curate(objects, task, rebuild=True, arrived=arrived)
-    except RawGone as gone:
-        say(str(gone))
-        return curate(objects, task, rebuild=True, without_raw=True, arrived=arrived)
-
-
-def curate_in_run(
-    objects: Objects, run_id: str, task: Task, *, is_rebuild: bool, arrived: Collection[str] | None
-) -> Counts:
-    """Bring a partition up to date in a nightly run, or make it anew; returns its counts."""
-    if is_rebuild:
-        counts = rebuild(objects, task, partial(run_notes.note_rebuild, objects, run_id, task), arrived)
-    else:
-        counts = curate(objects, task, arrived=arrived)
-    for key, reason in unreadable_objects(objects, task) if counts.quarantined else ():
-        run_notes.note_odd_object(objects, run_id, key, reason)
-    return counts
+        raise ObjectChanged(curated_key(place))

@@ -4,13 +4,14 @@ The plan has the hours of new raw objects, small past days to compact, and tasks
 run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
 to the watermark are curated. The watermark moves once a run has done all of its plan.
 
-Read `plan` first: it makes a Plan of the raw objects (RawSizes) and of the curated files of their days.
-`write_plan` stores it for the steps of the run (analytics/steps), and `commit` moves the watermark.
+A task is a place (an hour, or a day) that one call of `curate` brings up to date. The curating function's
+steps (analytics/steps/curate_function.py) call `plan` and `write_plan`, and at the end `commit`, which moves
+the watermark.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -20,9 +21,9 @@ from typing import Any
 from pyarrow import ArrowInvalid
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
-from analytics.curation.curate import Task
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping_of
+from analytics.lake.layout import Place, curated_place, curated_prefix
 from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
@@ -32,7 +33,7 @@ from rules.turns import dates_due
 # thousands of hours with a row or two each. A larger task goes to the large function.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_MARK = datetime(1970, 1, 1, 1, tzinfo=UTC)  # the watermark of a lake of which no run has been done
 # Listings may show an object after one that was stored later. So each plan lists an hour again.
 OVERLAP = timedelta(hours=1)
 # An object lies under the date on which its oldest row arrived, and Firehose retries a delivery for up to a
@@ -50,29 +51,29 @@ FIRST, LAST = "0000", "9999"  # sort before and after all dates
 class Plan:
     """A run's work."""
 
-    tasks: list[Task]
+    tasks: list[Place]
     watermark: datetime  # the next plan starts from it, once all tasks are done
     # Bytes that a task will read: new raw objects, zipped, and curated files
-    sizes: Mapping[Task, int] = field(default_factory=dict)
+    sizes: Mapping[Place, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
-    past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
-    # Files whose seals are checked, with their sizes
-    checks: Mapping[Task, int] = field(default_factory=dict)
-    failed: frozenset[Task] = frozenset()  # the tasks that have failed in an earlier run
+    past_days: Sequence[Place] = ()  # past days of which hours are written; the next plan may compact them
+    # Files whose seals are checked, with their sizes. No task reads them
+    checks: Mapping[Place, int] = field(default_factory=dict)
+    failed: frozenset[Place] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with only the tasks of given dates (YYYY-MM-DD, by entity)."""
         return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
 
-    def is_large(self, task: Task) -> bool:
+    def is_large(self, task: Place) -> bool:
         """Whether the large function does a task."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
-    def batches(self) -> Iterator[list[Task]]:
+    def batches(self) -> Iterator[list[Place]]:
         """Yield the tasks, small ones together, each large one by itself."""
         yield from ([task] for task in self.tasks if self.is_large(task))
-        batch: list[Task] = []
+        batch: list[Place] = []
         size = 0
         for task in self.tasks:
             if self.is_large(task):
@@ -107,243 +108,191 @@ def plan(
     """
     if unknown := set(entities) - set(ENTITIES):
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
-    last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
+    past_before = (today - COMPACTED_AFTER).isoformat()  # days before this date are past
+    watermark, past_days = _read_state(objects)
+    failed = run_notes.remembered_tasks(objects)
+    due: Mapping[Place, StoredObject] = {}
     if since_dt or until_dt or entities:
-        planned = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
-        return replace(planned, failed=run_notes.among_tasks(planned.tasks, failed))
-    mark, past_days = read_state(objects)
-    raw = RawSizes.since_mark(objects, mark)
-    files = curated_files_of(
-        objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
+        # All places of these dates, whether they have changed or not.
+        raw, files = _all_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES)
+        places = {*raw.sizes, *files}
+    else:
+        # Places of new raw objects, those that failed, and days whose hours may become one file now.
+        raw = _raw_since(objects, watermark)
+        perhaps_compacted = {*past_days, *_newly_past_days(watermark, past_before)}
+        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *perhaps_compacted})
+        _leave_out_curated(objects, raw, files)
+        places = {*raw.sizes, *failed, *_compactions(files, past_before)}
+        due = _files_due(objects, today)
+        watermark, past_days = max(watermark, raw.newest), []
+
+    places.update(_new_days(raw.sizes, files, past_before))
+    # There is one task per file to write: a day's file takes all of its hours.
+    tasks = {_day_if_among({*places, *files}, place) for place in places}
+    sizes: Counter[Place] = Counter()
+    for place, size in chain(raw.sizes.items(), ((place, file.size) for place, file in files.items())):
+        sizes[_day_if_among(tasks, place)] += size
+    days_with_hours = {day_of(task) for task in tasks if task.hour and task.dt < past_before}
+    return Plan(
+        sorted(tasks, key=sort_key),
+        watermark,
+        sizes,
+        arrived=sorted(raw.arrivals),
+        past_days=[*past_days, *sorted(days_with_hours, key=sort_key)],
+        # A task that reads a file checks its seal itself.
+        checks={place: file.size for place, file in due.items() if not {place, day_of(place)} & tasks},
+        failed=run_notes.among_tasks(tasks, failed),
+        raw_bytes=sum(raw.sizes.values()),
     )
 
-    def is_curated(place: Task) -> bool:
-        file = files.get(day_of(place)) or files.get(place)
-        return has_all_lines(objects, file, raw.overlapping[place])
 
-    raw.leave_out(is_curated)
-    planned = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
-    repeated = run_notes.among_tasks(planned.tasks, failed)
-    checks = _checks(files_due(objects, today), set(planned.tasks))
-    return replace(planned, watermark=max(mark, raw.newest), failed=repeated, checks=checks)
+def day_of(place: Place) -> Place:
+    """Return the whole day of an hour."""
+    return replace(place, hour=None)
 
 
-def read_watermark(objects: Objects) -> datetime:
-    """Return the watermark: all raw objects that were stored up to it are curated."""
-    return read_state(objects)[0]
+def _day_if_among(places: Collection[Place], place: Place) -> Place:
+    """Return the day of an hour if it is among these places, else the hour itself."""
+    day = day_of(place)
+    return day if day in places else place
 
 
-def read_state(objects: Objects) -> tuple[datetime, list[Task]]:
-    """Return the watermark, and the past days of which the last run has written hours."""
-    try:
-        state = json.loads(objects.get(layout.WATERMARK))
-    except NoObject:
-        return BEGINNING + OVERLAP, []
-    past_days = [Task(**day) for day in state.get("past_days", ())]
-    return datetime.fromisoformat(state["watermark"]), past_days
-
-
-def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Note that all raw objects that were stored up to an instant are curated. The mark never moves back.
-
-    past_days: the past days of which hours were written (entity, dt, hour None).
-    """
-    mark = max(to, read_watermark(objects))
-    state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
-    objects.put(layout.WATERMARK, json.dumps(state).encode())
+def sort_key(place: Place) -> tuple[str, str, str]:
+    """Return the sort key of places: entity, date, hour."""
+    return place.entity, place.dt, place.hour or ""
 
 
 @dataclass(slots=True)
 class RawSizes:
-    """Raw objects that a plan may read, summed up by hour."""
+    """Raw objects that a plan may read, summed up by hour, because a backfill has very many."""
 
-    sizes: Counter[Task] = field(default_factory=Counter)  # bytes by hour
+    sizes: Counter[Place] = field(default_factory=Counter)  # bytes by hour
     arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
-    newest: datetime = BEGINNING  # when the newest one was stored
+    newest: datetime = FIRST_MARK  # when the newest one was stored
     # The objects of OVERLAP, of hours that have no newer object: an earlier run may have read them all
-    overlapping: dict[Task, list[StoredObject]] = field(default_factory=dict)
+    overlapping: dict[Place, list[StoredObject]] = field(default_factory=dict)
 
-    @classmethod
-    def since_mark(cls, objects: Objects, mark: datetime) -> "RawSizes":
-        """List the raw objects that were stored since a watermark, or within OVERLAP before it."""
-        sizes, since = cls(), mark - OVERLAP
-        places_of_new = set[Task]()
-        first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
-        for entity in ENTITIES:
-            for raw_object in raw_objects_since(objects, entity, first):
-                if raw_object.modified >= since:
-                    place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
-                    sizes._add(raw_object, place)
-                    if raw_object.modified > mark:
-                        places_of_new.add(place)
-                    else:
-                        sizes.overlapping.setdefault(place, []).append(raw_object)
-        for place in places_of_new:
-            sizes.overlapping.pop(place, None)
-        return sizes
-
-    @classmethod
-    def of_dates(cls, objects: Objects, since: str, until: str, entities: Collection[str]) -> "RawSizes":
-        """List the raw objects of partitions from one date to another, both included."""
-        sizes = cls()
-        for entity in entities:
-            for raw_object in raw_objects_of_dates(objects, entity, since, until):
-                place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
-                if since <= place.dt <= until:
-                    sizes._add(raw_object, place)
-        return sizes
-
-    def _add(self, stored: StoredObject, place: Task) -> None:
+    def add(self, stored: StoredObject, place: Place) -> None:
+        """Add an object of a place."""
         self.sizes[place] += stored.size
         self.newest = max(self.newest, stored.modified)
         if arrival := layout.arrival_date(stored.key):
             self.arrivals.add(arrival)
 
-    def leave_out(self, is_curated: Callable[[Task], bool]) -> None:
-        """Leave out the hours of `overlapping` whose curated files have all of these objects (is_curated)."""
-        with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-            for place, has_all in zip(self.overlapping, pool.map(is_curated, self.overlapping), strict=True):
-                if has_all:
-                    del self.sizes[place]
 
-    def days(self) -> set[Task]:
-        """Return the days of these hours."""
-        return set(map(day_of, self.sizes))
-
-
-def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[StoredObject]) -> bool:
-    """Whether a curated file has the lines of all these raw objects, as they are now."""
-    if file is None:
-        return False
-    try:
-        sources = bookkeeping_of(objects, file.key).sources
-    except (NoObject, KeyError, ArrowInvalid):  # its task is planned, and fails with the reason
-        return False
-    return all(sources.get(layout.source_name(raw_object.key)) == raw_object.etag for raw_object in raw)
+def _all_of_dates(
+    objects: Objects, since: str, until: str, entities: Collection[str]
+) -> tuple[RawSizes, dict[Place, StoredObject]]:
+    """Return the raw objects and the curated files of partitions from one date to another, both included."""
+    raw, files = RawSizes(), dict[Place, StoredObject]()
+    for entity in entities:
+        # Both listings may have objects of other dates, too.
+        for raw_object in raw_objects_of_dates(objects, entity, since, until):
+            place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
+            if since <= place.dt <= until:
+                raw.add(raw_object, place)
+        for file in objects.list(curated_prefix(entity) + layout.dates_prefix(since, until)):
+            if (file_place := curated_place(file.key)) and since <= file_place.dt <= until:
+                files[file_place] = file
+    return raw, files
 
 
-def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
-    """Yield the days that have become past since the last run: their hours may be compacted.
+def _raw_since(objects: Objects, watermark: datetime) -> RawSizes:
+    """Return the raw objects that were stored since a watermark, or within OVERLAP before it."""
+    raw, since = RawSizes(), watermark - OVERLAP
+    places_of_new = set[Place]()
+    for entity in ENTITIES:
+        for raw_object in raw_objects_since(objects, entity, (since - ARRIVAL_LAG).date().isoformat()):
+            if raw_object.modified >= since:
+                place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
+                raw.add(raw_object, place)
+                if raw_object.modified > watermark:
+                    places_of_new.add(place)
+                else:
+                    raw.overlapping.setdefault(place, []).append(raw_object)
+    for place in places_of_new:
+        raw.overlapping.pop(place, None)
+    return raw
 
-    mark: the watermark. last: the first date (YYYY-MM-DD) that is not past yet.
-    """
-    if mark <= BEGINNING + OVERLAP:
+
+def _newly_past_days(watermark: datetime, past_before: str) -> Iterator[Place]:
+    """Yield the days that have become past since the last run: their hours may be compacted."""
+    if watermark <= FIRST_MARK:
         return  # this is the first run
-    first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
-    for dt in layout.dates_between(first, last):
-        yield from (Task(entity, dt, None) for entity in ENTITIES)
+    first = (watermark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
+    for dt in layout.dates_between(first, past_before):
+        yield from (Place(entity, dt, None) for entity in ENTITIES)
 
 
-def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, StoredObject]:
+def _files_of_days(objects: Objects, days: Iterable[Place]) -> dict[Place, StoredObject]:
     """Return the curated files of some days."""
-    prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
+    prefixes = [curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         listings = pool.map(lambda prefix: list(objects.list(prefix)), prefixes)
         files = chain.from_iterable(listings)
-        return {place: file for file in files if (place := layout.curated_place(file.key))}
+        return {place: file for file in files if (place := curated_place(file.key))}
 
 
-def curated_files_between(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
-    """Yield the curated files of these dates, and perhaps of others that begin with the same characters."""
-    return objects.list(layout.curated_prefix(entity) + layout.dates_prefix(since, until))
+def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Place, StoredObject]) -> None:
+    """Leave out the hours of `overlapping` whose curated files have all lines of these objects already."""
 
+    def is_curated(place: Place) -> bool:
+        file = files.get(day_of(place)) or files.get(place)
+        if file is None:
+            return False
+        try:
+            sources = bookkeeping_of(objects, file.key).sources
+        except (NoObject, KeyError, ArrowInvalid):  # its task is planned, and fails with the reason
+            return False
+        return all(sources.get(layout.source_name(each.key)) == each.etag for each in raw.overlapping[place])
 
-def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files of the dates that have a turn tonight: their seals are checked."""
-    folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        folders_below = list(pool.map(lambda folder: list(objects.below(folder)), folders))
-    days = [
-        Task(entity, day.isoformat(), None)
-        for entity, below in zip(ENTITIES, folders_below, strict=True)
-        for day in sorted(dates_due(_dates(below), today - timedelta(days=1), today))
-    ]
-    return curated_files_of(objects, days)
+        for place, has_all in zip(raw.overlapping, pool.map(is_curated, raw.overlapping), strict=True):
+            if has_all:
+                del raw.sizes[place]
 
 
-def _dates(folders: Iterable[str]) -> set[date]:
-    """Return the dates of some folders of curated files."""
-    places = (layout.curated_place(f"{folder}day.parquet") for folder in folders)
-    return {date.fromisoformat(place.dt) for place in places if place}
-
-
-def sort_key(task: Task) -> tuple[str, str, str]:
-    """Return the sort key of tasks: entity, date, hour."""
-    return task.entity, task.dt, task.hour or ""
-
-
-def day_of(task: Task) -> Task:
-    """Return the whole day of an hour."""
-    return replace(task, hour=None)
-
-
-def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
-    """Return the sizes of the files that no task reads: a task that reads a file checks its seal itself."""
-    return {place: file.size for place, file in files.items() if not {place, day_of(place)} & tasks}
-
-
-def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
-    raw = RawSizes.of_dates(objects, since, until, entities)
-    files = {
-        place: file
-        for entity in entities
-        for file in curated_files_between(objects, entity, since, until)
-        if (place := layout.curated_place(file.key)) and since <= place.dt <= until
-    }
-    mark, past_days = read_state(objects)
-    planned = _plan({*raw.sizes, *files}, files, raw, last)
-    return replace(planned, watermark=mark, past_days=[*past_days, *planned.past_days])
-
-
-def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSizes, last: str) -> Plan:
-    """Return the plan for some places. It has no watermark yet.
-
-    files: the curated files of these places' days. last: the first date (YYYY-MM-DD) that is not past yet.
-    """
-    tasks = _tasks({*places, *_new_days(raw.sizes, files, last)}, files)
-    task_set = set(tasks)
-    sizes: Counter[Task] = Counter()
-    curated_sizes = ((place, file.size) for place, file in files.items())
-    for place, size in chain(raw.sizes.items(), curated_sizes):
-        day = day_of(place)
-        sizes[day if day in task_set else place] += size
-    past_days = sorted({day_of(task) for task in tasks if task.hour and task.dt < last}, key=sort_key)
-    raw_bytes = sum(raw.sizes.values())
-    return Plan(tasks, BEGINNING, sizes, sorted(raw.arrivals), past_days, raw_bytes=raw_bytes)
-
-
-def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
-    """Return one task per file to write, in a fixed order: a day's file takes all its hours."""
-    targets = {day if (day := day_of(place)) in files else place for place in places}
-    days = {target for target in targets if target.hour is None}
-    tasks = {target for target in targets if target in days or day_of(target) not in days}
-    return sorted(tasks, key=sort_key)
-
-
-def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
-    """Yield past days without a curated file and with few raw bytes: each gets a day's file at once."""
-    curated_days = set(map(day_of, files))
-    days: Counter[Task] = Counter()
-    for place, size in sizes.items():
-        days[day_of(place)] += size
-    for day, size in days.items():
-        if day.dt < last and day not in curated_days and size < NEW_BYTES_MAX:
-            yield day
-
-
-def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
+def _compactions(files: Mapping[Place, StoredObject], past_before: str) -> Iterator[Place]:
     """Yield the days whose hours are compacted.
 
     These are past days with several small hours. A day that has hours beside its day's file is one of them,
     too, because an earlier compaction has not come to its end.
     """
-    hours: dict[Task, list[int]] = {}
+    hours: dict[Place, list[int]] = {}
     for place, stored in files.items():
         if place.hour is not None:
             hours.setdefault(day_of(place), []).append(stored.size)
     for day, sizes in hours.items():
-        is_small = day.dt < last and len(sizes) > 1 and sum(sizes) < COMPACTED_BYTES_MAX
+        is_small = day.dt < past_before and len(sizes) > 1 and sum(sizes) < COMPACTED_BYTES_MAX
         if day in files or is_small:
+            yield day
+
+
+def _files_due(objects: Objects, today: date) -> dict[Place, StoredObject]:
+    """Return the curated files of the dates that have a turn tonight: their seals are checked."""
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        folders_of_entities = list(
+            pool.map(lambda entity: list(objects.below(curated_prefix(entity))), ENTITIES)
+        )
+    days = []
+    for entity, folders in zip(ENTITIES, folders_of_entities, strict=True):
+        places = (curated_place(f"{folder}day.parquet") for folder in folders)
+        dates = {date.fromisoformat(place.dt) for place in places if place}
+        due = sorted(dates_due(dates, today - timedelta(days=1), today))
+        days += [Place(entity, day.isoformat(), None) for day in due]
+    return _files_of_days(objects, days)
+
+
+def _new_days(
+    sizes: Mapping[Place, int], files: Mapping[Place, StoredObject], past_before: str
+) -> Iterator[Place]:
+    """Yield past days without a curated file and with few raw bytes: each gets a day's file at once."""
+    curated_days = set(map(day_of, files))
+    days: Counter[Place] = Counter()
+    for place, size in sizes.items():
+        days[day_of(place)] += size
+    for day, size in days.items():
+        if day.dt < past_before and day not in curated_days and size < NEW_BYTES_MAX:
             yield day
 
 
@@ -351,8 +300,9 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
     """Store a run's plan; returns the keys of its tasks (a JSON array of entity, dt, hour) and batches.
 
     A batch is what one call of a curating function does: {"run_id", "tasks", "arrived", "rebuild", "large"}.
-    arrived: the dates of arrival under which its raw objects lie; None: any. rebuild: whether it makes the
-    files anew, so that today's declarations read all lines again. large: whether the large function gets it.
+    arrived: the dates of arrival under which its raw objects lie; None: any; []: only seals are checked.
+    rebuild: whether it makes the files anew, so that today's declarations read all lines again. large:
+    whether the large function gets it.
     """
     key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", BATCHES))
     state = {
@@ -362,31 +312,31 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in planned.tasks]).encode())
     batches = []
-    for batch in planned.batches():
+    for tasks in planned.batches():
         # A failed task's raw objects may have arrived some nights ago.
-        arrived = None if planned.failed.intersection(batch) else planned.arrived
-        batches.append(_batch(run_id, batch, planned, arrived, rebuild))
+        arrived = None if planned.failed.intersection(tasks) else planned.arrived
+        batches.append(_batch(run_id, tasks, planned, arrived, rebuild))
     checks = Plan(sorted(planned.checks, key=sort_key), planned.watermark, planned.checks)
-    batches += [_batch(run_id, batch, checks, ()) for batch in checks.batches()]  # no raw objects are read
+    batches += [_batch(run_id, tasks, checks, arrived=[]) for tasks in checks.batches()]
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key
 
 
 def _batch(
-    run_id: str, tasks: Sequence[Task], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
+    run_id: str, tasks: Sequence[Place], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
 ) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "tasks": [asdict(task) for task in tasks],
-        "arrived": None if arrived is None else list(arrived),
+        "arrived": arrived,
         "rebuild": rebuild,
         "large": planned.is_large(tasks[0]),
     }
 
 
-def read_tasks(objects: Objects, key: str) -> list[Task]:
+def read_tasks(objects: Objects, key: str) -> list[Place]:
     """Return the tasks of a plan; raises NoObject."""
-    return [Task(**task) for task in json.loads(objects.get(key))]
+    return [Place(**task) for task in json.loads(objects.get(key))]
 
 
 def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
@@ -395,7 +345,7 @@ def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     return batches
 
 
-def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
+def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Place]:
     """Return the tasks of a plan without those that a run has given up; raises NoObject."""
     failed = run_notes.failed_tasks(objects, run_id)
     return [task for task in read_tasks(objects, key) if task not in failed]
@@ -409,5 +359,30 @@ def commit(objects: Objects, run_id: str) -> datetime:
     state = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
     planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
     run_notes.remember_tasks(objects, planned, run_notes.failed_tasks(objects, run_id))
-    move_watermark(objects, datetime.fromisoformat(state["watermark"]), state["past_days"])
-    return read_watermark(objects)
+    return move_watermark(objects, datetime.fromisoformat(state["watermark"]), state["past_days"])
+
+
+def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> datetime:
+    """Note that all raw objects that were stored up to an instant are curated; returns the watermark.
+
+    It never moves back. past_days: the past days of which hours were written (entity, dt, hour None).
+    """
+    watermark = max(to, read_watermark(objects))
+    state = {"watermark": watermark.isoformat(), "past_days": list(past_days)}
+    objects.put(layout.WATERMARK, json.dumps(state).encode())
+    return watermark
+
+
+def read_watermark(objects: Objects) -> datetime:
+    """Return the watermark: all raw objects that were stored up to it are curated."""
+    return _read_state(objects)[0]
+
+
+def _read_state(objects: Objects) -> tuple[datetime, list[Place]]:
+    """Return the watermark, and the past days of which the last run has written hours."""
+    try:
+        state = json.loads(objects.get(layout.WATERMARK))
+    except NoObject:
+        return FIRST_MARK, []
+    past_days = [Place(**day) for day in state.get("past_days", ())]
+    return datetime.fromisoformat(state["watermark"]), past_days

@@ -16,9 +16,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from adapters.platform.objects import NoObject, Objects, objects_at
-from analytics.curation.curate import Task, curate, curate_in_run, rebuild
+from analytics.curation.curate import curate, curate_in_run
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import run_key
+from analytics.lake.layout import Place, run_key
 
 logger = logging.getLogger(__name__)
 PACKAGED = Path(__file__).resolve().parents[2]
@@ -94,21 +94,22 @@ def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
     return note
 
 
-def curate_one(url: str, task: Task, *, is_rebuild: bool = False) -> Counts:
+def curate_one(url: str, task: Place, *, is_rebuild: bool = False) -> Counts:
     """Curate a task of the lake at a URL. It logs if a rebuild lacks raw objects."""
-    objects = objects_at(url)
-    if is_rebuild:
-        return rebuild(objects, task, lambda reason: logger.warning("%s: %s", task, reason))
-    return curate(objects, task)
+
+    def log_lack(reason: str) -> None:
+        logger.warning("%s: %s", task, reason)
+
+    return curate(objects_at(url), task, rebuild=is_rebuild, note_lack=log_lack)
 
 
-def curate_for_run(url: str, run_id: str, task: Task, arrived: Collection[str] | None) -> Counts:
+def curate_for_run(url: str, run_id: str, task: Place, arrived: Collection[str] | None) -> Counts:
     """Curate a task of a nightly run. A failure is logged, and leaves the task to the run's functions.
 
     arrived: see `curate`.
     """
     try:
-        return curate_in_run(objects_at(url), run_id, task, is_rebuild=False, arrived=arrived)
+        return curate_in_run(objects_at(url), run_id, task, rebuild=False, arrived=arrived)
     except Exception:
         logger.exception("task failed: %s", task)
         return Counts()

@@ -15,9 +15,9 @@ from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased
 from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
-from analytics.restore.restored_users import KEYS
+from analytics.restore.restored_users import KEYS, Lack
 from analytics.restore.restorer import RestoreReport
-from analytics.restore.user_rows import Lack, LakeBefore, Row
+from analytics.restore.user_rows import LakeBefore, Row
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, item_of
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent

@@ -12,7 +12,7 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import BLANK
-from analytics.restore.user_rows import Lack, LakeRows, Row
+from analytics.restore.user_rows import LakeRows, Row
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import pack_spans
@@ -27,6 +27,16 @@ EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
 # The order in which tables are written. Entries come first, because they say which events are applied. Events
 # come last, so that the function that processes their stream finds all other items.
 ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lack:
+    """One thing that could not be restored."""
+
+    store: str
+    key: str  # the user, and which item of the user; or another item
+    reason: str  # in words
+    sort_key: str = ""  # of the user's item. If the table still has that item, it is no lack
 
 
 @dataclass(slots=True)

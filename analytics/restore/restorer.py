@@ -19,8 +19,8 @@ from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild_user
-from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
+from analytics.restore.restored_users import LEDGER, ORDER, Lack, RebuiltUser, rebuild_user
+from analytics.restore.user_rows import LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
 from rules.lake.table_items import NOT_IN_USER_IDS, item_of

@@ -1,11 +1,15 @@
 """Reads the lake's rows from before an instant, one user after the other, for a restore (rule 21).
 
-Four entities are read side by side, each in the order of users. So only one user's rows are in memory. DuckDB
-sorts on disk if the rows do not fit into memory.
+The restorers of this folder call `LakeBefore`, whose methods have a statement of DuckDB each. Users' rows are
+of four entities, which are read side by side, each in the order of users. So only one user's rows are in
+memory. DuckDB sorts on disk if the rows do not fit into memory.
+
+Parameters of the statements. $until: the instant of the restore. $since: events from before it have left
+their table. $claims_end: if a message could be sent until then and no longer, its claim is forgotten.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import merge
@@ -24,125 +28,10 @@ from rules.questions.notifications import CLAIM_KEPT
 ROWS_AT_ONCE = 2_000
 READERS = 4  # files of an entity that are fetched at once
 Row = dict[str, Any]
-
-# Parameters of the statements. $until: the instant of the restore. $since: events from before it have left
-# their table. $claims_end: if a message could be sent until then and no longer, its claim is forgotten.
-
+USERS_ENTITIES = ("ledger", "events", "streaks", "table_items")
+ENTITIES_READ = (*USERS_ENTITIES, "lead_events", "questions", "responses", "notifications")
 # Of each item, the newest row counts.
 NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
-
-# A user's rows, by entity. Each statement has its rows in the order of `person`, the user. Rows of erased
-# persons (residues, whose ids begin with RESIDUE_PREFIX) bring nobody back.
-LEDGER_ROWS = f"""SELECT *, account_id AS person, 'ledger' AS entity FROM ledger
-    WHERE created_at < $until AND NOT starts_with(account_id, '{RESIDUE_PREFIX}') ORDER BY account_id, seq"""
-EVENT_ROWS = f"""SELECT *, user_id AS person, 'events' AS entity FROM events
-    WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
-    QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
-    ORDER BY user_id, event_id"""
-# all_pauses: of all versions, because the newest one lacks the pauses that the profile has archived.
-PROFILE_ROWS = f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person, 'streaks' AS entity
-    FROM (
-        SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
-        QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
-    ) AS newest JOIN (
-        SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
-        FROM streaks WHERE updated_at < $until GROUP BY user_id
-    ) AS every USING (user_id) ORDER BY newest.user_id"""
-# Phones have owners, but are restored by themselves (SUBSCRIPTIONS). No row is a residue here, because an
-# erasure deletes the rows of table_items.
-ITEM_ROWS = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items
-    WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
-    {NEWEST_ITEM} ORDER BY user_id, store, place"""
-USER_STATEMENTS = {
-    "ledger": LEDGER_ROWS,
-    "events": EVENT_ROWS,
-    "streaks": PROFILE_ROWS,
-    "table_items": ITEM_ROWS,
-}
-
-# Tombstones of a later time count, too: a restore brings no erased person back.
-OWNERLESS_ITEMS = f"""SELECT * FROM table_items
-    WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
-    {NEWEST_ITEM} ORDER BY store, place"""
-
-
-def _pseudonym_of(place: str) -> str:
-    """Return SQL for the name under which the lake has a phone's messages (question_entities.pseudonym).
-
-    place: SQL for the key of the phone's item, a JSON list of one id.
-    """
-    return f"left(sha256('lake\\x00'::BLOB || encode(trim({place}, '[]\"'))), 32)"
-
-
-# The newest row of each message to a phone, also of those after the instant: they were sent.
-# sendable_until: the last instant at which the message might have been sent.
-MESSAGES = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS sendable_until
-    FROM notifications LEFT JOIN (
-        SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
-    ) AS asked USING (question_id)
-    QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1"""
-# Each phone that is not gone, with those of its messages whose claims still count.
-SUBSCRIPTIONS = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
-        SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
-    ) AS newest LEFT JOIN (
-        SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
-            list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome, 'settled_at': settled_at,
-                'sendable_until': sendable_until}}) FILTER (sendable_until > $claims_end) AS messages
-        FROM ({MESSAGES}) GROUP BY phone
-    ) AS received ON received.phone = {_pseudonym_of("newest.place")}
-    WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
-
-# An event that came twice is one event: its external id is unique in its source.
-LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
-    QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
-# Answers are counted by rows: those of persons who were erased are among them, under other names.
-QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
-        SELECT * FROM questions WHERE created_at < $until
-        QUALIFY row_number() OVER (PARTITION BY question_id ORDER BY created_at DESC, version DESC) = 1
-    ) AS newest LEFT JOIN (
-        SELECT question_id, count(*) AS given FROM responses
-        WHERE created_at < $until GROUP BY question_id
-    ) AS answers USING (question_id) ORDER BY question_id"""
-LATER_ROW_COUNTS = {
-    "ledger": "SELECT count(*) AS row_count FROM ledger WHERE created_at >= $until",
-    "streaks": "SELECT count(*) AS row_count FROM streaks WHERE updated_at >= $until",
-}
-
-ENTITIES_READ = (*USER_STATEMENTS, "lead_events", "questions", "responses", "notifications")
-# What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
-# the items of tables (--from-table).
-NOT_IN_THE_LAKE = {
-    "Event": "the integrations' own words of leads' events; the bucket still has large ones",
-    "Memory": "nothing; it follows from Event",
-    "Feature": "nothing; it follows from Event, and `streakline features rebuild` makes sure",
-    "GroupEvents": "nothing; it follows from Event",
-    "PostgreSQL": "which lead has which addresses, numbers and ids; restore its own backup, because whoever"
-    " sends from an address that is missing becomes another lead",
-    "Questions": "digests of what was asked; whoever asks another question under an old key gets the old one",
-    "Responses": "answers and their texts; whoever has answered may answer again, and earns nothing by it",
-    "UserStats": "stats of answers, which the lake has only under pseudonyms; they follow from Responses",
-    "Subscriptions": "messages under way, and which polls wait; a phone may get a message again",
-    "WebhookEndpoints": "addresses of the customer's systems; declare them again",
-    "Notifications": "what the customer's systems were told; they may be told again",
-    "Erasures": "erasures under way, and certificates; erase these persons again (tombstones are there)",
-    "IdempotencyKeys": "digests of leads' events, states of orders, counts of hooks, and notes of imports;"
-    " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
-    "PayloadBucket": "large webhooks; the bucket may still have them",
-    "Boards": "nothing; the next snapshot makes them anew",
-    "Limits": "counts of the last minute; they start again",
-    "Redis": "nothing; rounds fill it",
-    "Warehouse": "nothing; nights load from the lake what it lacks",
-}
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Lack:
-    """One thing that could not be restored."""
-
-    store: str
-    key: str  # the user, and which item of the user; or another item
-    reason: str  # in words
-    sort_key: str = ""  # of the user's item. If the table still has that item, it is no lack
 
 
 @dataclass(slots=True)
@@ -157,7 +46,7 @@ class LakeRows:
 
     @classmethod
     def of(cls, user_id: str, rows: Iterable[Row]) -> "LakeRows":
-        """Return a user's rows from those of all USER_STATEMENTS: `entity` says where each belongs."""
+        """Return a user's rows of all four entities: `entity` says where each belongs."""
         user = cls(user_id)
         rows_by_entity = {"ledger": user.ledger, "events": user.events, "streaks": user.streaks}
         for row in rows:
@@ -177,27 +66,48 @@ class LakeBefore:
     now: datetime
     retention: timedelta = RETENTION  # events that are older than this are left out
 
-    def ownerless_items(self) -> list[Row]:
-        """Return the rows of items that belong to no user. Tombstones of a later time are among them, too."""
-        with ExitStack() as stack:
-            return list(self._rows(stack, OWNERLESS_ITEMS, "table_items"))
-
     def users(self) -> Generator[LakeRows]:
         """Yield the rows of each user whom the lake knows, in the order of users."""
+        # Each statement has its rows in the order of `person`, the user. Rows of erased persons (residues)
+        # bring nobody back.
+        ledger = f"""SELECT *, account_id AS person, 'ledger' AS entity FROM ledger
+            WHERE created_at < $until AND NOT starts_with(account_id, '{RESIDUE_PREFIX}')
+            ORDER BY account_id, seq"""
+        events = f"""SELECT *, user_id AS person, 'events' AS entity FROM events
+            WHERE created_at < $until AND created_at > $since
+            AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
+            QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
+            ORDER BY user_id, event_id"""
+        # all_pauses: of all versions, because the newest one lacks the pauses that the profile has archived.
+        profiles = f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person,
+            'streaks' AS entity FROM (
+                SELECT * FROM streaks
+                WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
+                QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
+            ) AS newest JOIN (
+                SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
+                FROM streaks WHERE updated_at < $until GROUP BY user_id
+            ) AS every USING (user_id) ORDER BY newest.user_id"""
+        # Phones have owners, but are restored by themselves. No row is a residue here, because an erasure
+        # deletes the rows of table_items.
+        items = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items
+            WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
+            {NEWEST_ITEM} ORDER BY user_id, store, place"""
+        statements = zip((ledger, events, profiles, items), USERS_ENTITIES, strict=True)
         with ExitStack() as stack:
-            streams = [self._rows(stack, sql, name) for name, sql in USER_STATEMENTS.items()]
+            streams = [stack.enter_context(closing(self._rows(sql, entity))) for sql, entity in statements]
             for user_id, rows in groupby(merge(*streams, key=itemgetter("person")), key=itemgetter("person")):
                 yield LakeRows.of(user_id, rows)
 
-    def lead_events(self) -> Generator[Row]:
-        """Yield all events of leads."""
-        with ExitStack() as stack:
-            yield from self._rows(stack, LEAD_EVENTS, "lead_events")
+    def ownerless_items(self) -> list[Row]:
+        """Return the rows of items that belong to no user.
 
-    def questions(self) -> Generator[Row]:
-        """Yield the newest row of each question, with how many `answers` it had."""
-        with ExitStack() as stack:
-            yield from self._rows(stack, QUESTIONS, "questions", "responses")
+        Tombstones of a later time are among them, too: a restore brings no erased person back.
+        """
+        sql = f"""SELECT * FROM table_items
+            WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
+            {NEWEST_ITEM} ORDER BY store, place"""
+        return list(self._rows(sql, "table_items"))
 
     def phones(self) -> Generator[Row]:
         """Yield the newest row of each phone that is not gone, with the messages that it has received.
@@ -205,31 +115,72 @@ class LakeBefore:
         last_notified_at: the time of the newest question, or None. messages: those whose claims still count,
         or None.
         """
-        with ExitStack() as stack:
-            yield from self._rows(stack, SUBSCRIPTIONS, "table_items", "notifications", "questions")
+        # The newest row of each message to a phone, also of those after the instant: they were sent.
+        # sendable_until: the last instant at which the message might have been sent.
+        messages = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS sendable_until
+            FROM notifications LEFT JOIN (
+                SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
+            ) AS asked USING (question_id)
+            QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1"""
+        # The name under which the lake has a phone's messages (question_entities.pseudonym). The place of a
+        # phone's item is a JSON list of one id.
+        pseudonym = "left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]\"'))), 32)"
+        sql = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
+                SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
+            ) AS newest LEFT JOIN (
+                SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
+                    list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome,
+                        'settled_at': settled_at, 'sendable_until': sendable_until}})
+                        FILTER (sendable_until > $claims_end) AS messages
+                FROM ({messages}) GROUP BY phone
+            ) AS received ON received.phone = {pseudonym}
+            WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
+        return self._rows(sql, "table_items", "notifications", "questions")
+
+    def lead_events(self) -> Generator[Row]:
+        """Yield all events of leads."""
+        # An event that came twice is one event: its external id is unique in its source.
+        sql = """SELECT * FROM lead_events WHERE received_at < $until
+            QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
+        return self._rows(sql, "lead_events")
+
+    def questions(self) -> Generator[Row]:
+        """Yield the newest row of each question, with how many `answers` it had."""
+        # Answers are counted by rows: those of persons who were erased are among them, under other names.
+        sql = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
+                SELECT * FROM questions WHERE created_at < $until
+                QUALIFY row_number() OVER (
+                    PARTITION BY question_id ORDER BY created_at DESC, version DESC
+                ) = 1
+            ) AS newest LEFT JOIN (
+                SELECT question_id, count(*) AS given FROM responses
+                WHERE created_at < $until GROUP BY question_id
+            ) AS answers USING (question_id) ORDER BY question_id"""
+        return self._rows(sql, "questions", "responses")
 
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles of the instant or later the lake has."""
-        with ExitStack() as stack:
-            counts = {}
-            for name, sql in LATER_ROW_COUNTS.items():
-                (row,) = self._rows(stack, sql, name)
-                counts[name] = row["row_count"]
-            return counts
+        counts = {}
+        for entity, time in {"ledger": "created_at", "streaks": "updated_at"}.items():
+            sql = f"SELECT count(*) AS row_count FROM {entity} WHERE {time} >= $until"
+            (row,) = self._rows(sql, entity)
+            counts[entity] = row["row_count"]
+        return counts
 
-    def _rows(self, stack: ExitStack, sql: str, *entities: str) -> Iterator[Row]:
+    def _rows(self, sql: str, *entities: str) -> Generator[Row]:
         """Yield the rows of a statement that reads some entities."""
-        # Each statement has a connection of its own, because a connection has one result at a time.
-        db = stack.enter_context(connect())
-        for entity in entities:
-            stack.enter_context(table_of(db, entity, self.objects, entity, READERS))
         instants = {
             "until": self.until,
             "since": self.now - self.retention,
             "claims_end": self.now - CLAIM_KEPT,
         }
         values = {name: instant for name, instant in instants.items() if f"${name}" in sql}
-        reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
-        stack.callback(reader.close)  # an open result would keep the view from being dropped
-        for batch in reader:
-            yield from batch.to_pylist()
+        with ExitStack() as stack:
+            # Each statement has a connection of its own, because a connection has one result at a time.
+            db = stack.enter_context(connect())
+            for entity in entities:
+                stack.enter_context(table_of(db, entity, self.objects, entity, READERS))
+            reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
+            stack.callback(reader.close)  # an open result would keep the view from being dropped
+            for batch in reader:
+                yield from batch.to_pylist()

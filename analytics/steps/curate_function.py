@@ -17,7 +17,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.custom_resources import send_response
 from adapters.platform.objects import Objects, S3Objects
-from analytics.curation.curate import Task, curate_in_run
+from analytics.curation.curate import curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
@@ -25,6 +25,7 @@ from analytics.forgetting.lake_pass import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
+from analytics.lake.layout import Place
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 GIGABYTE = 2**30
@@ -101,12 +102,12 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     counts: the sum over the files. A task that fails does not disturb the others.
     """
     objects, catalog = _parts()
-    tasks = [Task(**task) for task in event["tasks"]]
-    run_id, is_rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
+    tasks = [Place(**task) for task in event["tasks"]]
+    run_id, rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
     curated, total, failed = [], Counts(), []
     for task in tasks:
         try:
-            total += curate_in_run(objects, run_id, task, is_rebuild=is_rebuild, arrived=arrived)
+            total += curate_in_run(objects, run_id, task, rebuild=rebuild, arrived=arrived)
             curated.append(task)
         except Exception:
             logger.exception("task failed", extra=asdict(task))
@@ -122,7 +123,7 @@ def _give_up(event: dict[str, Any]) -> dict[str, Any]:
 
     The report names the task, and the next run plans it again.
     """
-    note_failed_task(_parts()[0], event["run_id"], Task(**event["task"]), event["error"])
+    note_failed_task(_parts()[0], event["run_id"], Place(**event["task"]), event["error"])
     return {}
 
 

@@ -14,8 +14,9 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
-from analytics.curation.curate import Task, curate_in_run
+from analytics.curation.curate import curate_in_run
 from analytics.lake.catalog import Catalog
+from analytics.lake.layout import Place
 
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
@@ -43,10 +44,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
     arrived: the dates of arrival of its raw objects; None: any. The call can be repeated.
     """
-    task, (objects, catalog) = Task(**event["task"]), _parts()
+    task, (objects, catalog) = Place(**event["task"]), _parts()
     logger.info("begins", extra=event["task"])  # if the process is killed, the log names the task
-    is_rebuild = event.get("rebuild") is True
-    counts = curate_in_run(objects, event["run_id"], task, is_rebuild=is_rebuild, arrived=event["arrived"])
+    rebuild = event.get("rebuild") is True
+    counts = curate_in_run(objects, event["run_id"], task, rebuild=rebuild, arrived=event["arrived"])
     catalog.register([task])
     metrics.add_metric("CuratedRows", MetricUnit.Count, counts.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, counts.quarantined)

@@ -1,4 +1,8 @@
-"""The nightly run's steps that recompute from the lake, compare and repair the tables, and report."""
+"""The nightly run's steps that recompute from the lake, compare and repair the tables, and report.
+
+`plan` makes shares of all users, `reconcile` does one share a call, and `collect` adds up their findings. For
+these three, share_steps.py has the work. `reconcile_answers` runs beside them, `report` at the end.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -125,12 +129,12 @@ class ReconcileSteps:
         """
         report = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
         _measure("CurationFailures", len(report["curation_failures"]))
-        if report["warehouse"]["quiet_since"]:
+        if report["warehouse"]["quiet_since"]:  # nothing was loaded: the warehouse is not woken
             last = LastWarehouseRun.read(self.objects)
             report = with_warehouse(report, [], last.curation if last else [], [])
         elif not report["warehouse"]["error"]:
             try:
-                report = self._with_warehouse(report, event.get("repair") is True, now)
+                report = self._add_warehouse(report, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
                 report["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(report["failed_tests"]))
@@ -140,25 +144,25 @@ class ReconcileSteps:
             settle(self.objects, report["run_id"], report["curation"])
         return {"counts": report["counts"], "reports": reports, "is_whole": is_whole(report)}
 
-    def _with_warehouse(self, report: Report, may_repair: bool, now: datetime) -> Report:
-        """Add the warehouse's findings to the report. Only models that this run has built are read."""
-        run_id, user_disagreements, leads = report["run_id"], [], []
+    def _add_warehouse(self, report: Report, may_repair: bool, now: datetime) -> Report:
+        """Return the report with the warehouse's findings. Only models that this run has built are read."""
+        run_id = report["run_id"]
+        user_disagreements, leads = [], []
         if not report["error"] and is_built(self.objects, run_id, WAREHOUSE_MODEL):
-            user_disagreements = disagreements(self.warehouse, shares_of(self.objects, run_id))
+            user_disagreements = disagreements(self.warehouse, self._recomputed_shares(run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
             repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
         return with_warehouse(report, user_disagreements, self.warehouse.rows(CURATION), leads)
 
-
-def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]]:
-    """Yield each share that was recomputed, with its users."""
-    shares = NightPlan.load(objects, run_id).shares
-    for number in range(shares):
-        share = UserShare(number, shares)
-        with suppress(NoObject):
-            yield share, LakeUsers.load(objects, run_id, share).table
+    def _recomputed_shares(self, run_id: str) -> Iterator[tuple[UserShare, Table]]:
+        """Yield each share that was recomputed, with its users."""
+        shares = NightPlan.load(self.objects, run_id).shares
+        for number in range(shares):
+            share = UserShare(number, shares)
+            with suppress(NoObject):
+                yield share, LakeUsers.load(self.objects, run_id, share).table
 
 
 def _measure(name: str, number: int) -> None:
@@ -169,20 +173,21 @@ def _measure(name: str, number: int) -> None:
 def _steps() -> ReconcileSteps:
     config, dynamodb = settings.read_settings(ReconcileSettings), fence_writer(client("dynamodb"))
     lake = f"s3://{config.lake_bucket}"
+    objects = objects_at(lake)
     profiles, days = config.user_streaks_table, config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
-    objects = objects_at(lake)
+    shares = ShareSteps(
+        objects,
+        AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
+        Projections(dynamodb, profiles, days),
+        EngagementCache(config.redis_url),
+        erased=tombstones_of(config),
+        roots=objects_at(f"s3://{config.roots_bucket}"),
+    )
     return ReconcileSteps(
         objects,
         warehouse_at(config.warehouse_url, lake),
-        ShareSteps(
-            objects,
-            AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
-            Projections(dynamodb, profiles, days),
-            EngagementCache(config.redis_url),
-            erased=tombstones_of(config),
-            roots=objects_at(f"s3://{config.roots_bucket}"),
-        ),
+        shares,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
         LeadEventStore(dynamodb, config.event_table),
@@ -196,7 +201,7 @@ def _steps() -> ReconcileSteps:
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     """Lambda entry: {"step", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    steps, now, step = _steps(), clock.now(), event["step"]
+    steps, now = _steps(), clock.now()
     end = time.monotonic() + SECONDS_MAX
     step_functions: dict[str, Callable[[], StepAnswer]] = {
         "plan": lambda: steps.shares.plan(event, now),
@@ -206,8 +211,9 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
         "reconcile_answers": lambda: steps.reconcile_answers(event, now),
         "report": lambda: steps.report(event, now),
     }
+    step = event["step"]
     if step not in step_functions:
         raise ValueError(f"no step {step!r}")
     answer = step_functions[step]()
-    logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
+    logger.info("done", extra={"step": step, "run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

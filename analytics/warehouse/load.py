@@ -1,5 +1,9 @@
 """Loads curated files into the warehouse's lake tables: COPY to staging, then MERGE by key.
 
+The nightly run calls `Loader.load`. Files with the same columns are staged in one table: staged_0, staged_1
+and so on. `merge_statements` then brings their rows into the lake table, and `bookkeeping_statements` notes
+the files in lake.curation.
+
 The newer version wins. A row that the table already has with the same values is not touched, so loading again
 changes nothing. Redshift's MERGE takes only a table as its source, only equalities as its condition, and one
 plain UPDATE. So earlier statements reduce the staged rows to one per key, and then to new or changed rows.
@@ -76,18 +80,19 @@ class Loader:
 
     def _load_entity(self, run_id: str, entity: str, hours: HoursByDate) -> int:
         """Load an entity's files; returns their number."""
-        days, count = sorted(hours), 0
-        for start in range(0, len(days), DAYS_MAX):
-            chunk = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
-            files = self._files(entity, chunk)
-            staged_sets = list(chunks(self._store_manifests(run_id, entity, files), COLUMN_SETS_MAX))
+        count = 0
+        for days in chunks(sorted(hours), DAYS_MAX):
+            hours_of_days = {dt: hours[dt] for dt in days}
+            files = self._files(entity, hours_of_days)
+            staged_tables = self._store_manifests(run_id, entity, files)
+            transactions = [
+                self._load_statements(entity, staged) for staged in chunks(staged_tables, COLUMN_SETS_MAX)
+            ]
             # The last transaction also replaces the bookkeeping. Without files it does that alone.
-            *earlier, last = staged_sets or [[]]
-            for staged in earlier:
-                self.warehouse.run(self._load_statements(entity, staged))
-            self.warehouse.run(
-                [*self._load_statements(entity, last), *bookkeeping_statements(entity, chunk, files)]
-            )
+            *earlier, last = transactions or [[]]
+            for statements in earlier:
+                self.warehouse.run(statements)
+            self.warehouse.run([*last, *bookkeeping_statements(entity, hours_of_days, files)])
             count += len(files)
         return count
 
@@ -117,9 +122,7 @@ class Loader:
             yield StagedFiles(columns, f"{self.lake}/{key}")
 
     def _load_statements(self, entity: str, staged: Sequence[StagedFiles]) -> list[str]:
-        """Return the load's statements. staged: the files of each staging table."""
-        if not staged:
-            return []
+        """Return a transaction's statements. staged: the files of each staging table."""
         statements = [LOCK]
         for number, files in enumerate(staged):
             statements.append(create_staging(f"staged_{number}", files.columns))
@@ -139,7 +142,8 @@ def merge_statements(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]
     staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
     versions the file's row stays.
     """
-    lake, columns = f"lake.{entity.name}", _columns(entity)
+    lake = f"lake.{entity.name}"
+    columns = [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
     names, keys = _column_list(columns), _column_list(entity.key)
     # incoming: the newest staged row of each key, unless the table has a newer one.
     yield _one_per_key(entity, staged, names, keys)
@@ -183,6 +187,19 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
     )
 
 
+def _as_declared(entity: Entity, staged: Columns) -> str:
+    """Return the staged columns with the names and types of the lake table.
+
+    A column that was declared after the files were written is NULL. A column whose type was widened is cast.
+    """
+    staged_names = {name for name, _ in staged}
+    return ", ".join(
+        f'CAST({_column_list([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
+        for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
+        if name != LOAD_NUMBER
+    )
+
+
 def _note_touched_dates(entity: Entity) -> str:
     """Return the statement that notes the dates of the new rows, and of the rows that they replace."""
     fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
@@ -197,28 +214,10 @@ def _note_touched_dates(entity: Entity) -> str:
     )
 
 
-def _columns(entity: Entity) -> list[str]:
-    """Return the columns that an entity's lake table has from the files."""
-    return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
-
-
 def _column_list(names: Sequence[str], table: str = "") -> str:
     """Return column names as SQL lists them, each with the table's name if one is given."""
     prefix = f"{table}." if table else ""
     return ", ".join(f'{prefix}"{name}"' for name in names)
-
-
-def _as_declared(entity: Entity, staged: Columns) -> str:
-    """Return the staged columns with the names and types of the lake table.
-
-    A column that was declared after the files were written is NULL. A column whose type was widened is cast.
-    """
-    staged_names = {name for name, _ in staged}
-    return ", ".join(
-        f'CAST({_column_list([name]) if name in staged_names else "NULL"} AS {type_}) AS "{name}"'
-        for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
-        if name != LOAD_NUMBER
-    )
 
 
 def _has_same_key(entity: Entity, one: str, other: str) -> str:
@@ -229,24 +228,20 @@ def _has_same_key(entity: Entity, one: str, other: str) -> str:
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the loaded partitions."""
     days_of_one_file = {file.place.dt for file in files if file.place.hour is None}
-    # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
-    touched = " OR ".join(
-        f"(dt = DATE '{dt}'{'' if dt in days_of_one_file or None in loaded else _is_of_hours(loaded)})"
-        for dt, loaded in sorted(hours.items())
-    )
-    yield f"DELETE FROM lake.curation WHERE entity = '{entity}' AND ({touched})"  # noqa: S608 (checked forms)
-    rows = [_row(file) for file in files]
-    for start in range(0, len(rows), VALUES_MAX):
-        yield f"INSERT INTO lake.curation VALUES {', '.join(rows[start : start + VALUES_MAX])}"  # noqa: S608
+    replaced = []
+    for dt, loaded in sorted(hours.items()):
+        condition = f"dt = DATE '{dt}'"
+        # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
+        if dt not in days_of_one_file and None not in loaded:
+            names = sorted({WHOLE_DAY, *(hour for hour in loaded if hour)})
+            condition += f" AND hour IN ({', '.join(map(literal, names))})"
+        replaced.append(f"({condition})")
+    yield f"DELETE FROM lake.curation WHERE entity = '{entity}' AND ({' OR '.join(replaced)})"  # noqa: S608 (checked forms)
+    for rows in chunks(map(_curation_row, files), VALUES_MAX):
+        yield f"INSERT INTO lake.curation VALUES {', '.join(rows)}"  # noqa: S608
 
 
-def _is_of_hours(loaded: set[str | None]) -> str:
-    """Return the condition that a row of lake.curation is of one of these hours, or of a day's file."""
-    names = sorted({WHOLE_DAY, *(hour for hour in loaded if hour)})
-    return f" AND hour IN ({', '.join(map(literal, names))})"
-
-
-def _row(file: CuratedFile) -> str:
+def _curation_row(file: CuratedFile) -> str:
     """Return a file's row of lake.curation."""
     place, counts = file.place, file.footer.counts.as_dict()
     hour = literal(place.hour or WHOLE_DAY)

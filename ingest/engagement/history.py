@@ -1,4 +1,7 @@
-"""A user's events, days and ledger, newest first, in pages."""
+"""A user's events, days and ledger, newest first, in pages: Histories.
+
+Below it is what the API shows of a date and of an entry. points_api.py shows single entries by it, too.
+"""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.event_store import EventStore, PastEvents, PastPage
+from adapters.engagement.event_store import EventStore, PastEvents
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import (
     ANY,
@@ -27,7 +30,6 @@ from ingest.web.paging import (
     LAST_DATE,
     LIMIT_DEFAULT,
     LIMIT_MAX,
-    PageSpan,
     cursor_at,
     cursor_of,
     day_of,
@@ -44,19 +46,75 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
 EVENTS_DAYS_DEFAULT = 30
 COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
-ENTRY = open_object(
-    {
-        "entry_id": TEXT,
-        "kind": TEXT,
-        "points": whole("signed"),
-        "balance": whole("after this entry; below 0: a debt"),
-        "debt?": whole("what is owed after this entry", 1),
-        "reason?": text("of a CLAWBACK or RERATE, and of an EARN of 0 points"),
-        "created_at": TEXT,
-        "occurred_at?": INSTANT | {"description": "when its event happened"},
-        "duplicate?": FLAG,
-    }
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """Reads a user's events, days and ledger entries, a page at a time."""
+
+    accounts: AccountStore
+    event_store: EventStore
+    past: PastEvents | None = None  # the events that have left their table
+    hot_days: int = 0  # how many days events stay in their table; 0: they expire, and there is no past
+
+    def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return events, newest first by when they occurred; by default those of the last 30 days.
+
+        A page that reaches behind hot_days is read from the lake, too, and says so: `"source": "lake"`. It
+        may have a cursor and fewer rows than asked for: the lake is searched for some seconds.
+        """
+        since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
+        span = span_of(query, since, now + FUTURE_MAX)
+        rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
+        in_lake_before = stamp(now - timedelta(days=self.hot_days))
+        is_full = len(rows) == span.limit and rows[-1]["event_id"] >= in_lake_before
+        if self.past is None or not self.hot_days or span.since >= in_lake_before or is_full:
+            return page("events", list(map(_event_view, rows)), span.limit, "event_id")
+
+        until = min(span.until, in_lake_before)
+        day_of({"cursor": until.partition("T")[0]}, "cursor")  # raises for a cursor that is out of bounds
+        past = self.past.newest(user_id, span.since, until, span.limit)
+        by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
+        newest = [by_id[event_id] for event_id in sorted(by_id, reverse=True) if event_id >= past.reached]
+        view = page("events", list(map(_event_view, newest[: span.limit])), span.limit, "event_id")
+        if view["cursor"] is None and past.reached > span.since:
+            view["cursor"] = cursor_at(past.reached)
+        return view | {"source": "lake"}
+
+    def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return active dates, newest first."""
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        last = day_of(query, "to") or LAST_DATE
+        if before := cursor_of(query):
+            last = min(last, (day_of({"cursor": before}, "cursor") or LAST_DATE) - DAY)
+        first = day_of(query, "from") or FIRST_DATE
+        days = self.accounts.newest_days(user_id, first, last, limit) if first <= last else []
+        rows = [
+            {
+                "activity_date": day.activity_date.isoformat(),
+                "events_count": day.events_count,
+                "points_earned": day.points_earned,
+                "points_by_type": points_by_type(day.points_by_cap),
+                "first_event_id": day.first_event_id,
+            }
+            for day in days
+        ]
+        return page("activity", rows, limit, "activity_date")
+
+    def ledger(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return ledger entries, each with the balance after it."""
+        # To the end of time: the clock of another machine may have written a later entry than now.
+        span = span_of(query, EPOCH, END)
+        rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
+        return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")
+
+
+def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored event as the API shows it."""
+    view = {name: value for name, value in row.items() if name not in {"ttl", "properties"}}
+    return view | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
+
+
 COVER_REASONS = (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
 ACTIVITY_VIEW = open_object(
     {
@@ -77,17 +135,6 @@ ACTIVITY_VIEW = open_object(
 )
 
 
-def created_at_of(identifier: str) -> str:
-    """Return the created_at of a ledger entry, which its id is made of; raises 404 for what is no such id."""
-    try:
-        created_at = stamp(datetime.strptime(identifier, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
-    except ValueError:
-        created_at = ""
-    if not is_stamp(created_at) or entry_id(created_at) != identifier:
-        raise ApiError(404, "not_found", "there is no such entry")
-    return created_at
-
-
 def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
     """Return the first and the last date whose cover is asked for; None if no cover is.
 
@@ -104,12 +151,19 @@ def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
     return first, last
 
 
-def _cap_reason(draft: Draft) -> str | None:
-    """Return the cap by which an event has earned nothing, in words; None if there is no such cap."""
-    if draft.kind is not EntryKind.EARN or draft.points or draft.cap is None or not draft.cap.points:
-        return None
-    unit = "point" if draft.cap.points == 1 else "points"
-    return f"the limit of {draft.cap.points} {unit} a {draft.cap.per} was reached"
+ENTRY = open_object(
+    {
+        "entry_id": TEXT,
+        "kind": TEXT,
+        "points": whole("signed"),
+        "balance": whole("after this entry; below 0: a debt"),
+        "debt?": whole("what is owed after this entry", 1),
+        "reason?": text("of a CLAWBACK or RERATE, and of an EARN of 0 points"),
+        "created_at": TEXT,
+        "occurred_at?": INSTANT | {"description": "when its event happened"},
+        "duplicate?": FLAG,
+    }
+)
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
@@ -139,77 +193,20 @@ def entry_view(entry: Entry) -> dict[str, Any]:
     return {name: value for name, value in view.items() if value is not None}
 
 
-def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored event as the API shows it."""
-    view = {name: value for name, value in row.items() if name not in {"ttl", "properties"}}
-    return view | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
+def _cap_reason(draft: Draft) -> str | None:
+    """Return the cap by which an event has earned nothing, in words; None if there is no such cap."""
+    if draft.kind is not EntryKind.EARN or draft.points or draft.cap is None or not draft.cap.points:
+        return None
+    unit = "point" if draft.cap.points == 1 else "points"
+    return f"the limit of {draft.cap.points} {unit} a {draft.cap.per} was reached"
 
 
-@dataclass(frozen=True, slots=True)
-class Histories:
-    """Reads a user's events, days and ledger entries, a page at a time."""
-
-    accounts: AccountStore
-    event_store: EventStore
-    past: PastEvents | None = None  # the events that have left their table
-    hot_days: int = 0  # how many days events stay in their table; 0: they expire, and there is no past
-
-    def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return events, newest first by when they occurred; by default those of the last 30 days.
-
-        A page that reaches behind hot_days is read from the lake, too, and says so: `"source": "lake"`. It
-        may have a cursor and fewer rows than asked for: the lake is searched for some seconds.
-        """
-        since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
-        span = span_of(query, since, now + FUTURE_MAX)
-        rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
-        past = self._with_past(user_id, span, rows, now)
-        views = [_event_view(row) for row in (rows if past is None else past.rows)]
-        view = page("events", views, span.limit, "event_id")
-        if past is None:
-            return view
-        if view["cursor"] is None and past.reached > span.since:
-            view["cursor"] = cursor_at(past.reached)
-        return view | {"source": "lake"}
-
-    def _with_past(
-        self, user_id: str, span: PageSpan, rows: list[dict[str, Any]], now: datetime
-    ) -> PastPage | None:
-        """Return a page of the table's rows with those of the lake; None if the table has the whole page."""
-        edge = stamp(now - timedelta(days=self.hot_days))  # older events are in the lake
-        is_full = len(rows) == span.limit and rows[-1]["event_id"] >= edge
-        if self.past is None or not self.hot_days or span.since >= edge or is_full:
-            return None
-        until = min(span.until, edge)
-        day_of({"cursor": until.partition("T")[0]}, "cursor")  # raises for a cursor that is out of bounds
-        past = self.past.newest(user_id, span.since, until, span.limit)
-        by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
-        newest = [by_id[event_id] for event_id in sorted(by_id, reverse=True) if event_id >= past.reached]
-        return PastPage(newest[: span.limit], past.reached)
-
-    def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return active dates, newest first."""
-        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        last = day_of(query, "to") or LAST_DATE
-        if before := cursor_of(query):
-            last = min(last, (day_of({"cursor": before}, "cursor") or LAST_DATE) - DAY)
-        first = day_of(query, "from") or FIRST_DATE
-        days = self.accounts.newest_days(user_id, first, last, limit) if first <= last else []
-        rows = [
-            {
-                "activity_date": day.activity_date.isoformat(),
-                "events_count": day.events_count,
-                "points_earned": day.points_earned,
-                "points_by_type": points_by_type(day.points_by_cap),
-                "first_event_id": day.first_event_id,
-            }
-            for day in days
-        ]
-        return page("activity", rows, limit, "activity_date")
-
-    def ledger(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return ledger entries, each with the balance after it."""
-        # To the end of time: the clock of another machine may have written a later entry than now.
-        span = span_of(query, EPOCH, END)
-        rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
-        return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")
+def created_at_of(identifier: str) -> str:
+    """Return the created_at of a ledger entry, which its id is made of; raises 404 for what is no such id."""
+    try:
+        created_at = stamp(datetime.strptime(identifier, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
+    except ValueError:
+        created_at = ""
+    if not is_stamp(created_at) or entry_id(created_at) != identifier:
+        raise ApiError(404, "not_found", "there is no such entry")
+    return created_at

@@ -15,7 +15,8 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from analytics.reconcile.reconcile_answers import AnswerFindings, reconcile_answers
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from rules.days import stamp
@@ -69,7 +70,7 @@ class Answerers:
         for (dt, hour), texts in lines.items():
             key = f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
             self.objects.put(key, "\n".join(texts).encode())
-            curate(self.objects, Task(entity.name, dt, hour))
+            curate(self.objects, Place(entity.name, dt, hour))
 
     def night(self, repair: bool = True, **more: Any) -> AnswerFindings:
         self.now += timedelta(days=1)

@@ -100,7 +100,7 @@ def test_a_night(lake: S3Objects) -> None:
     assert step("curate", **batch) == done
     assert step("curate", **(batch | {"rebuild": True}))["counts"] == counts
     assert len(rows(lake)) == 3
-    assert watermark.read_watermark(lake) < watermark.BEGINNING.replace(year=1971)
+    assert watermark.read_watermark(lake) < watermark.FIRST_MARK.replace(year=1971)
     committed = step("commit")
     assert committed["watermark"] == watermark.read_watermark(lake).isoformat() > "2026"
     assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0

@@ -13,7 +13,8 @@ from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.warehouse.build import build
@@ -61,9 +62,9 @@ class Nights:
             (LEAD_EVENTS, row_of(LEAD_EVENTS, decode_item(encode_item(to_item(each))), self.now))
             for each in self.leads.stored
         ]
-        tasks = {Task(entity.name, row["dt"], row["hour"]) for entity, row in rows}
+        tasks = {Place(entity.name, row["dt"], row["hour"]) for entity, row in rows}
         for task in tasks:
-            own = [row for entity, row in rows if Task(entity.name, row["dt"], row["hour"]) == task]
+            own = [row for entity, row in rows if Place(entity.name, row["dt"], row["hour"]) == task]
             key = f"raw/{task.entity}/arrived={ARRIVED}/dt={task.dt}/hour={task.hour}/{self.now:%d%H}"
             self.objects.put(key, "\n".join(map(json.dumps, own)).encode())
             curate(self.objects, task)

@@ -78,14 +78,14 @@ def test_an_object_that_is_not_whole_gives_its_whole_members_and_the_report_name
     members = before.count(b"\x1f\x8b\x08")
     for run_id in ("one", "two"):
         put_raw(objects, run_id, [event(9)])
-        counts = curate_in_run(objects, run_id, PLACE, is_rebuild=False, arrived=None)
+        counts = curate_in_run(objects, run_id, PLACE, rebuild=False, arrived=None)
         assert (counts.curated, counts.quarantined) == (1 + members, 1)
         (entry,) = quarantined(objects)
         (named,) = odd_objects(objects, run_id)
         assert named == {"object": key, "reason": entry["reason"]}
         assert named["reason"].startswith(f"unreadable object: {len(rest)} of {len(before + rest)} bytes")
     objects.put(key, before + zipped(TWO))
-    counts = curate_in_run(objects, "three", PLACE, is_rebuild=False, arrived=None)
+    counts = curate_in_run(objects, "three", PLACE, rebuild=False, arrived=None)
     assert (counts.curated, counts.quarantined) == (2 + members, 0)
     assert odd_objects(objects, "three") == []
 

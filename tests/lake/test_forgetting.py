@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import BrokenSeal, curate, rebuild
+from analytics.curation.curate import BrokenSeal, curate
 from analytics.curation.recover import recover
 from analytics.curation.sealed_file import is_broken
 from analytics.forgetting.lake_pass import Progress
@@ -189,7 +189,7 @@ def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> Non
     listed = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
     places = listed[:: effort(6, soak=1)]
     for place in places:
-        rebuild(lake, place, reasons.append)
+        curate(lake, place, rebuild=True, note_lack=reasons.append)
     for day in sorted({Place(each.entity, each.dt, None) for each in places}, key=str):
         curate(lake, day)
     assert told(lake) == before

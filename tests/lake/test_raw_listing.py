@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation.curate import RawGone, Task, curate
+from analytics.curation.curate import curate
 from analytics.curation.plan import commit, plan, read_tasks, write_plan
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name
+from analytics.lake.layout import Place, quarantine_key, raw_key, raw_place, source_name
 from analytics.lake.listing import arrival_dates, raw_objects_of_dates, raw_objects_of_place
 from tests.support.examples import examples
 from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
@@ -47,7 +47,7 @@ def counted(folder: Path) -> Counted:
     return made
 
 
-def put_at(lake: FolderObjects, name: str, place: Task, number: int, came: datetime, days: int) -> str:
+def put_at(lake: FolderObjects, name: str, place: Place, number: int, came: datetime, days: int) -> str:
     """Store an object that is ready `days` after the date under which it lies."""
     arrived = (came.date() - timedelta(days=days)).isoformat()
     row = event(number, occurred_at=f"{place.dt}T{place.hour}:00:00Z", dt=place.dt, hour=place.hour)
@@ -56,7 +56,7 @@ def put_at(lake: FolderObjects, name: str, place: Task, number: int, came: datet
     return key
 
 
-def night(lake: FolderObjects, today: date) -> list[Task]:
+def night(lake: FolderObjects, today: date) -> list[Place]:
     made = plan(lake, today)
     key, _ = write_plan(lake, today.isoformat(), made)
     for task in read_tasks(lake, key):
@@ -72,7 +72,7 @@ def held(lake: FolderObjects) -> tuple[list[str], Counts, list[str]]:
 @given(st.lists(COMES, max_size=6), st.sampled_from([None, *STRAYS]))
 @settings(max_examples=examples(60))
 def test_nights_by_arrival_make_what_one_night_over_all_makes(
-    tmp_path_factory: pytest.TempPathFactory, nights: list[list[tuple[Task, int, int]]], stray: str
+    tmp_path_factory: pytest.TempPathFactory, nights: list[list[tuple[Place, int, int]]], stray: str
 ) -> None:
     lake = FolderObjects(tmp_path_factory.mktemp("lake"))
     for number, comes in enumerate(nights):
@@ -97,7 +97,7 @@ def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
     listed = []
     for number in range(60):
         came = start + timedelta(days=number)
-        place = Task("events", came.date().isoformat(), "05")
+        place = Place("events", came.date().isoformat(), "05")
         put_at(lake, "a", place, number, came, 0)
         lake.prefixes.clear()
         assert place in night(lake, came.date())
@@ -116,13 +116,15 @@ def test_an_object_that_was_replaced_is_found_among_all(tmp_path: Path) -> None:
     assert quarantined(lake) == []
 
 
-def test_a_rebuild_that_looks_under_too_few_dates_is_refused(tmp_path: Path) -> None:
+def test_a_rebuild_that_looks_under_too_few_dates_keeps_the_other_rows(tmp_path: Path) -> None:
     lake = FolderObjects(tmp_path)
     put_raw(lake, "a", [event(1)], arrived="2026-01-01")
     put_raw(lake, "a", [event(2)], arrived="2026-03-02")
     curate(lake, PLACE)
-    with pytest.raises(RawGone, match="1 raw objects are gone"):
-        curate(lake, PLACE, rebuild=True, arrived=["2026-03-02"])
+    reasons: list[str] = []
+    dates = ["2026-03-02"]
+    assert curate(lake, PLACE, rebuild=True, arrived=dates, note_lack=reasons.append).curated == 2
+    assert reasons == ["1 raw objects are gone, hour=05/arrived=2026-01-01/a first"]
     made = plan(lake, FIRST, since_dt=DT, until_dt=DT)
     assert made.arrived == ["2026-01-01", "2026-03-02"]
     assert curate(lake, PLACE, rebuild=True, arrived=made.arrived).curated == 2
@@ -141,7 +143,7 @@ def test_a_task_that_failed_looks_under_all_dates_of_arrival(tmp_path: Path) -> 
     again, ordinary = json.loads(lake.get("runs/later/batches.json"))
     assert (again["tasks"][0]["dt"], again["arrived"], again["large"]) == (DT, None, True)
     assert (ordinary["tasks"][0]["dt"], ordinary["arrived"][-1]) == ("2026-03-20", "2026-03-20")
-    assert curate(lake, Task(**again["tasks"][0]), arrived=again["arrived"]).curated == 1
+    assert curate(lake, Place(**again["tasks"][0]), arrived=again["arrived"]).curated == 1
 
 
 def test_listings_by_date_and_by_place(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, Objects
-from analytics.curation.curate import RawGone, curate
+from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import QUARANTINE
 from rules.lake.entities import ENTITIES, EVENTS, Entity, Field, Type
@@ -33,14 +33,16 @@ def test_lines_leave_the_quarantine(objects: FolderObjects, monkeypatch: pytest.
     assert curate(objects, PLACE) == Counts(5, 1, 0, 4)
     objects.delete([gone])
     declared(monkeypatch, EVENTS)
-    with pytest.raises(RawGone, match=f"1 raw objects are gone, hour=05/arrived={ARRIVED}/a first"):
-        curate(objects, PLACE, rebuild=True)
     put_raw(objects, "c", [event(4), b"new nonsense"])
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(7, 4, 1, 2)
+    reasons: list[str] = []
+    assert (
+        curate(objects, PLACE, rebuild=True, note_lack=reasons.append) == total(objects) == Counts(7, 4, 1, 2)
+    )
     assert sorted(row["idempotency_key"] for row in rows(objects)) == ["k1", "k2", "k3", "k4"]
+    assert reasons == [f"1 raw objects are gone, hour=05/arrived={ARRIVED}/a first"]
     assert sorted(each["raw"] for each in quarantined(objects)) == ["new nonsense", "nonsense"]
     before = [(each.key, objects.get(each.key)) for each in objects.list("")]
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == Counts(7, 4, 1, 2)
+    assert curate(objects, PLACE, rebuild=True) == Counts(7, 4, 1, 2)
     assert [(each.key, objects.get(each.key)) for each in objects.list("")] == before
 
 
@@ -51,7 +53,7 @@ def test_fields_leave_extra(objects: FolderObjects, monkeypatch: pytest.MonkeyPa
     curate(objects, DAY)
     objects.delete([key])
     declared(monkeypatch, GROWN)
-    curate(objects, DAY, rebuild=True, without_raw=True)
+    curate(objects, DAY, rebuild=True)
     found = {row["idempotency_key"]: (row["mood"], row["extra"]) for row in rows(objects)}
     assert found == {
         "k1": (3, '{"note":"x"}'),
@@ -65,7 +67,7 @@ def test_lines_that_the_quarantine_has_forgotten_are_not_counted(objects: Folder
     key = put_raw(objects, "a", [event(1), event(1), b"nonsense"])
     assert curate(objects, PLACE) == Counts(3, 1, 1, 1)
     objects.delete([key, *(each.key for each in objects.list(QUARANTINE))])
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(2, 1, 1, 0)
+    assert curate(objects, PLACE, rebuild=True) == total(objects) == Counts(2, 1, 1, 0)
 
 
 def test_an_object_that_was_replaced_is_read_anew_and_its_old_refusal_is_gone(objects: FolderObjects) -> None:
@@ -74,7 +76,7 @@ def test_an_object_that_was_replaced_is_read_anew_and_its_old_refusal_is_gone(ob
     assert curate(objects, PLACE) == Counts(2, 1, 0, 1)
     objects.delete([gone])
     put_raw(objects, "b", [event(2), b"still nonsense"])
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(3, 2, 0, 1)
+    assert curate(objects, PLACE, rebuild=True) == total(objects) == Counts(3, 2, 0, 1)
     assert [each["raw"] for each in quarantined(objects)] == ["still nonsense"]
 
 
@@ -97,8 +99,8 @@ def test_a_death_before_the_quarantine_is_brought_up_to_date_changes_no_count(
     objects.delete([key])
     declared(monkeypatch, EVENTS)
     with pytest.raises(KeyboardInterrupt):
-        curate(Dying(objects.root), PLACE, rebuild=True, without_raw=True)
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(2, 2, 0, 0)
+        curate(Dying(objects.root), PLACE, rebuild=True)
+    assert curate(objects, PLACE, rebuild=True) == total(objects) == Counts(2, 2, 0, 0)
     assert quarantined(objects) == []
 
 
@@ -136,6 +138,6 @@ def test_it_makes_what_a_rebuild_from_raw_makes(
             declared(patch, GROWN)
             if is_gone:
                 objects.delete(keys)
-            counts = curate(objects, PLACE, rebuild=True, without_raw=is_gone)
+            counts = curate(objects, PLACE, rebuild=True)
         found.append((counts, rows(objects), len(quarantined(objects))))
     assert found[0] == found[1]

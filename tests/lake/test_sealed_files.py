@@ -70,7 +70,7 @@ def test_where_raw_objects_are_gone_nothing_is_made_of_such_a_file(objects: Fold
         with pytest.raises(BrokenSeal):
             curate(objects, task)
     assert rows(objects) == before
-    curate(objects, PLACE, rebuild=True, without_raw=True)  # somebody has decided to keep what it has
+    curate(objects, PLACE, rebuild=True)  # somebody has decided to keep what it has
     assert len(rows(objects)) == 3
     curate(objects, PLACE)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from analytics.curation.curate import Task, curate
-from analytics.lake.layout import raw_place
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place, raw_place
 from analytics.lake.run_notes import odd_objects
 from analytics.reconcile.user_goals import GoalRows
 from analytics.warehouse.build import build
@@ -77,7 +77,7 @@ def achievements_in(warehouse: Warehouse) -> list[Row]:
     return [tuple(each[name] for name in ("user_id", "name", "event_id", "activity_date")) for each in rows]
 
 
-def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = None) -> list[Task]:
+def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = None) -> list[Place]:
     """A night's rows of goals, published and curated. users: whose ledgers it has read; None: all."""
     goals = GoalRows(lake.objects, run_id, story.now, lambda: story.books)
     for user, world in story.worlds.items():
@@ -85,7 +85,7 @@ def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = No
             goals.fold(user, world.entries, replace(world.profile.cover, freezes=()))
     goals.write(story.now)
     places = {raw_place(each.key) for each in lake.objects.list("raw/user_goals/")}
-    tasks = [Task(each.entity, each.dt, each.hour) for each in places if each]
+    tasks = [Place(each.entity, each.dt, each.hour) for each in places if each]
     for task in tasks:
         curate(lake.objects, task)
     return tasks

@@ -15,7 +15,8 @@ from adapters.engagement.account_items import entry_item
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from adapters.platform.publishing import DeliveryStream
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from processors.publisher import Publisher
 from rules.book.book import Terms, Version, terms_of
 from rules.days import date_of, parse_moment, stamp
@@ -187,7 +188,7 @@ class PointStory:
         books = [each for each in self.table.items if decode_item(each)["book"] == DOCUMENTS]
         return {("BPEvents", EVENTS): events, ("RewardsLedger", LEDGER): entries, ("RuleBooks", RULES): books}
 
-    def into(self, objects: Objects) -> list[Task]:
+    def into(self, objects: Objects) -> list[Place]:
         """Publish and curate everything; returns what was curated."""
         tasks = set()
         for (table, entity), items in self.rows().items():
@@ -196,7 +197,7 @@ class PointStory:
                 objects.put(
                     f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data
                 )
-                tasks.add(Task(entity.name, dt, hour))
+                tasks.add(Place(entity.name, dt, hour))
         for task in tasks:
             curate(objects, task)
         return sorted(tasks, key=str)

@@ -22,7 +22,8 @@ from adapters.platform.redis import Redis
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY, subscription_counter
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import PhonesRestorer
@@ -245,7 +246,7 @@ class Drill:
             dt, hour = data[7:17].decode(), data[27:29].decode()
             self.puts += 1
             self.objects.put(f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.puts}-{number}", data)
-            tasks.add(Task(entity, dt, hour))
+            tasks.add(Place(entity, dt, hour))
         for task in sorted(tasks, key=str):
             curate(self.objects, task)
 

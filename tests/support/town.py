@@ -25,7 +25,8 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from analytics.reconcile.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
@@ -111,7 +112,7 @@ class Town:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
-        self.tasks: list[Task] = []
+        self.tasks: list[Place] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
@@ -225,7 +226,7 @@ class Town:
         for (entity, dt, hour), lines in self.dynamodb.rows.items():
             key = f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%H%M%S%f}-{len(lines)}"
             self.objects.put(key, "\n".join(lines).encode())
-            self.tasks.append(Task(entity, dt, hour))
+            self.tasks.append(Place(entity, dt, hour))
             curate(self.objects, self.tasks[-1])
         self.dynamodb.rows.clear()
 

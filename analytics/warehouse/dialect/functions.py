@@ -1,6 +1,6 @@
-"""The functions of Redshift that DuckDB can answer, by name: FUNCTIONS. Any other function is refused.
+"""The functions of Redshift that DuckDB can answer, by name: FUNCTIONS, at the end. Any other is refused.
 
-Most are declared as the type of the answer and an expression of DuckDB (`sql`). special.py has the others.
+Most are declared as the type of the answer and an expression of DuckDB, by `sql`. special.py has the others.
 Source: https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html. Tests have its examples.
 """
 
@@ -24,26 +24,12 @@ from analytics.warehouse.dialect.kinds import (
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.dialect.special import SPECIAL, AnswerKind, Call, Function
 
-NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # in any zone of the session
-# DuckDB takes a comma before a closing bracket, NaN and Infinity for JSON. Within a text they are allowed, so
-# they are searched after all texts have been replaced.
-_LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
-_TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
-_IS_LOOSE = f"regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})"
-_VALID = f"(json_valid({{0}}) AND NOT ({_IS_LOOSE}))"
-_JSON_TEXT = f"(CASE WHEN {_VALID} THEN {{0}} END)"
-# Words begin after anything but a letter or a digit.
-_INITCAP = (
-    r"array_to_string(list_transform(regexp_extract_all(lower({0}), '[\p{{L}}\p{{N}}]+|[^\p{{L}}\p{{N}}]+'), "
-    "lambda word: upper(word[1]) || word[2:]), '')"
-)
-
 
 def sql(kind: AnswerKind, *forms: str) -> Function:
     """Return a function that is an expression of DuckDB, one for each number of arguments.
 
-    {0} is the first argument and {moment0} the same as an instant, {args} any number of them, {over}
-    for the OVER of a window, {nulls} for IGNORE NULLS.
+    In a form {0} is the first argument, {moment0} the same as an instant, {args} any number of arguments,
+    {over} the OVER of a window, {nulls} its IGNORE NULLS.
     """
     by_count = {_arguments(form): form for form in forms}
     takes_any = "{args}" in forms[0]
@@ -61,44 +47,6 @@ def sql(kind: AnswerKind, *forms: str) -> Function:
 def _arguments(form: str) -> int:
     """Return how many arguments a form has places for."""
     return max(map(int, re.findall(r"\{(?:moment)?(\d)\}", form)), default=-1) + 1
-
-
-def _json_sql(kind: Kind, expression: str) -> Function:
-    """Return a function of a JSON text, {json}. A last argument TRUE makes NULL of what is no JSON."""
-    wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
-    form = f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
-    count = 2 if "{1}" in form else 1
-
-    def build(call: Call) -> str:
-        texts = list(call.texts)
-        is_lenient = len(texts) > 1 and isinstance(call.nodes[-1], exp.Boolean)
-        lenient = texts.pop() if is_lenient else "FALSE"
-        if "{path}" in form:
-            return f"({form.format(texts[0], lenient=lenient, path=_json_path(call, len(texts)))})"
-        if len(texts) != count:
-            raise NotAsRedshift(f"{call.name}: it is not known with {len(texts)} arguments")
-        return f"({form.format(*texts, lenient=lenient)})"
-
-    return Function(kind, (), build)
-
-
-def _json_path(call: Call, end: int) -> str:
-    """Return the path that the arguments before `end` name, as DuckDB writes it."""
-    keys = [call.literal(at, "a path") for at in range(1, end)]
-    if not keys:
-        raise NotAsRedshift(f"{call.name} needs a path")
-    if any('"' in key for key in keys):
-        raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
-    return "'$" + "".join('."' + key.replace("'", "''") + '"' for key in keys) + "'"
-
-
-def _not_negative(name: str) -> str:
-    return f"CASE WHEN {{1}} < 0 THEN error('{name} takes no negative length') ELSE {name}({{0}}, {{1}}) END"
-
-
-def _comparison(type_: str) -> str:
-    one, other = f"CAST({{0}} AS {type_})", f"CAST({{1}} AS {type_})"
-    return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
 
 
 # Aggregates, which are window functions too.
@@ -124,6 +72,90 @@ VALUES: dict[str, Function] = {
     "LEAD": sql(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
     "NTH_VALUE": sql(first, "nth_value({0}, {1}{nulls}){over}"),
 }
+# DuckDB takes a comma before a closing bracket, NaN and Infinity for JSON. Within a text they are allowed, so
+# they are searched after all texts have been replaced.
+_LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
+_TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
+_IS_LOOSE = f"regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})"
+_VALID = f"(json_valid({{0}}) AND NOT ({_IS_LOOSE}))"
+_JSON_TEXT = f"(CASE WHEN {_VALID} THEN {{0}} END)"
+
+
+def _json_sql(kind: Kind, expression: str) -> Function:
+    """Return a function of a JSON text. A last argument TRUE makes NULL of what is no JSON.
+
+    In an expression {json} is the text, {1} a second argument, {path} what all further arguments name.
+    """
+    wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
+    form = f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
+
+    def build(call: Call) -> str:
+        texts, lenient, path = list(call.texts), "FALSE", ""
+        if len(texts) > 1 and isinstance(call.nodes[-1], exp.Boolean):
+            lenient = texts.pop()
+        if "{path}" in form:
+            path = _json_path(call, len(texts))
+        elif len(texts) != _arguments(form):
+            raise NotAsRedshift(f"{call.name}: it is not known with {len(texts)} arguments")
+        return f"({form.format(*texts, lenient=lenient, path=path)})"
+
+    return Function(kind, (), build)
+
+
+def _json_path(call: Call, end: int) -> str:
+    """Return the path that the arguments before `end` name, as DuckDB writes it."""
+    keys = [call.literal(at, "a path") for at in range(1, end)]
+    if not keys:
+        raise NotAsRedshift(f"{call.name} needs a path")
+    if any('"' in key for key in keys):
+        raise NotAsRedshift(f"{call.name}: a path with quotes is not translated")
+    return "'$" + "".join('."' + key.replace("'", "''") + '"' for key in keys) + "'"
+
+
+JSON: dict[str, Function] = {
+    "ARRAY": sql(SUPER, "[{args}]"),
+    "CAN_JSON_PARSE": sql(BOOLEAN, _VALID),
+    "IS_VALID_JSON": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
+    "IS_VALID_JSON_ARRAY": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
+    "JSON_PARSE": sql(
+        SUPER,
+        f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) "
+        "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
+    ),
+    "JSON_SERIALIZE": sql(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
+    # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual
+    # says an empty text. For a missing path it says NULL in one place and an empty text in another; its
+    # examples show NULL.
+    "JSON_ARRAY_LENGTH": _json_sql(
+        INT4,
+        "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
+        "ELSE error('JSON_ARRAY_LENGTH: this is no array') END",
+    ),
+    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": _json_sql(
+        TEXT,
+        "CASE WHEN json_type({json}) <> 'ARRAY' "
+        "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
+        "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
+        "ELSE ({json} ->> CAST({1} AS BIGINT)) END",
+    ),
+    "JSON_EXTRACT_PATH_TEXT": _json_sql(TEXT, "({json} ->> {path})"),
+}
+
+
+def _not_negative(name: str) -> str:
+    return f"CASE WHEN {{1}} < 0 THEN error('{name} takes no negative length') ELSE {name}({{0}}, {{1}}) END"
+
+
+def _comparison(type_: str) -> str:
+    one, other = f"CAST({{0}} AS {type_})", f"CAST({{1}} AS {type_})"
+    return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
+
+
+# Words begin after anything but a letter or a digit.
+_INITCAP = (
+    r"array_to_string(list_transform(regexp_extract_all(lower({0}), '[\p{{L}}\p{{N}}]+|[^\p{{L}}\p{{N}}]+'), "
+    "lambda word: upper(word[1]) || word[2:]), '')"
+)
 FUNCTIONS: dict[str, Function] = {
     # Texts
     "ASCII": sql(INT4, "ascii({0})"),
@@ -191,37 +223,13 @@ FUNCTIONS: dict[str, Function] = {
     "LEAST": sql(common, "least({args})"),
     "NULLIF": sql(first, "nullif({0}, {1})"),
     "NVL2": sql(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
-    # JSON
-    "ARRAY": sql(SUPER, "[{args}]"),
-    "CAN_JSON_PARSE": sql(BOOLEAN, _VALID),
-    "IS_VALID_JSON": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
-    "IS_VALID_JSON_ARRAY": sql(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
-    "JSON_PARSE": sql(
-        SUPER,
-        f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) "
-        "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
-    ),
-    "JSON_SERIALIZE": sql(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
-    # Functions with null_if_invalid as their last argument. For an element that an array lacks the manual
-    # says an empty text. For a missing path it says NULL in one place and an empty text in another; its
-    # examples show NULL.
-    "JSON_ARRAY_LENGTH": _json_sql(
-        INT4,
-        "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
-        "ELSE error('JSON_ARRAY_LENGTH: this is no array') END",
-    ),
-    "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": _json_sql(
-        TEXT,
-        "CASE WHEN json_type({json}) <> 'ARRAY' "
-        "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
-        "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
-        "ELSE ({json} ->> CAST({1} AS BIGINT)) END",
-    ),
-    "JSON_EXTRACT_PATH_TEXT": _json_sql(TEXT, "({json} ->> {path})"),
     # Dates
     "DATE_CMP": sql(INT4, _comparison("DATE")),
     "DATE_PART_YEAR": sql(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
-    "GETDATE": sql(TIMESTAMP, f"date_trunc('second', {NOW})"),
+    "GETDATE": sql(
+        TIMESTAMP,  # in any zone of the session
+        "date_trunc('second', CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP))",
+    ),
     "LAST_DAY": sql(DATE, "last_day({moment0})"),
     "TIMESTAMP_CMP": sql(INT4, _comparison("TIMESTAMP")),
     # Windows
@@ -233,5 +241,6 @@ FUNCTIONS: dict[str, Function] = {
     "ROW_NUMBER": sql(INT8, "row_number(){over}"),
     **AGGREGATES,
     **VALUES,
+    **JSON,
     **SPECIAL,
 }

@@ -133,12 +133,11 @@ def test_values_are_taken_as_read_value_reads_them(data: Any, name: str) -> None
     texts = [each.encode() for each in data.draw(st.lists(TYPED[field.type], min_size=1, max_size=5))]
     ends = np.cumsum([len(each) + 1 for each in texts]).astype(np.int32) - 1
     starts = (ends - [len(each) for each in texts]).astype(np.int32)
-    valid = np.ones(len(texts), np.bool_)
     numbers = np.arange(len(texts), dtype=np.int32)
-    column = read_values(valid, Fields(b",".join(texts) + b",", numbers, numbers, starts, ends), field)
+    column = read_values(Fields(b",".join(texts) + b",", numbers, numbers, starts, ends), field)
     assert column.type == arrow_schema(EVENTS).field(name).type
     surely_read = SURELY_READ.get(field.type)
-    for text, is_valid, value in zip(texts, valid.tolist(), column.to_pylist(), strict=True):
+    for text, is_valid, value in zip(texts, column.is_valid().to_pylist(), column.to_pylist(), strict=True):
         try:
             wanted = read_value(field, text if field.type is Type.INTEGER else b'"' + text + b'"')
         except RowRefused:

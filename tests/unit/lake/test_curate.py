@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import RawGone, curate
+from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, curated_files
 from tests.support.raw_lake import (
@@ -102,13 +100,10 @@ def test_readers_see_a_day_once_while_its_hours_are_still_there(objects: FolderO
     assert len(list(objects.list("curated/"))) == 1
 
 
-def test_a_rebuild_refuses_to_lose_rows(objects: FolderObjects) -> None:
+def test_a_rebuild_loses_no_rows(objects: FolderObjects) -> None:
     key = put_raw(objects, "a", [event(1)])
     curate(objects, PLACE)
     objects.delete([key])
     assert curate(objects, PLACE) == Counts(1, 1, 0, 0)
-    with pytest.raises(RawGone):
-        curate(objects, PLACE, rebuild=True)
-    assert len(rows(objects)) == 1
-    assert curate(objects, PLACE, rebuild=True, without_raw=True) == Counts(1, 1, 0, 0)
+    assert curate(objects, PLACE, rebuild=True) == Counts(1, 1, 0, 0)
     assert len(rows(objects)) == 1

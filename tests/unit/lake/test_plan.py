@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import curate
 from analytics.curation.plan import (
     BATCH_BYTES_MAX,
     BATCH_TASKS_MAX,
-    BEGINNING,
+    FIRST_MARK,
     Plan,
     commit,
     move_watermark,
@@ -26,6 +26,7 @@ from analytics.curation.plan import (
     write_plan,
 )
 from analytics.lake import layout, run_notes
+from analytics.lake.layout import Place
 from tests.support.raw_lake import ARRIVED, DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
@@ -36,7 +37,7 @@ OTHER = replace(PLACE, hour="06")
 class Lake(FolderObjects):
     """A folder in which raw objects have the times that a test gives them."""
 
-    def put_at(self, name: str, place: Task, when: datetime) -> None:
+    def put_at(self, name: str, place: Place, when: datetime) -> None:
         key = put_raw(
             self,
             name,
@@ -51,7 +52,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
 
 
-def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Task]:
+def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Place]:
     """One nightly run."""
     key, _ = write_plan(lake, name, plan(lake, today))
     for task in read_tasks(lake, key):
@@ -110,7 +111,7 @@ def test_a_run_that_fails_leaves_the_watermark(lake: Lake) -> None:
 def test_an_empty_lake(lake: Lake) -> None:
     made = plan(lake, TODAY)
     assert (made.tasks, made.watermark) == ([], read_watermark(lake))
-    assert read_watermark(lake) > BEGINNING
+    assert read_watermark(lake) == FIRST_MARK
 
 
 def test_a_range_of_dates_takes_all_that_is_there(lake: Lake) -> None:

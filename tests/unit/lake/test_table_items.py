@@ -13,8 +13,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.questions.phone_table import Phone
 from adapters.questions.subscription_store import items_of
 from analytics.forgetting.gone_phones import _finder
-from analytics.restore.user_rows import NOT_IN_THE_LAKE
-from local.restore import RESTORABLE, table_copy, whole_second
+from local.restore import NOT_IN_THE_LAKE, RESTORABLE, table_copy, whole_second
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head

@@ -20,6 +20,7 @@ from analytics.warehouse.build import (
 )
 from analytics.warehouse.models import models
 
+MODEL = models()["facts.events"]
 DAYS = st.dates(date(2019, 12, 20), date(2021, 1, 10))
 PERIODS = st.sets(st.sampled_from(["day", "week", "month"]), min_size=1)
 
@@ -39,9 +40,10 @@ def period_of(day: date, period: str) -> tuple[int, ...]:
 def test_they_follow_from_all_their_dates_and_no_others(
     days: set[date], periods: set[str], window: int
 ) -> None:
-    spans = touched_periods(days, periods, window)
+    model = replace(MODEL, periods=tuple(periods), window=window)
+    spans = touched_periods(model, days)
     first = list(days_of(spans))
-    read = set(days_of(source_spans(spans, periods, window)))
+    read = set(days_of(source_spans(model, spans)))
     for period in periods:
         changed = {period_of(day + timedelta(days=k), period) for day in days for k in range(window + 1)}
         assert changed <= {period_of(each, period) for each in first}
@@ -68,8 +70,9 @@ def test_many_dates_are_few_spans_and_all_that_their_periods_follow_from(
     days: set[date], periods: set[str], around: int
 ) -> None:
     """What is made anew besides, because gaps were filled, is made from all its rows too."""
-    spans = touched_periods(days, periods, around=around)
-    anew, read = set(days_of(spans)), set(days_of(source_spans(spans, periods, around=around)))
+    model = replace(MODEL, periods=tuple(periods), around=around)
+    spans = touched_periods(model, days)
+    anew, read = set(days_of(spans)), set(days_of(source_spans(model, spans)))
     assert len(spans) <= SPANS_MAX
     assert days <= read
     for period in periods:
@@ -101,7 +104,7 @@ def test_a_timestamp_of_the_last_date_is_within() -> None:
 
 def test_only_the_named_tables_are_narrowed() -> None:
     sql = "SELECT a.x, b.x FROM facts.events AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM facts.events) AS c"
-    model = replace(models()["facts.events"], sql=sql, reads_by={"facts.events": "d"})
+    model = replace(MODEL, sql=sql, reads_by={"facts.events": "d"})
     rows = "(SELECT * FROM facts.events WHERE ((d >= DATE '2026-01-31' AND d < DATE '2026-02-01')) AND n > 1)"
     assert narrowed_sql(model, [(date(2026, 1, 31), date(2026, 1, 31))], "n > 1") == (
         f"SELECT a.x, b.x FROM {rows} AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM {rows} AS events) AS c"
