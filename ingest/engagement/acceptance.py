@@ -8,7 +8,7 @@ sends it to the lake.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -22,7 +22,7 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
-from rules.engagement.events import APPS, RIGHT_CLOCK, DeviceClock, Event, InputRefused, body_hash
+from rules.engagement.events import APPS, NO_SKEW, Event, InputRefused, body_hash
 from rules.engagement.offline import OfflineProof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
@@ -115,16 +115,16 @@ class Acceptor:
         caller: Caller,
         now: datetime,
         default_source: str = APPS,
-        clock: DeviceClock = RIGHT_CLOCK,
+        skew: timedelta = NO_SKEW,
         proof: OfflineProof | None = None,
     ) -> list[AcceptResult]:
         """Claim and store events; returns one result for each body, in the same order.
 
-        clock: the device's. proof: of its time offline. A refused event does not affect the others. One that
-        is `accepted` or a `duplicate` is stored.
+        skew: of the device's clock. proof: of its time offline. A refused event does not affect the others.
+        One that is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
-        request = RequestContext(caller, zones, now, default_source, books, clock, proof)
+        request = RequestContext(caller, zones, now, default_source, books, skew, proof)
         # A _RefusedEvent that is still among them has been accepted before. So it wins no claim, and becomes
         # a duplicate.
         checks = self._refuse_new([self._check(body, request) for body in bodies], now)
@@ -157,7 +157,7 @@ class Acceptor:
         """Return the event of a body, or its rejection."""
         key = _idempotency_key(body)
         if problems := body_problems(EVENT, body):
-            return _field_rejection(key, [*problems, *time_problems(body, request.clock, problems)])
+            return _field_rejection(key, [*problems, *time_problems(body, request.skew, problems)])
         try:
             event = event_of(body, request)
             if self._erased.forbids(user_subject(event.user_id), event.event_id):

@@ -6,7 +6,7 @@ The JSON Schema here checks each body, and the OpenAPI document shows it.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
@@ -27,8 +27,7 @@ from ingest.web.validate import first_problem
 from rules.book.book import TYPE_NAME, Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.events import (
-    RIGHT_CLOCK,
-    DeviceClock,
+    NO_SKEW,
     Event,
     InputRefused,
     check_age,
@@ -137,7 +136,7 @@ class RequestContext:
     now: datetime
     source: str  # for an event that names none
     books: Books  # all versions of the rules that are known
-    clock: DeviceClock = RIGHT_CLOCK  # of the device that sends
+    skew: timedelta = NO_SKEW  # of the clock of the device that sends
     proof: OfflineProof | None = None  # of the time that the device was offline; None: there is no receipt
 
 
@@ -148,7 +147,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     3). RefusedNow has the event all the same: if its key has a claim with this body, it was accepted before,
     and the caller answers "duplicate".
     """
-    occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
+    occurred_at, user = occurred_at_of(body, request.skew), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _terms_and_refusal(body, moment, request)
     event_zone = _zone_of(body, moment)
@@ -170,7 +169,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
         measures=measures_of(body.get("properties"), terms.measured),
-        device_time=body["occurred_at"] if request.clock.skew else None,
+        device_time=body["occurred_at"] if request.skew else None,
         timezone=event_zone or moment.offset,
         properties=_properties(body),
     )
@@ -185,12 +184,12 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     return replace(event, offline_since=offline_since)
 
 
-def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
+def occurred_at_of(body: Mapping[str, Any], skew: timedelta) -> str:
     """Return when the event happened, by a right clock; raises InputRefused."""
     device_time = str(body["occurred_at"])
     try:
         parse_moment(device_time)
-        return corrected_time(device_time, clock.skew) if clock.skew else device_time
+        return corrected_time(device_time, skew) if skew else device_time
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
@@ -290,9 +289,7 @@ def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str
     return proof.check(moment.utc, terms.offline)
 
 
-def time_problems(
-    body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]]:
+def time_problems(body: Any, skew: timedelta, problems: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return what is wrong with a body's time, as (field, reason): the schema takes any short text for it.
 
     problems: what the schema finds wrong with the body. If the time is among that, nothing is added.
@@ -301,7 +298,7 @@ def time_problems(
     if not is_text or any(field == "occurred_at" for field, _ in problems):
         return []
     try:
-        occurred_at_of(body, clock)
+        occurred_at_of(body, skew)
     except InputRefused as refused:
         return [(refused.field, refused.reason)]
     return []

@@ -1,7 +1,7 @@
 """POST /v1/events: a batch of events of a device or a server. acceptance.py takes each by itself."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,7 @@ from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
-from rules.engagement.events import RIGHT_CLOCK, DeviceClock, skew_of
+from rules.engagement.events import NO_SKEW, skew_of
 
 FORBIDDEN_CODES = frozenset({"forbidden", "backfill_forbidden"})
 app = Api("EventsApi")
@@ -62,11 +62,11 @@ def post_events() -> dict[str, Any]:
     acceptor, limit, prover, gauges = _parts()
     caller, now = app.caller(), clock.now()
     body = app.body(batch="events")
-    bodies, device_clock = body["events"], _clock_of(body, now)
+    bodies, skew = body["events"], _skew_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    proof = prover.proof(Batch(bodies, body.get("receipt"), caller, device_of(app.event), now, device_clock))
-    results = acceptor.accept(bodies, caller, now, clock=device_clock, proof=proof)
+    proof = prover.proof(Batch(bodies, body.get("receipt"), caller, device_of(app.event), now, skew))
+    results = acceptor.accept(bodies, caller, now, skew=skew, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
@@ -80,12 +80,12 @@ def post_events() -> dict[str, Any]:
     }
 
 
-def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
-    """Return what is known of the clock of the device that sends; raises 422."""
+def _skew_of(body: dict[str, Any], now: datetime) -> timedelta:
+    """Return the skew of the device's clock, as far as the body says when it was sent; raises 422."""
     if "sent_at" not in body:
-        return RIGHT_CLOCK
+        return NO_SKEW
     try:
-        return DeviceClock(skew_of(parse_moment(body["sent_at"]), now))
+        return skew_of(parse_moment(body["sent_at"]), now)
     except ValueError as error:
         raise invalid_field("sent_at", str(error)) from None
 

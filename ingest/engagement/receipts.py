@@ -7,7 +7,7 @@ rules/engagement/offline.py decides about receipts and stretches, and later abou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.event_body import occurred_at_of
 from ingest.web.caller import ApiError, Caller, caller_of
 from rules.days import parse_moment, stamp
-from rules.engagement.events import DeviceClock, InputRefused, is_late
+from rules.engagement.events import InputRefused, is_late
 from rules.engagement.offline import (
     OfflineProof,
     Receipt,
@@ -85,7 +85,7 @@ class Batch:
     caller: Caller
     device: str  # "": it names none
     arrived_at: datetime
-    clock: DeviceClock  # of the device
+    skew: timedelta  # of the device's clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class OfflineProver:
 def _has_late_event(batch: Batch) -> bool:
     for body in batch.bodies:
         try:
-            occurred = parse_moment(occurred_at_of(body, batch.clock)).utc
+            occurred = parse_moment(occurred_at_of(body, batch.skew)).utc
         except (InputRefused, KeyError, TypeError):
             continue  # it is refused later, by name
         if is_late(occurred, batch.arrived_at):

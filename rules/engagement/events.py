@@ -277,24 +277,17 @@ def _position_key(position: str) -> tuple[str, int]:
     return label, int(number or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClock:
-    """The clock that a batch's events were dated by (rule 16).
-
-    A batch says when it was sent, by that clock. Its difference from the right time at the batch's arrival is
-    taken as the difference at all of its events.
-    """
-
-    skew: timedelta = timedelta()  # to be added to its times
-
-
-RIGHT_CLOCK = DeviceClock()
+NO_SKEW = timedelta()  # of a clock that is right
 
 
 def skew_of(sent_at: Moment, now: datetime) -> timedelta:
-    """Return the time to add to a device's times: 0 for a clock that is right within STEADY."""
+    """Return the time to add to a device's times: 0 for a clock that is right within STEADY (rule 16).
+
+    sent_at: when a batch was sent, by the device's clock. now: when it arrived. The difference is taken as
+    that of all its events.
+    """
     skew = now - sent_at.utc
-    return skew if abs(skew) > STEADY else timedelta()
+    return skew if abs(skew) > STEADY else NO_SKEW
 
 
 def corrected_time(device_time: str, skew: timedelta) -> str:

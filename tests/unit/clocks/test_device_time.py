@@ -12,8 +12,8 @@ from ingest.engagement.event_body import RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.events import (
+    NO_SKEW,
     STEADY,
-    DeviceClock,
     Event,
     InputRefused,
     corrected_time,
@@ -39,7 +39,7 @@ def written(at: datetime, offset: str) -> str:
 
 def arrived(body: dict[str, str], skew: timedelta, now: datetime = NOW) -> Event:
     """The event of a body from a device whose clock is ahead by `skew`."""
-    clock = DeviceClock(skew_of(parse_moment(written(now + skew, "Z")), now))
+    clock = skew_of(parse_moment(written(now + skew, "Z")), now)
     return event_of(body, RequestContext(Caller("u", False), {}, now, "api", KnownBooks().books(), clock))
 
 
@@ -88,7 +88,7 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
         return
     claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
     later = NOW + HOUR
-    clock = DeviceClock(skew_of(parse_moment(written(later + second, "Z")), later))
+    clock = skew_of(parse_moment(written(later + second, "Z")), later)
     try:
         again = event_of(
             body, RequestContext(Caller("u", True), {}, later, "api", KnownBooks().books(), clock)
@@ -132,14 +132,13 @@ def test_whatever_the_clock_a_fortnight_offline_counts_on_its_true_dates(
     left = NOW - 14 * 24 * HOUR
     true = (NOW - days * 24 * HOUR).replace(microsecond=0)
     skew = timedelta(seconds=round(skew.total_seconds()))
-    clock = DeviceClock(skew_of(parse_moment(written(NOW + skew, "Z")), NOW))
+    clock = skew_of(parse_moment(written(NOW + skew, "Z")), NOW)
     proof = OfflineProof(Stretch("0" * 16, left, left, NOW, NOW))
     door = RequestContext(Caller("u", False), {}, NOW, "api", KnownBooks().books(), clock, proof)
     found = event_of(said(true + skew, offset), door)
     off = timedelta() if abs(skew) > STEADY else skew
     assert parse_moment(found.occurred_at).utc == true + off
     assert (
-        found.activity_date
-        == event_of(said(true + off, offset), replace(door, clock=DeviceClock())).activity_date
+        found.activity_date == event_of(said(true + off, offset), replace(door, skew=NO_SKEW)).activity_date
     )
     assert (found.offline_since is not None) == (true + off < NOW - 72 * HOUR)
