@@ -49,8 +49,9 @@ def curate_in_run(
     """Do what `curate` does, and note for the run's report what an operator must know."""
     note_lack = partial(run_notes.note_rebuild, objects, run_id, place)
     counts = curate(objects, place, rebuild=rebuild, arrived=arrived, note_lack=note_lack)
-    for key, reason in unreadable_objects(objects, place) if counts.quarantined else ():
-        run_notes.note_odd_object(objects, run_id, key, reason)
+    if counts.quarantined:
+        for key, reason in unreadable_objects(objects, place):
+            run_notes.note_odd_object(objects, run_id, key, reason)
     return counts
 
 
@@ -114,7 +115,7 @@ def _curate_once(
     if rebuild:
         is_anew = not lacks_raw
         if lacks_raw:
-            note_lack(_reason(missing_names))
+            note_lack(_lack_reason(missing_names))
     elif has_replaced and not lacks_raw:
         is_anew = True
     elif new or files.is_compaction or not arrived:
@@ -167,7 +168,7 @@ def _files(objects: Objects, place: Place) -> Files:
     return Files(place, files.get(place))
 
 
-def _reason(missing_names: Collection[str]) -> str:
+def _lack_reason(missing_names: Collection[str]) -> str:
     """Return why a file cannot be made from raw objects."""
     if not missing_names:
         return "persons were erased"
