@@ -55,12 +55,16 @@ LOOPBACK = re.compile(
 class SharedZip(zipfile.ZipFile):
     """An archive that is unpacked once: other folders become links to the first."""
 
+    def namelist(self) -> list[str]:
+        """Return nothing: MiniStack would resolve each name three times, and no name leaves a folder."""
+        return []
+
     def extractall(self, path: Any = None, *_: Any) -> None:
         """Unpack into an empty folder."""
         shared_folder = Path(tempfile.gettempdir()) / f"unpacked-{self._digest()}"
         if not shared_folder.exists():
             fresh = tempfile.mkdtemp(prefix="unpacking-")
-            super().extractall(fresh)
+            super().extractall(fresh, super().namelist())
             with contextlib.suppress(OSError):  # another thread has unpacked the same archive meanwhile
                 Path(fresh).rename(shared_folder)
         Path(str(self.filename)).unlink()  # MiniStack has written it for this process alone
