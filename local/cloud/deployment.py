@@ -108,6 +108,8 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "AWS_DEFAULT_REGION": REGION,
         "SAM_CLI_TELEMETRY": "0",
         "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five
+        "SAM_CLI_BETA_BUILD_PERFORMANCE": "1",  # functions with the same files have one folder,
+        "SAM_CLI_BETA_PACKAGE_PERFORMANCE": "1",  # which is compressed once
         "LAYER_PYTHON": PYTHON,
         "LAYER_UV": uv(),
         "LAYER_COMPILED": str(LOCAL / "compiled"),

@@ -1,12 +1,14 @@
-"""Starts MiniStack, on its own Python, with five changes.
+"""Starts MiniStack, on its own Python, with seven changes.
 
-Two make it faster:
+Four make it faster:
 
 - MiniStack unpacks code and layers for each process that it starts: 3,000 files, half a second of CPU, two
   seconds with the analytics layer. `SharedZip` unpacks each archive once. Nobody writes into these folders,
   as on AWS, where they are read-only.
 - Its own server reads HTTP in Python. uvicorn with httptools reads it in C. A request that reads one item
   takes 0.46 ms of CPU instead of 0.80.
+- It says which tables have changed: local/cloud/changes.py.
+- Each call on Kinesis walks over all iterators of five minutes. Here they live for one.
 
 Two make it answer browsers and clients as AWS does:
 
@@ -36,11 +38,13 @@ from typing import Any
 import uvicorn
 from ministack import app
 from ministack.core import lambda_runtime
-from ministack.services import apigateway, dynamodb
+from ministack.services import apigateway, dynamodb, kinesis
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that our modules' names hide no others
+from local.cloud.changes import count_changes, with_counts
 from local.cloud.statement_streams import announce_statements
 
+ITERATOR_SECONDS = 60
 KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
 STOP_SECONDS_MAX = 5  # then open connections are cut off
 # An HTTP API has two addresses here: a path, and a host name as on AWS.
@@ -55,12 +59,16 @@ LOOPBACK = re.compile(
 class SharedZip(zipfile.ZipFile):
     """An archive that is unpacked once: other folders become links to the first."""
 
+    def namelist(self) -> list[str]:
+        """Return nothing: MiniStack would resolve each name three times, and no name leaves a folder."""
+        return []
+
     def extractall(self, path: Any = None, *_: Any) -> None:
         """Unpack into an empty folder."""
         shared_folder = Path(tempfile.gettempdir()) / f"unpacked-{self._digest()}"
         if not shared_folder.exists():
             fresh = tempfile.mkdtemp(prefix="unpacking-")
-            super().extractall(fresh)
+            super().extractall(fresh, super().namelist())
             with contextlib.suppress(OSError):  # another thread has unpacked the same archive meanwhile
                 Path(fresh).rename(shared_folder)
         Path(str(self.filename)).unlink()  # MiniStack has written it for this process alone
@@ -169,8 +177,9 @@ def serve() -> None:
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection takes one
     allowed = os.environ.get("LOOPBACK_CORS")
+    served = LoopbackOrigins(app.app, json.loads(allowed)) if allowed else app.app
     uvicorn.run(
-        LoopbackOrigins(app.app, json.loads(allowed)) if allowed else app.app,
+        with_counts(served, count_changes(dynamodb)),
         host=os.environ["BIND_HOST"],
         port=int(os.environ["GATEWAY_PORT"]),
         loop="uvloop",
@@ -188,4 +197,5 @@ if __name__ == "__main__":
     lambda_runtime.zipfile = types.SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedZip})
     apigateway._validate_jwt_authorizer = with_refusal_reason(apigateway._validate_jwt_authorizer)  # noqa: SLF001 (no setting has it)
     announce_statements(dynamodb)
+    kinesis.ITERATOR_EXPIRY_SECONDS = ITERATOR_SECONDS
     serve()

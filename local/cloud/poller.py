@@ -1,4 +1,4 @@
-"""Delivers streams to functions as Lambda's event source mappings do, through public APIs only.
+"""Delivers streams to functions as Lambda's event source mappings do, through public APIs.
 
 The emulator's own mappings ignore partial failures, bisecting, retry limits and failure destinations. So the
 template disables them on a laptop, and this process reads their settings and does their work.
@@ -8,10 +8,13 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import urllib3
+
+from local.cloud.changes import CHANGES
 from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,
@@ -34,13 +37,13 @@ from local.stack import Stack, load
 CHECKPOINTS = LOCAL / "checkpoints.json"  # how far each consumer of a shard is
 HEARTBEAT = LOCAL / "poller.json"  # the counts of each function
 STATE_SECONDS = 0.1
-DISCOVER_SECONDS = 10.0
-# Lambda asks a shard of Kinesis once a second, a table's four times. More often would be slow on Kinesis: the
-# emulator keeps iterators for five minutes, and walks over all of them at each call. A table that stays idle
-# is asked more and more rarely, in the end once a second: asking took a sixth of a laptop's CPU.
+CHANGES_SECONDS = 5.0  # how long the emulator may take to say what has changed
+DISCOVER_SECONDS = 30.0
+# Lambda asks a shard of Kinesis once a second, a table's four times. A table that stays idle is asked more
+# and more rarely: the emulator says when one has changed (local/cloud/changes.py).
 KINESIS_SECONDS = 1.0
 TABLE_SECONDS = 0.25
-TABLE_SECONDS_MAX = 1.0
+TABLE_SECONDS_MAX = 5.0
 GROWTH = 1.2  # of the pause with each look that finds nothing
 
 
@@ -92,18 +95,23 @@ class PollerState:
 
 @dataclass(slots=True)
 class Pauses:
-    """The pauses of idle shards' threads. A pause ends at once when somebody waits for the shard's function.
+    """The pauses of idle shards' threads. One ends when the table changes or somebody waits for the function.
 
     Whoever waits writes the function's name, and when the waiting began, into the file ASKED.
     """
 
     wait_starts: dict[str, float] = field(default_factory=dict)  # by function: the latest, in epoch seconds
+    changes: dict[str, int] = field(default_factory=dict)  # by table: how many the emulator has counted
     condition: threading.Condition = field(default_factory=threading.Condition)
 
-    def rest(self, function: str, polled_at: float, idle: int, *, is_kinesis: bool) -> None:
-        """Pause until the next look, or until somebody waits. idle: how many looks in a row found nothing."""
-        seconds = KINESIS_SECONDS if is_kinesis else table_seconds(idle)
-        self._wait(function, polled_at, seconds)
+    def rest(self, function: str, polled_at: float, idle: int, table: str, changes: int | None) -> None:
+        """Pause until the next look, until the table changes, or until somebody waits.
+
+        idle: how many looks in a row found nothing. table: "" for a shard of Kinesis. changes: the table's
+        count before the last look.
+        """
+        seconds = table_seconds(idle) if table else KINESIS_SECONDS
+        self._wait(function, polled_at, seconds, lambda: self.changes.get(table) != changes)
 
     def gather(self, function: str, caught_up_at: float) -> None:
         """Wait a little until a batch has more records; not at all if somebody waits for the function.
@@ -116,9 +124,18 @@ class Pauses:
         """Whether somebody has begun to wait for a function, at `since` or later."""
         return self.wait_starts.get(function, -1.0) >= since
 
-    def _wait(self, function: str, since: float, seconds: float) -> None:
+    def _wait(
+        self, function: str, since: float, seconds: float, has_changed: Callable[[], bool] = lambda: False
+    ) -> None:
         with self.condition:
-            self.condition.wait_for(lambda: self.is_awaited(function, since), seconds)
+            self.condition.wait_for(lambda: self.is_awaited(function, since) or has_changed(), seconds)
+
+    def end_changed(self, changes: dict[str, int]) -> None:
+        """End the pauses of tables that have changed. changes: what the emulator has counted, by table."""
+        if changes != self.changes:
+            with self.condition:
+                self.changes = changes
+                self.condition.notify_all()
 
     def end_awaited(self) -> None:
         """End the pauses of a function for which somebody has begun to wait, as the file ASKED says."""
@@ -169,9 +186,10 @@ class ShardReader:
         name = function_name(self.mapping.function)
         done_until, caught_up = self.state.done_until[name], self.state.caught_up[name]
         self.position = self.state.checkpoints.get(self.key, "")
+        table = "" if self.mapping.is_kinesis else self.mapping.source.split("/")[1]
         idle = 0  # how many looks in a row found nothing
         while True:
-            polled_at = time.time()
+            polled_at, changes = time.time(), self.pauses.changes.get(table)
             records = self._read()
             while len(self.waiting) >= self.mapping.batch_size:
                 batch = self._take_waiting(self.mapping.batch_size)
@@ -193,7 +211,7 @@ class ShardReader:
             idle = 0 if records else idle + 1
             if idle:
                 caught_up[self.key] = polled_at
-                self.pauses.rest(name, polled_at, idle, is_kinesis=self.mapping.is_kinesis)
+                self.pauses.rest(name, polled_at, idle, table, changes)
 
     def _read(self) -> list[Record]:
         """Return the records behind the position. Those that the filters let through wait from now on."""
@@ -223,6 +241,7 @@ class Poller:
     state: PollerState = field(default_factory=PollerState)
     consumers: set[str] = field(default_factory=set)  # of shards, those that have a thread
     pauses: Pauses = field(default_factory=Pauses)
+    pool: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
@@ -233,8 +252,19 @@ class Poller:
                 self._discover()
                 discovered_at = time.monotonic()
             self.pauses.end_awaited()
+            self.pauses.end_changed(self._changes())
             self.state.write()
             time.sleep(STATE_SECONDS)
+
+    def _changes(self) -> dict[str, int]:
+        """Return how often each table has changed; {} if the emulator does not say it."""
+        url = f"{self.stack.endpoint_url}{CHANGES}"
+        with contextlib.suppress(urllib3.exceptions.HTTPError, ValueError):
+            counts: dict[str, int] = self.pool.request(
+                "GET", url, retries=False, timeout=CHANGES_SECONDS
+            ).json()
+            return counts
+        return {}
 
     def _discover(self) -> None:
         """Start a thread for each shard of each mapping that the template left disabled, if it has none."""

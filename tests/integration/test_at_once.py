@@ -1,4 +1,4 @@
-"""Sixty-four at once on a real engine, without the doors (which tests/e2e holds to sixteen at once)."""
+"""Sixty-four at once on a real engine, without the doors (through which tests/e2e sends several at once)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -27,14 +27,26 @@ def test_who_asks_wakes_a_shard_that_rests(pauses: Pauses, monkeypatch: pytest.M
     for name in ("TABLE_SECONDS", "TABLE_SECONDS_MAX"):
         monkeypatch.setattr(module, name, LONG)
     polled_at = time.time()
-    thread = threading.Thread(
-        target=pauses.rest, args=("f", polled_at, 1), kwargs={"is_kinesis": False}, daemon=True
-    )
+    thread = threading.Thread(target=pauses.rest, args=("f", polled_at, 1, "t", None), daemon=True)
     thread.start()
     module.ask("f", polled_at + 0.001)
     pauses.end_awaited()
     thread.join(LONG / 2)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(("table", "wakes"), [("t", True), ("another", False)])
+def test_a_table_that_changes_wakes_its_shard(
+    pauses: Pauses, monkeypatch: pytest.MonkeyPatch, table: str, wakes: bool
+) -> None:
+    for name in ("TABLE_SECONDS", "TABLE_SECONDS_MAX"):
+        monkeypatch.setattr(module, name, LONG)
+    pauses.end_changed({"t": 1, "another": 1})
+    thread = threading.Thread(target=pauses.rest, args=("f", time.time(), 1, "t", 1), daemon=True)
+    thread.start()
+    pauses.end_changed({"t": 1, "another": 1, table: 2})
+    thread.join(LONG / 2 if wakes else 0.2)
+    assert thread.is_alive() is not wakes
 
 
 def test_who_asked_before_the_last_look_has_been_answered(
@@ -46,7 +58,7 @@ def test_who_asked_before_the_last_look_has_been_answered(
     pauses.end_awaited()
     monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
     monkeypatch.setattr(module, "TABLE_SECONDS_MAX", 0.002)
-    pauses.rest("f", 2.0, 7, is_kinesis=False)
+    pauses.rest("f", 2.0, 7, "t", None)
     assert waited
     assert max(waited) <= 0.002
 
