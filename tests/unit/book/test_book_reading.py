@@ -90,6 +90,13 @@ def test_a_reward_is_read_and_is_valid_between_two_instants() -> None:
 
 
 @pytest.mark.parametrize(
+    ("section", "rule"), [({"after_days": 9}, "9d"), ({"end_of": "year"}, "year"), (None, None)]
+)
+def test_how_points_expire(section: dict[str, Any] | None, rule: str | None) -> None:
+    assert book_of_document(book(**{"expiry": section} if section else {})).expiry == rule
+
+
+@pytest.mark.parametrize(
     ("document", "told"),
     [
         ([], "the book must be object"),

@@ -109,6 +109,7 @@ def book_with(contract: Json) -> Json:
         ({"required": ["a"], "additionalProperties": False}, "required has a, which is no property"),
         ({"type": "text"}, "type must be of string, integer"),
         (of_property(type=5), "properties.pages.type must be of"),
+        (of_property(items={"minLength": -1}), "properties.pages.items.minLength must be a whole number"),
         (of_property(type=[[]]), "properties.pages.type must be of"),
         (of_property(type={"string": 1}), "properties.pages.type must be of"),
         # A validator would fetch the address.

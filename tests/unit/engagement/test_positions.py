@@ -186,6 +186,18 @@ def test_a_row_that_cannot_be_is_refused_with_its_field(field: str, change: dict
     assert refused.value.field == field
 
 
+def test_a_position_without_a_user_is_refused() -> None:
+    for user_id, reason in (("", "is missing"), ("Ann!", f"must match {USER}")):
+        with pytest.raises(InputRefused) as refused:
+            position_of(GOOD | {"user_id": user_id}, date(2026, 6, 11), USER)
+        assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize("streak", [4, "4", 4.0, "004"])
+def test_a_number_may_be_written_in_several_ways(streak: object) -> None:
+    assert position_of(GOOD | {"streak": streak}, date(2026, 6, 11), USER).streak == 4
+
+
 def test_a_position_without_its_date_is_refused() -> None:
     with pytest.raises(InputRefused, match="as_of is missing: the date"):
         position_of({"user_id": "ann"}, date(2026, 6, 11), USER)

@@ -98,6 +98,10 @@ def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], us
         assert kept["place"] == key_text(store, encode_item(attributes))
 
 
+def test_a_key_is_readable_in_any_script() -> None:
+    assert key_text(PHONES, encode_item({"subscription_id": "ö"})) == '["ö"]'
+
+
 def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
     for text in ("ö\n", "x" * LONG_BYTES):
         image = {

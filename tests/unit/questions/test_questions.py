@@ -14,7 +14,7 @@ from ingest.questions.question_schemas import ANSWER, QUESTION
 from ingest.web.caller import ApiError, caller_of
 from ingest.web.validate import first_problem
 from rules.days import stamp
-from rules.engagement.events import FUTURE_MAX
+from rules.engagement.events import FUTURE_MAX, InputRefused
 from rules.questions.questions import (
     ANSWERABLE,
     KEPT,
@@ -206,6 +206,11 @@ def test_examples_are_valid() -> None:
     assert first_problem(QUESTION, QUESTION["example"]) is None
     assert first_problem(ANSWER, ANSWER["example"]) is None
     assert new_question(QUESTION["example"], "id", "agent", "", NOW).type is QuestionType.MULTIPLE_CHOICE
+
+
+def test_a_prompt_without_a_letter_is_refused() -> None:
+    with pytest.raises(InputRefused, match="prompt is blank"):
+        new_question(QUESTION["example"] | {"prompt": " \n"}, "id", "agent", "", NOW)
 
 
 @pytest.mark.parametrize(
