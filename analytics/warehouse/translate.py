@@ -5,13 +5,13 @@ of views, and locks, because DuckDB's file has one writer.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
-from analytics.warehouse.dialect.kinds import of_type
+from analytics.warehouse.dialect.kinds import Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import parse_statement
 
@@ -63,16 +63,18 @@ def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
     """
     if _is_lock(statement):
         return None
-    kinds = {
-        table: {name.lower(): of_type(exp.DataType.build(type_, dialect=DUCKDB)) for name, type_ in fields}
-        for table, fields in columns
-    }
+    kinds = {table: {name.lower(): _kind_of(type_) for name, type_ in fields} for table, fields in columns}
     tree = on_duckdb(parse_statement(_without_binding(statement)), lambda name: kinds.get(name, {}))
     strip_layout(tree)
     # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
     for key in list(tree.find_all(exp.PrimaryKey)):
         key.pop()
     return str(tree.sql(dialect=DUCKDB, comments=False, copy=False))
+
+
+@cache
+def _kind_of(duckdb_type: str) -> Kind:
+    return of_type(exp.DataType.build(duckdb_type, dialect=DUCKDB))
 
 
 def _without_binding(statement: str) -> str:

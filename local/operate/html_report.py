@@ -294,7 +294,8 @@ MART_PLOTS = (
 
 def mart_plots(warehouse: Warehouse) -> list[Figure]:
     """Read the marts and draw them. A mart without rows is left out."""
-    return [plot.draw(rows) for plot in MART_PLOTS if (rows := warehouse.rows(plot.sql))]
+    with warehouse.kept_open():
+        return [plot.draw(rows) for plot in MART_PLOTS if (rows := warehouse.rows(plot.sql))]
 
 
 def night_html(text: str) -> str:

@@ -73,6 +73,7 @@ def test_an_erased_person_is_no_leader(told: Lake) -> None:
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
     warehouse = DuckWarehouse(tmp_path / "empty.duckdb")
-    prepare(warehouse)
-    build(warehouse)
-    assert mart_plots(warehouse) == []
+    with warehouse.kept_open():
+        prepare(warehouse)
+        build(warehouse)
+        assert mart_plots(warehouse) == []

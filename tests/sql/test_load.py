@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -22,6 +23,12 @@ from tests.support.lake_story import Story
 
 HOUR = Place("events", "2026-01-31", "23")
 WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(lake: Lake) -> Iterator[Lake]:
+    with lake.duck.kept_open():
+        yield lake
 
 
 def some(version: int = 0, points: int = 5, **more: Any) -> dict[str, Any]:

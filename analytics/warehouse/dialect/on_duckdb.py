@@ -331,7 +331,9 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
     if not size.isdecimal():  # VARCHAR(MAX)
         return full_text
     # The size is in bytes, and no character is cut in two. So the lengths in characters that fit are counted.
-    fitting = f"list_filter(range(1, {size} + 1), lambda length: strlen(left({full_text}, length)) <= {size})"
+    # They end with the text: a list of all up to the size DuckDB would make while it plans, for each column.
+    lengths = f"range(1, len(left({full_text}, {size})) + 1)"
+    fitting = f"list_filter({lengths}, lambda length: strlen(left({full_text}, length)) <= {size})"
     cut = f"left({full_text}, len({fitting}))"
     if kind == UNKNOWN:
         wrong = f"error('the value is too long for VARCHAR({size})')"
