@@ -1,5 +1,6 @@
 """For all tests."""
 
+import atexit
 import gc
 import os
 from collections import defaultdict
@@ -43,13 +44,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [each for each in items if each not in left]
     gc.collect()
     gc.freeze()
+    atexit.register(gc.unfreeze)  # else libraries report at the end what they take for leaks
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_to_soak"] = LEFT_TO_SOAK
     stop_servers()
-    gc.unfreeze()  # else libraries report at the end what they take for leaks
 
 
 @pytest.hookimpl(trylast=True)
