@@ -24,6 +24,14 @@ from tests.support.template import table_definition
 from tests.support.webhooks import NOW
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave each module to one process: each other one would make the module's fixtures anew."""
+    for each in items:
+        if "/tests/integration/" in str(each.path) and not each.get_closest_marker("xdist_group"):
+            each.add_marker(pytest.mark.xdist_group(each.path.stem))
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     with running() as started:

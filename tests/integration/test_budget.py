@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import pytest
-
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
@@ -15,7 +13,6 @@ from bench.units.engagement import event_paths
 from local.plan.cost import UNITS
 
 
-@pytest.mark.xdist_group("units")
 def test_each_path_costs_what_the_file_says() -> None:
     told = differences(json.loads(UNITS.read_text()), measure_all())
     assert not told, message(told)
@@ -60,7 +57,6 @@ def some_paths() -> dict[str, Any]:
     return dict(found.values())
 
 
-@pytest.mark.xdist_group("units")
 def test_a_planted_write_on_the_event_path_is_told_with_the_figures_before_and_after() -> None:
     planned = json.loads(UNITS.read_text())
     with extra_write():

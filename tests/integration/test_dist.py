@@ -19,7 +19,6 @@ from tests.support.effort import only_soak
 from tests.support.node_tools import ENVIRONMENT, packages
 from tests.support.template import ROOT
 
-pytestmark = pytest.mark.xdist_group("dist")
 OF_CALLER = ("PYTHON", "VIRTUAL_ENV", "STREAKLINE_", "AWS_", "UV_PROJECT", "UV_TOOL")
 SECONDS_MAX = 580
 # Somebody who is offline: what happens is kept, and shown at once.

@@ -5,6 +5,7 @@ cfn-lint takes ten seconds of CPU for a deployment, so this is not in the gate.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,36 +29,36 @@ def test_the_defaults_reserve_nothing() -> None:
     assert [*quota_faults(stacks_of("small")["/"], allowed=0)] == []
 
 
-# Between them their roots have each resource that any root has.
-WITH_ALL_RESOURCES = ("large", "two regions", "own")
-BESIDE_THEM = only_soak(
-    "the same of the deployments that have each resource between them, test_a_deployment_has_no_fault of all,"
+@cache
+def looked_at() -> list[Stack]:
+    """Return stacks that have each resource of any deployment: of one with two regions and a budget, and of the smallest."""
+    regions = DEPLOYMENTS["large"] | DEPLOYMENTS["two regions"] | {"Size": "large"}
+    most = resolve_stacks(regions | {"MonthlyBudgetDollars": "50", "AlarmEmail": "ops@example.com"})
+    return [*most.values(), *stacks_of("small")["/"].nested.values()]
+
+
+def test_cfn_lint_finds_no_fault() -> None:
+    assert [fault for each in looked_at() for fault in cfn_lint_faults(each)] == []
+
+
+def test_each_resource_of_a_deployment_is_looked_at() -> None:
+    def places(*some: Stack) -> set[tuple[str, str]]:
+        return {(each.path, name) for each in some for name in each.resources}
+
+    assert places(*looked_at()) >= places(
+        *(each for name in DEPLOYMENTS for each in stacks_of(name).values())
+    )
+
+
+BESIDE_THESE = only_soak(
+    "the same of stacks with each resource of any deployment, test_a_deployment_has_no_fault of all,"
     " and make check has cfn-lint of the templates as they are written"
 )
 
 
-@pytest.mark.parametrize(
-    "deployment",
-    [
-        pytest.param(each, marks=() if each in WITH_ALL_RESOURCES else BESIDE_THEM, id=each)
-        for each in DEPLOYMENTS
-    ],
-)
-def test_cfn_lint_finds_no_fault_in_the_root_of_a_deployment(deployment: str) -> None:
-    assert cfn_lint_faults(stacks_of(deployment)["/"]) == []
-
-
-def test_the_deployments_that_are_looked_at_have_each_resource_of_a_root() -> None:
-    with_all = {name for each in WITH_ALL_RESOURCES for name in stacks_of(each)["/"].resources}
-    assert {name for each in DEPLOYMENTS for name in stacks_of(each)["/"].resources} == with_all
-
-
-def test_cfn_lint_finds_no_fault_in_what_a_root_nests() -> None:
-    nested: list[Stack] = []
-    for each in (stack for name in DEPLOYMENTS for path, stack in stacks_of(name).items() if path != "/"):
-        if each not in nested:
-            nested.append(each)
-    assert [fault for each in nested for fault in cfn_lint_faults(each)] == []
+@pytest.mark.parametrize("deployment", [pytest.param(each, marks=BESIDE_THESE) for each in DEPLOYMENTS])
+def test_cfn_lint_finds_no_fault_in_a_deployment(deployment: str) -> None:
+    assert [fault for each in stacks_of(deployment).values() for fault in cfn_lint_faults(each)] == []
 
 
 BESIDE_THE_SMALL = only_soak(

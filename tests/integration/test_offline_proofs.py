@@ -338,7 +338,9 @@ def test_after_an_erasure_neither_old_events_nor_old_receipts_bring_anything(
 ) -> None:
     secret = engine.client("secretsmanager").create_secret(Name=f"e-{uuid4()}", SecretString="e" * 32)["ARN"]
     with site(engine, ERASURE_SECRET_ARN=secret) as api:
-        world = World(api, monkeypatch, datetime.now(UTC))
+        world = World(
+            api, monkeypatch, datetime.now(UTC) - timedelta(days=7)
+        )  # an entry of the future hides others
         phone = Device(world, user)
         sail(phone, 6)
         old = phone.receipt

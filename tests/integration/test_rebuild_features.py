@@ -23,7 +23,6 @@ from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads
 
 # The command looks at the whole table: what other tests do to it meanwhile would be counted.
-pytestmark = pytest.mark.xdist_group("rebuild")
 
 
 @pytest.fixture
