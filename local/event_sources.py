@@ -150,13 +150,13 @@ def from_git(repository: Path) -> Iterator[Body]:
 
     Authors are pseudonymised with a key that never leaves this machine.
     """
-    command = ["git", "-C", str(repository), "log", "--all", "--format=%H%x09%ae%x09%aI"]
+    command = ["git", "-C", str(repository), "log", "--all", "--format=%H%x09%aI%x09%ae"]
     log = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     if log.returncode:
         raise BadRow(f"{repository}: {log.stderr.strip()}")
     key = _pseudonym_key()
-    for line in log.stdout.splitlines():
-        commit, email, occurred_at = line.split("\t")
+    for line in filter(None, log.stdout.split("\n")):
+        commit, occurred_at, email = line.split("\t", 2)  # an address may have a tab
         yield {
             "user_id": hmac.new(key, email.lower().encode(), hashlib.sha256).hexdigest()[:16],
             "occurred_at": occurred_at,

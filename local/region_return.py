@@ -177,7 +177,7 @@ class RegionReturn:
         Returns how many items were deleted or rewritten.
         """
         changed = sum(self._cut_ledger(account_id) for account_id in found.entries)
-        for table in KEYS.keys() & self.old.tables.keys() - {LEDGER}:
+        for table in sorted(KEYS.keys() & self.old.tables.keys() - {LEDGER}):
             store = self.old.store(table)
             for old_item, new_item in self.new.with_counterparts(table, self.old.items(table)):
                 if new_item is None and not is_deletion_mark(table, old_item):

@@ -201,12 +201,22 @@ class UnseenFinder:
             if table == CLAIMS and new_item is not None:
                 found.compare_claims(old_item, new_item)
             elif policy is UnseenPolicy.CARRIED and new_item is None:
-                if not _is_claim_of_unseen_entry(table, old_item, found):
+                if not (table == CLAIMS and self._is_claim_of_unseen_entry(old_item)):
                     found.carried.setdefault(table, []).append(shared_fields(old_item))
             # An item that was followed last has no change of the old region's own.
             elif policy is UnseenPolicy.LISTED and (new_item is None or FOLLOWED not in old_item):
                 reason = "the new writer lacks it" if new_item is None else "both regions have changed it"
                 found.listed.append(ListedItem(table, _label(table, old_item), reason))
+
+    def _is_claim_of_unseen_entry(self, claim: Item) -> bool:
+        """Whether a claim is of a command whose entry the new writer lacks.
+
+        It comes with the entry, if that is carried out there. Alone it would refuse the key for good.
+        """
+        if not claim["idempotency_key"]["S"].startswith(COMMAND):
+            return False
+        key = {"account_id": claim["user_id"], "created_at": claim["target"]}
+        return all(entry is None for _, entry in self.new.with_counterparts(LEDGER, [key]))
 
     def _is_left_out(self, table: str, old_item: Item) -> bool:
         """Whether an item has expired, is a region's own mark, or is of a person who was erased."""
@@ -235,11 +245,3 @@ def _head_key(entry: Entry) -> Item:
 def _label(table: str, stored: Item) -> str:
     """Return an item's key as the report has it: a client's key without the prefix of commands."""
     return "/".join(key_of(table, stored)).replace(COMMAND, "")
-
-
-def _is_claim_of_unseen_entry(table: str, old_item: Item, found: FoundUnseen) -> bool:
-    """Whether an item is the claim of an unseen entry: it comes with the entry, if that is applied."""
-    if table != CLAIMS:
-        return False
-    unseen = found.entries.get(old_item["user_id"]["S"], ())
-    return old_item.get("target", {}).get("S") in {each.entry.created_at for each in unseen}

@@ -11,8 +11,9 @@ import pytest
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
+from ingest.engagement.points.commands import COMMAND
 from local.region_return import RegionReturn
-from local.region_unseen import Side, shared_fields
+from local.region_unseen import Side, UnseenFinder, shared_fields
 from local.regions import report_of, update_of
 from local.stack import Stack
 from rules.regions.changes import KEYS, ItemChange
@@ -154,6 +155,29 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     assert steps.find(NO_ERASURES, NOW).listed == []
     steps.follow(steps.find(NO_ERASURES, NOW), old.dynamodb, NOW)  # again, it changes nothing but the epoch
     assert registers.read() == Register(6, "east", standby="west", is_filled=True)
+
+
+def test_a_command_s_claim_is_carried_only_where_its_entry_is(both: tuple[Engine, Engine]) -> None:
+    """A return was interrupted when the old ledger was cut already: nothing but the claim tells of the entry."""
+    old, new = (
+        Side(name, engine.client("dynamodb"), TABLES)
+        for name, engine in zip(("west", "east"), both, strict=True)
+    )
+    entry = {"account_id": {"S": "ben"}, "created_at": {"S": STAMP}}
+    seen, unseen = (
+        {
+            "user_id": {"S": "ben"},
+            "idempotency_key": {"S": f"{COMMAND}{key}"},
+            "body_hash": {"S": "10 mug"},
+            "target": {"S": target},
+        }
+        for key, target in (("seen", STAMP), ("unseen", "2026-03-20T11:58:00.000000Z"))
+    )
+    for item in (seen, unseen):
+        old.store("IdempotencyKeys").put(item)
+    new.store("RewardsLedger").put(entry)
+    found = UnseenFinder(old, new, NO_ERASURES, NOW).find()
+    assert [each for each in found.carried["IdempotencyKeys"] if each["user_id"]["S"] == "ben"] == [seen]
 
 
 def test_an_update_of_a_stack_changes_its_role_and_keeps_all_else() -> None:

@@ -1,12 +1,14 @@
 """CSV files as spreadsheets write them are replayed; what is wrong is told by place and column."""
 
 import re
+import subprocess
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from local.event_sources import BadRow, from_csv, from_purchases, purchases
+from local import event_sources
+from local.event_sources import BadRow, from_csv, from_git, from_purchases, purchases
 from local.replay import SOURCES
 from local.verify import local_date
 
@@ -144,3 +146,17 @@ def test_a_purchase_with_no_number_or_no_date_is_told_by_its_column(
     path = written(tmp_path / "a.csv", f"customer_id,date,quantity,amount\nc,{day},{quantity},{amount}\n")
     with pytest.raises(BadRow, match=f":2: {column} is not a "):
         list(purchases(path))
+
+
+def test_an_author_s_address_may_have_any_character_that_git_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_sources, "LOCAL", tmp_path)
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for name in ("plain@x", "tab\tin@x", "line\u2028in@x", "\x1cfield@x"):
+        author = ["-c", f"user.email={name}", "-c", "user.name=a"]
+        subprocess.run([*git, *author, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
+    events = list(from_git(tmp_path))
+    assert len({each["user_id"] for each in events}) == len(events) == 4
+    assert {len(each["idempotency_key"]) for each in events} == {40}
