@@ -109,7 +109,8 @@ def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[st
     """
     meanings = {_meaning_of_text(label, CHOICE_MEANINGS) for label in labels}
     short_names = (name for name in names if len(name) <= CONSENT_CHARACTERS_MAX)
-    meanings |= {_meaning_of_clause(_words_of_name(name), CHOICE_MEANINGS) for name in short_names}
+    phrases = {_without_politeness(_words_of_name(name)) for name in short_names}
+    meanings |= {_meaning_of_phrase(phrase, CHOICE_MEANINGS) for phrase in phrases}
     return _consent(OFF if OFF in meanings else ON if ON in meanings else None)
 
 
@@ -124,22 +125,26 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     if SPACED_OUT.fullmatch(text):
         by_letters = {_letters(phrase): meaning for phrase, meaning in words.items()}
         return by_letters.get(_letters(text))
-    clauses = [_plain_words(clause) for clause in CONSENT_CLAUSE.split(text)]
-    clauses = [clause for clause in clauses if clause not in {"", *_POLITE}]
-    if clauses[:1] == ["no"]:  # "No. Stop."
-        del clauses[0]
-    meanings = {_meaning_of_clause(clause, words) for clause in clauses}
+    phrases = [_without_politeness(_plain_words(clause)) for clause in CONSENT_CLAUSE.split(text)]
+    phrases = [phrase for phrase in phrases if phrase]
+    if phrases[:1] == ["no"]:  # "No. Stop."
+        del phrases[0]
+    meanings = {_meaning_of_phrase(phrase, words) for phrase in phrases}
     return meanings.pop() if len(meanings) == 1 else None
 
 
-def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
-    """Return OFF or ON, if that is all that a clause says. plain: the clause as _plain_words returns it."""
-    without_politeness = _WITHOUT_POLITENESS.fullmatch(plain)
-    if without_politeness and without_politeness[1] in words:
-        return words[without_politeness[1]]
-    if _STOP_PATTERN.fullmatch(plain):
+def _meaning_of_phrase(phrase: str, words: Mapping[str, str]) -> str | None:
+    """Return OFF or ON, if that is all that a phrase says. phrase: as _without_politeness returns it."""
+    if phrase in words:
+        return words[phrase]
+    if _STOP_PATTERN.fullmatch(phrase):
         return OFF
-    return ON if _START_PATTERN.fullmatch(plain) else None
+    return ON if _START_PATTERN.fullmatch(phrase) else None
+
+
+def _without_politeness(plain: str) -> str:
+    """Return a clause's words without the polite phrases at its ends. plain: as _plain_words returns them."""
+    return _POLITE_ENDS.sub("", f" {plain} ").strip()
 
 
 def _plain_words(text: str) -> str:
@@ -189,8 +194,8 @@ def _verb_and_thing(verbs: str, frames: Iterable[str] = ()) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
-_POLITE = _phrases(POLITE)
-_WITHOUT_POLITENESS = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
+POLITE_PHRASES = _phrases(POLITE)
+_POLITE_ENDS = re.compile(rf"^(?: {_any_of(POLITE)}(?= ))+|(?: {_any_of(POLITE)}(?= ))+ $")
 CHOICE_MEANINGS = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
 TEXT_MEANINGS = (
     dict.fromkeys(_phrases(WRITTEN_STOP_WORDS), OFF)

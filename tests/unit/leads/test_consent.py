@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.consent import CONSENT_CHARACTERS_MAX, TEXT_MEANINGS, consent_in, consent_in_choice
+from rules.leads.consent import (
+    CONSENT_CHARACTERS_MAX,
+    POLITE_PHRASES,
+    TEXT_MEANINGS,
+    consent_in,
+    consent_in_choice,
+)
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
@@ -30,6 +36,7 @@ OFF, ON = {"notifications": "off"}, {"notifications": "on"}
         *("Hentikan promosi", "Promosyonları durdur", "إيقاف العروض الترويجية", "إلغاء الاشتراك", "הסר", "रोकें"),
         *("退订", "取消订阅", "配信停止", "수신거부", "停止推广", "プロモーションを停止", "프로모션 중지", "Dừng khuyến mãi"),
         *("ok stop", "just stop", "Hi, stop", "No. Stop.", "dont text me", "Do not contact me again", "Leave me alone"),
+        *("Stop. Ok thanks", "Stop, ok thank you", "ok thanks. stop", "No thanks. Stop", "S'il vous plaît merci. Stop!"),
         *("Stop spamming me", "Unsubscribe from all", "unsuscribe", "Stop sending these", "No more messages anymore"),
         *("Darse de baja", "Ya no quiero recibir mensajes", "No recibir más promociones", "no me escriban más"),
         *("Bitte keine Werbung mehr senden", "Nicht mehr kontaktieren", "Ne plus recevoir", "Stop aux promotions"),
@@ -110,6 +117,25 @@ def test_case_and_what_stands_around_a_phrase_change_nothing(
     word: str, case: object, before: str, after: str
 ) -> None:
     assert consent_in(before + case(word) + after) == OFF  # type: ignore[operator]
+
+
+@settings(max_examples=examples(500))
+@given(
+    st.sampled_from(
+        ["stop", "parar", "стоп", "退订", "stop promotions", "keine Werbung mehr", "unstop", "start"]
+    ),
+    st.lists(st.sampled_from(sorted(POLITE_PHRASES)), min_size=1, max_size=3),
+    st.integers(0, 3),
+    st.lists(
+        st.sampled_from([" ", ". ", ", ", "! ", "\n", " - ", "… ", " 🙏 ", ".", "/"]), min_size=5, max_size=5
+    ),
+)
+def test_politeness_around_a_phrase_changes_nothing(
+    phrase: str, polite: list[str], place: int, gaps: list[str]
+) -> None:
+    said = [*polite[:place], phrase, *polite[place:]]
+    text = "".join(word + gap for word, gap in zip(said, gaps, strict=False))
+    assert consent_in(text) == consent_in(phrase) != {}
 
 
 @settings(max_examples=examples(60))
