@@ -182,7 +182,7 @@ def report_of(
         "phones": result.phones,
         "lead_events": result.lead_events,
         "erased_lead_events": result.erased_events,
-        "written": dict(sorted(result.written.items())),
+        "written": dict(sorted(result.changes.items())),
         "repaired": result.repaired,
         "rows_of_later": later,
         "lacks": [

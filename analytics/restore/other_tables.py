@@ -72,9 +72,9 @@ class EventsAndQuestionsRestorer:
             report.erased_events += len(batch) - len(rows)
             # The event comes first. If a restore ended between the two, with only the claim written, the
             # event would be refused as a duplicate when it is sent again.
-            report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
+            report.changes[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
-                report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
+                report.changes[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
 
     def _questions(self, report: RestoreReport, now: datetime) -> None:
         """Restore questions that have not expired, and report those that cannot be read."""
@@ -88,7 +88,7 @@ class EventsAndQuestionsRestorer:
                     continue
                 if int(item["expires_at"]["N"]) > now.timestamp():
                     items.append(item)
-            report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
+            report.changes[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
 
 
 def lead_event_item(row: Row) -> Item:
@@ -184,7 +184,7 @@ class PhonesRestorer:
             if PHONES in self.replaced:
                 keys.update(key for phone in phones for key in phone.items(now))
         if PHONES in self.replaced:
-            report.written[PHONES] += self.table.remove_others(keys)
+            report.changes[PHONES] += self.table.remove_others(keys)
 
     def _may_come(self, phone: Phone, changed_at: str) -> bool:
         """Whether the phone's owner was not erased since its row was written."""
@@ -194,7 +194,7 @@ class PhonesRestorer:
         """Write the phones' items, and report how many, and the phones whose items stayed."""
         put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
         outcome = put(phones, now)
-        report.written[PHONES] += outcome.written
+        report.changes[PHONES] += outcome.written
         reason = "the phone has another subscription by now, which stays"
         report.lacks += [Lack(PHONES, subscription, reason) for subscription in outcome.taken_over]
 

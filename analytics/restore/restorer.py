@@ -23,7 +23,7 @@ from analytics.restore.restored_users import LEDGER, ORDER, Lack, RebuiltUser, r
 from analytics.restore.user_rows import LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
-from rules.lake.table_items import NOT_IN_USER_IDS, item_of
+from rules.lake.table_items import is_user_id, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"
@@ -42,7 +42,7 @@ class RestoreReport:
     lead_events: int = 0  # events of leads that the lake has, without those of erased leads
     erased_events: int = 0  # events of erased leads, which were not brought back
     repaired: int = 0  # accounts that the nightly comparison has repaired
-    written: Counter[str] = field(default_factory=Counter)  # items by table
+    changes: Counter[str] = field(default_factory=Counter)  # items written or deleted, by table
     lacks: list[Lack] = field(default_factory=list)
 
 
@@ -74,9 +74,14 @@ class Restorer:
                 self._restore_user(rows_since_lifted(rows, tombstone), report, now)
                 report.users += 1
                 progress(report)
-        for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):  # a tombstone is never taken back
-            report.written[table] += self._remove_others(table, partitions)
+        for table in sorted(self._tables_to_replace):
+            report.changes[table] += self._remove_others(table, partitions)
         return report
+
+    @property
+    def _tables_to_replace(self) -> set[str]:
+        """The tables that lose what the lake lacks, none that is kept. A tombstone is never taken back."""
+        return {*self.replaced} & {*RESTORED} - {*self.keep} - {ERASURES}
 
     def _restore_ownerless(self, report: RestoreReport) -> set[str]:
         """Write tombstones, books, amnesties and stocks; returns their partition keys."""
@@ -85,28 +90,28 @@ class Restorer:
             table = self.tables[store]
             items = [item_of(row["item"]) for row in rows]
             for partition, partition_items in groupby(items, key=table.partition_of):
-                report.written[store] += self._write(store, partition, list(partition_items))
+                report.changes[store] += self._write(store, partition, list(partition_items))
                 partitions.add(partition)
         return partitions
 
     def _restore_user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
         """Restore one user's items, and let the comparison examine the account."""
         stored: list[Entry] = []
-        if LEDGER not in self.replaced:
+        if LEDGER not in self._tables_to_replace:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
         user = rebuild_user(rows, stored, self.accounts.shards, now)
         if LEDGER not in self.keep:
             for entry in user.entries_to_mark:
                 self.tables[LEDGER].put(entry)
-            report.written[LEDGER] += len(user.entries_to_mark)
+            report.changes[LEDGER] += len(user.entries_to_mark)
         for table in ORDER:
-            report.written[table] += self._write(table, rows.user_id, user.items.get(table, ()))
-        report.lacks += self._lacks_of(user)
+            report.changes[table] += self._write(table, rows.user_id, user.items.get(table, ()))
+        report.lacks += self._final_lacks(user)
         if user.items:
             self._reconcile(user, report, now)
 
-    def _lacks_of(self, user: RebuiltUser) -> Iterator[Lack]:
-        """Yield a user's lacks. An item that the lake lacks is no lack if its table still has it."""
+    def _final_lacks(self, user: RebuiltUser) -> Iterator[Lack]:
+        """Yield a user's lacks, without those of items that their tables still have."""
         for table, lacks in groupby(sorted(user.lacks), key=lambda lack: lack.store):
             by_key = {(user.user_id, lack.sort_key): lack for lack in lacks if lack.sort_key}
             stored = self.tables[table].stored_keys(by_key)
@@ -117,7 +122,7 @@ class Restorer:
         """Write the items of one partition key; returns how many were written or deleted."""
         if table in self.keep:
             return 0
-        if table in self.replaced and table != ERASURES:  # a tombstone is never taken back
+        if table in self._tables_to_replace:
             return self.tables[table].make_equal(partition, items)
         return self.tables[table].put_missing(items)
 
@@ -134,7 +139,7 @@ class Restorer:
         deleted = 0
         for item in self.tables[table].all_items():
             partition = self.tables[table].partition_of(item)
-            if partition not in partitions and NOT_IN_USER_IDS.isdisjoint(partition):
+            if partition not in partitions and is_user_id(partition):
                 self.tables[table].delete(item)
                 deleted += 1
         return deleted
@@ -155,19 +160,19 @@ def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[in
 
 
 def _is_refused(item: Item, erased: Tombstones) -> bool:
-    """Whether an item is of a person who was erased after it was written."""
+    """Whether the person of an item was erased after the item was written."""
     subject = subject_of(item)
     return bool(subject) and erased.forbids(subject, _time_of(item))
 
 
 def _time_of(item: Item) -> str:
-    """Return when an item was written, or when its event occurred if that was earlier; "" if unknown."""
-    written = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
-    return min(written, str(item.get("occurred_at", {}).get("S", written)))
+    """Return when an item was last written, or its event's time if that is earlier; "" if nothing says it."""
+    written_at = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
+    return min(written_at, str(item.get("occurred_at", {}).get("S", written_at)))
 
 
 def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
-    """Return the rows from after a tombstone was lifted; all rows if the person has none."""
+    """Return a person's rows since the tombstone was lifted; all rows if there is no tombstone."""
     if tombstone is None:
         return rows
     lifted = unstamp(tombstone.lifted_at)

@@ -82,8 +82,8 @@ LONG_BYTES = 30_000  # a longer text is compressed, because a column has 64 KB
 ZLIB_PREFIX = "zlib:"  # a compressed text begins with it
 ACHIEVEMENTS_DATE = "totals"  # the item of DailyActivity with achievements has this in place of a date
 ERASURE_LOG = "journal"  # the partition of the table Erasures with its log
-# A key with one of these characters is no user id: a lead's claim, a hook's count or a note of an import has
-# one.
+# No user id has one of these characters. A lead's claim, a hook's count or a note of an import has one in the
+# place of a user id.
 NOT_IN_USER_IDS = frozenset("/#")
 
 
@@ -130,7 +130,12 @@ def _is_in_lake(store: str, image: Image) -> bool:
         return image["part"].get("S") == ERASURE_LOG
     if store == PHONES:
         return "owner" in image and CHANGED in image
-    return store != "IdempotencyKeys" or NOT_IN_USER_IDS.isdisjoint(image["user_id"]["S"])
+    return store != "IdempotencyKeys" or is_user_id(image["user_id"]["S"])
+
+
+def is_user_id(partition: str) -> bool:
+    """Whether a partition key may be a user's id."""
+    return NOT_IN_USER_IDS.isdisjoint(partition)
 
 
 def _user_of(store: str, image: Image) -> str | None:
@@ -138,7 +143,7 @@ def _user_of(store: str, image: Image) -> str | None:
     if store == PHONES:
         return str(image["owner"]["S"])
     partition_key = str(image[KEYS[store][0]]["S"])
-    is_of_user = store not in ("RuleBooks", "Erasures") and NOT_IN_USER_IDS.isdisjoint(partition_key)
+    is_of_user = store not in ("RuleBooks", "Erasures") and is_user_id(partition_key)
     return partition_key if is_of_user else None
 
 

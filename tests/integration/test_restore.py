@@ -198,7 +198,7 @@ def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) ->
 def test_killed_anywhere_it_goes_on_and_twice_it_writes_nothing(lived: Drill) -> None:
     lived.restore()
     whole = lived.tables()
-    assert not lived.restore().written.total()
+    assert not lived.restore().changes.total()
     for at in sorted(lived.chance.sample(range(1, 150), effort(2, soak=60))):
         lived.lose()
         with suppress(Killed):
@@ -216,7 +216,7 @@ def test_some_tables_are_lost(lived: Drill, before: dict[str, Any]) -> None:
     for tables in LOST:
         lived.lose(*tables)
         told = lived.restore()
-        assert (set(+told.written) <= {*tables}, told.lacks) == (True, []), tables
+        assert (set(+told.changes) <= {*tables}, told.lacks) == (True, []), tables
         same(lived, before)
 
 
@@ -252,9 +252,9 @@ def test_what_the_tables_have_does_not_lack_though_the_lake_has_not_got_it(api: 
     )
     drill.publish("BPEvents", "RewardsLedger")
     result = drill.restore()
-    assert (result.lacks, result.written.total()) == ([], 0)
+    assert (result.lacks, result.changes.total()) == ([], 0)
     result = drill.restore(keep=("IdempotencyKeys", "Rewards"))
-    assert (result.lacks, result.written.total()) == ([], 0)
+    assert (result.lacks, result.changes.total()) == ([], 0)
     claims = [item for item in drill.items("IdempotencyKeys") if "#" in item["target"]["S"]]
     redemptions = [item for item in drill.items("Rewards") if "fulfilment" in item]
     assert claims

@@ -143,13 +143,13 @@ def test_leads_come_back_with_features_memory_and_who_is_one_with_whom(lost: Los
     before, events = shown(leads), lost.items("Event")
     lost.lose()
     told = lost.restore()
-    assert (told.lead_events, told.written["Event"], told.lacks) == (len(events), len(events), [])
+    assert (told.lead_events, told.changes["Event"], told.lacks) == (len(events), len(events), [])
     assert lost.items("Event") == events
     announced(lost, leads, random.Random(seed))
     for which in (("a", "b"), ("c",), ("d",)):
         leads.check(*which)
     assert shown(leads) == before
-    assert not lost.restore().written.total()
+    assert not lost.restore().changes.total()
 
 
 def test_what_is_there_stays_and_killed_anywhere_it_goes_on(lost: Lost) -> None:
@@ -236,7 +236,7 @@ def test_questions_come_back_with_what_they_count_and_old_keys(lost: Lost) -> No
     answers = lost.items("Responses")
     lost.lose("Questions")
     told = lost.restore()
-    assert (told.written["Questions"], told.lacks) == (3, [])
+    assert (told.changes["Questions"], told.lacks) == (3, [])
     assert seen(made) == before
     body = {"idempotency_key": "again", "type": "text", "prompt": "?", "required_responses": 1}
     asked = as_agent("POST", "/v1/questions", body).body

@@ -66,7 +66,7 @@ def test_a_phone_that_comes_back_is_told_of_what_comes_and_of_nothing_twice(dril
     assert drill.phones.got == {"ann-phone": 1, "ben-phone": 1}
     before = drill.items("Subscriptions")
     outcome = lost(drill)
-    assert (outcome.phones, outcome.lacks, outcome.written[PHONES]) == (2, [], len(before))
+    assert (outcome.phones, outcome.lacks, outcome.changes[PHONES]) == (2, [], len(before))
     after = drill.items("Subscriptions")
     assert [{**each, CHANGED: 0} for each in after] == [{**each, CHANGED: 0} for each in before]
     drill.announce(told)
@@ -186,13 +186,13 @@ def test_a_damaged_table_is_replaced(drill: Drill) -> None:
     ):
         drill.dynamodb.put_item(TableName=store.table, Item=damaged)
     drill.dynamodb.delete_item(TableName=store.table, Key=encode_item({KEY: f"{mine[KEY]['S']}#tag=it"}))
-    assert drill.restore().written[PHONES] == 0, "what is there stays"
+    assert drill.restore().changes[PHONES] == 0, "what is there stays"
     assert drill.restore(replaced=(PHONES,)).lacks == []
     strip = [{name: each for name, each in one.items() if name != CHANGED} for one in whole]
     assert [
         {name: each for name, each in one.items() if name != CHANGED} for one in drill.items("Subscriptions")
     ] == strip
-    assert drill.restore(replaced=(PHONES,)).written[PHONES] == 0
+    assert drill.restore(replaced=(PHONES,)).changes[PHONES] == 0
 
 
 @pytest.mark.parametrize("dies", [False, True])

@@ -77,11 +77,12 @@ def test_a_fault_of_the_message_is_told_apart_from_one_that_passes() -> None:
     assert len(sns.calls) == publishing.ATTEMPTS_MAX
 
 
-def test_a_call_that_fails_does_not_keep_the_others_back() -> None:
+def test_a_call_that_fails_does_not_keep_the_others_back(caplog: pytest.LogCaptureFixture) -> None:
     sns = Sns(dead_calls=1)
     refused = Topic(sns, "t").publish(messages(*(str(number) for number in range(25))))
     assert refused.again == list(range(10))
     assert len(sns.taken) == 15
+    assert caplog.messages == ["SNS did not take a call: EndpointConnectionError"]
 
 
 EVENT = LeadEvent(
