@@ -1,8 +1,8 @@
 """Continues each unfinished erasure every 5 minutes, and makes the exports that are requested (rule 10).
 
-An erasure begins with a tombstone. A first sweep deletes from all stores that lead to no others. When every
-writer knows the tombstone, a second sweep deletes from all stores. Then the nights delete from lake and
-warehouse. When a whole night finds nothing, the certificate is signed (rules/privacy/erasures.py).
+An erasure begins with a tombstone. A first sweep deletes from all stores. When every writer knows the
+tombstone, a second sweep deletes what was written meanwhile. Then the nights delete from lake and warehouse.
+When a whole night finds nothing, the certificate is signed (rules/privacy/erasures.py).
 """
 
 import secrets

@@ -25,8 +25,6 @@ PASSES_MIN = 2  # nights through the lake
 ONLINE = (StoreKind.TABLE, StoreKind.BUCKET, StoreKind.CACHE, StoreKind.DATABASE)
 # Stores that lead to others are erased after these: days and events name Redis's keys, counters in Limits
 # name phones, events name claims and objects, and identities name leads. All other stores come between.
-# The first sweep leaves LAST as it is: nothing would lead to what a process that does not know the tombstone
-# yet has written, if the sweep deleted an event whose claim and object it did not see.
 FIRST = ("Redis", "PayloadBucket", "IdempotencyKeys", "GroupEvents")
 LAST = ("BPEvents", "DailyActivity", "Limits", "Event", "PostgreSQL")
 # Stores with users' data that the inventory has no user's key of: a scan finds the data.
@@ -173,8 +171,7 @@ class Erasure:
 
     def next_store(self) -> str | None:
         """Return the store to go through next; None at the end of a sweep."""
-        passed = {*self.done, *(LAST if self.sweep == 1 else ())}
-        return next((store.name for store in plan_of(self.kind) if store.name not in passed), None)
+        return next((store.name for store in plan_of(self.kind) if store.name not in self.done), None)
 
     def is_due(self, now: datetime) -> bool:
         """Return whether it need not wait any longer."""

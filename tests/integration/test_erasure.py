@@ -5,7 +5,6 @@ import random
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
 from tests.support.engine import Engine
 from tests.support.exports import downloaded
-from tests.support.forgetting import VisitedJobs, two_nights
+from tests.support.forgetting import two_nights
 from tests.support.gateway import CONTEXT
 from tests.support.memory import forget
 from tests.support.pipeline import Stream
@@ -259,32 +258,6 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
     nights()
     assert made.run(now + timedelta(seconds=80), FOREVER)["finished"] == 1
     assert stores_with(site.engine, user, lone_redis_url) == set()
-    erasure._parts.cache_clear()
-
-
-def test_a_phone_that_is_registered_in_the_middle_of_a_sweep_is_found_by_the_next_one(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user = canary()
-    live(site, user)
-    monkeypatch.setenv("SETTLE_SECONDS", "60")
-    made = runner()
-    erase(site, user)
-
-    def register() -> None:
-        """As a process does that knows nothing of it yet."""
-        phone = {"fcm_token": f"{user}-second-phone"}
-        assert site.call(user, "POST", "/v1/subscriptions", phone)[0] == 201
-
-    jobs = VisitedJobs(site.engine.client("dynamodb"), "Erasures", "Subscriptions", register)
-    made, now = replace(made, jobs=jobs), datetime.now(UTC)
-    assert made.run(now, FOREVER)["finished"] == 0
-    assert not jobs.acts
-    assert made.run(now + timedelta(seconds=61), FOREVER)["finished"] == 0
-    assert stores_with(site.engine, user) <= {"Erasures"}
-    nights()
-    assert made.run(now + timedelta(seconds=62), FOREVER)["finished"] >= 1
-    assert stores_with(site.engine, user) == set()
     erasure._parts.cache_clear()
 
 

@@ -3,8 +3,6 @@
 import json
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 
 from adapters.platform.items import decode_item
 from adapters.platform.redis import Redis
-from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database
 from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
@@ -26,13 +23,12 @@ from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
 from tests.support.engine import Engine
 from tests.support.exports import downloaded, made_in_process
-from tests.support.forgetting import VisitedJobs, two_nights
+from tests.support.forgetting import two_nights
 from tests.support.http_requests import called
 from tests.support.identity_server import WAYS, Registry
 from tests.support.lead_processors import Leads
-from tests.support.lead_site import Died, Site
+from tests.support.lead_site import Site
 from tests.support.memory import forget
-from tests.support.vendor_bodies import shopify_order, shopify_refund
 from tests.support.webhooks import ORDER, generic, text, whatsapp
 
 pytestmark = pytest.mark.xdist_group("identity")
@@ -269,54 +265,6 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
     assert stores_with(engine, word) == set()
     two_nights(made.jobs, datetime.now(UTC) + timedelta(seconds=61))
     assert made.run(datetime.now(UTC) + timedelta(seconds=62), FOREVER)["finished"] == 1
-
-
-@pytest.mark.parametrize("place", ["IdempotencyKeys", "GroupEvents", "Event", "PostgreSQL"])
-def test_what_is_stored_in_the_middle_of_a_sweep_is_found_by_the_next_one(
-    shop: Site, engine: Engine, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that knows nothing of it yet stores another order, and the rest of one with many changes.
-
-    place: the store that the sweep has just gone through. All changes of the order need two transactions.
-    """
-    word = f"canary{uuid.uuid4().hex[:10]}"
-    refunds = [shopify_refund(number, 7, NOW, "0.50") for number in range(1, 121)]
-
-    def told(part: int, **more: Any) -> dict[str, Any]:
-        at, some = (NOW + timedelta(minutes=part)).isoformat(), refunds[40 * part : 40 * part + 40]
-        unnamed = {"email": None, "contact_email": None, "phone": None, "customer": None}
-        return shopify_order(7, NOW, "100.00", updated_at=at, refunds=some, **{**unnamed, **more})
-
-    shop.send(told(0))
-    shop.send(told(1))  # nobody knows yet whose order it is
-    named = told(2, email=f"{word}@example.com", note=f"{word} says " * 200)
-    shop.life.steps_left = 10
-    with pytest.raises(Died):
-        shop.send(named)
-    shop.life.steps_left = None
-    assert len(shop.of_source("ecommerce")) == 99, "it died between the transactions"
-    (lead,) = leads_of(shop)
-
-    def come() -> None:
-        shop.send(order(8, f"{word}@example.com", note=f"{word} says " * 200))
-        with suppress(Unprocessed):  # the sweep has deleted the order's own record, and not all of its events
-            shop.send(named)
-
-    monkeypatch.setenv("SETTLE_SECONDS", "60")
-    admin("DELETE", f"/v1/leads/{lead}")
-    jobs = VisitedJobs(engine.client("dynamodb"), "Erasures", place, come)
-    made = replace(erasure._parts(), jobs=jobs)
-    now = datetime.now(UTC)
-    assert made.run(now, FOREVER)["finished"] == 0
-    jobs.visit()  # unless a process came in the middle
-    for seconds in (61, 62):
-        assert made.run(now + timedelta(seconds=seconds), FOREVER)["finished"] == 0
-    for name in (word, lead, shop.organization):
-        assert stores_with(engine, name) <= {"Erasures"}
-    two_nights(made.jobs, now + timedelta(seconds=63))
-    assert made.run(now + timedelta(seconds=64), FOREVER)["finished"] >= 1
-    assert stores_with(engine, word) == stores_with(engine, shop.organization) == set()
-    assert word not in str(shop.registry.dump())
 
 
 def consumer_of(shop: Site, engine: Engine) -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import FolderObjects, Objects
-from adapters.privacy.erasure_jobs import ErasureJobs
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.steps.forget_function import ForgetSteps
@@ -26,25 +25,6 @@ from rules.privacy.erasures import LEADS, PHONES, SEALS, USERS, Erasure, PersonK
 from rules.privacy.erasures import PERSONS as PEOPLE
 from tests.support.lake_sample import Sample
 from tests.support.raw_lake import ARRIVED, put_raw
-
-
-class VisitedJobs(ErasureJobs):
-    """Lets another process act once, when an erasure has just gone through a store."""
-
-    def __init__(self, dynamodb: Any, table: str, place: str, act: Callable[[], None]) -> None:
-        super().__init__(dynamodb, table)
-        self.place, self.acts = place, [act]
-
-    def save(self, erasure: Erasure) -> Erasure:
-        saved = super().save(erasure)
-        if self.place in saved.done:
-            self.visit()
-        return saved
-
-    def visit(self) -> None:
-        """Act, unless it has."""
-        while self.acts:
-            self.acts.pop()()
 
 
 class MemoryJobs:
