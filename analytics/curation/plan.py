@@ -128,7 +128,8 @@ def plan(
 
     places.update(_new_days(raw.sizes, files, past_before))
     # There is one task per file to write: a day's file takes all of its hours.
-    tasks = {_day_if_among({*places, *files}, place) for place in places}
+    known = {*places, *files}
+    tasks = {_day_if_among(known, place) for place in places}
     sizes: Counter[Place] = Counter()
     for place, size in chain(raw.sizes.items(), ((place, file.size) for place, file in files.items())):
         sizes[_day_if_among(tasks, place)] += size

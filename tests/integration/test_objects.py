@@ -180,7 +180,7 @@ def test_a_file_that_vanishes_meanwhile_is_one_that_is_not_there(tmp_path: Path,
     actions: dict[str, Callable[[], object]] = {
         "put": lambda: objects.put("k", b"x"),
         "etag": lambda: (tmp_path / "k").write_bytes(b"x") and objects.etag("k"),
-        "forget": lambda: objects.forget_unfinished(datetime.now(UTC) - timedelta(days=1)),
+        "forget": lambda: objects.forget_unfinished(datetime.now(UTC) + timedelta(days=1)),
     }
 
     def come_and_go() -> None:
