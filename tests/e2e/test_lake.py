@@ -1,12 +1,17 @@
-"""From the tables' streams to the warehouse and back: nothing lost, nothing doubled, differences repaired."""
+"""From the tables' streams to the warehouse and back: nothing lost, nothing doubled, differences repaired.
+
+Whoever is erased between the nights is forgotten by them, and the certificate is genuine.
+"""
 
 import contextlib
 import gzip
+import io
 import json
 import os
 import random
 import signal
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import S3Objects
+from analytics.curation.raw_lines import unzip
 from analytics.lake.listing import raw_objects_of_dates
 from local.api import Api
-from local.cloud.patience import drain
-from local.operate import nightly_run
+from local.cloud.patience import drain, drain_leads
+from local.operate import nightly_run, persons
 from local.operate.nightly_run import account_days
 from local.paths import WAREHOUSE
 from local.replay import post_events, put_on_stream, shuffled
@@ -31,6 +38,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
+from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
 
 # There is one cloud: one process runs all of these.
@@ -110,7 +118,23 @@ def question(stack: Stack) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def first_run(stack: Stack, people: list[str], question: dict[str, Any]) -> dict[str, Any]:
+def leaver(stack: Stack) -> str:
+    """A user and, in an organization of the same number, a customer. Both are erased after the first run."""
+    user = f"erased-{time.time_ns()}"
+    post_events(stack, [event(user, str(number), event_type="LESSON_COMPLETED") for number in range(3)])
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    send(stack, organization_of(user), bought(yesterday, "5", customer="erased"))
+    drain_leads(stack)
+    drain(stack, lake=True)  # what comes later never gets there, and nothing is removed
+    return user
+
+
+def organization_of(user: str) -> str:
+    return user.replace("erased-", "org")
+
+
+@pytest.fixture(scope="module")
+def first_run(stack: Stack, people: list[str], leaver: str, question: dict[str, Any]) -> dict[str, Any]:
     """A run that the schedule starts, over all of it, with lines planted that are none and an object twice."""
     place = f"raw/events/arrived={ARRIVED}/dt=2026-03-02/hour=12/{people[0]}-"
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
@@ -327,6 +351,36 @@ def test_an_admin_asks_the_api_what_if_and_gets_what_the_command_prints(
     assert json.loads(text) == {**report, "book": file.name}
 
 
+@pytest.fixture(scope="module")
+def erasures(
+    stack: Stack, leaver: str, first_run: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> dict[Path, tuple[persons.Person, Any]]:
+    """Erasures of the user and of the lead, which a night has put into the lake; by their certificates' paths."""
+    rooms = ("raw/events", "raw/ledger", "raw/daily_activity", "raw/streaks", "curated", "runs")
+    named = [*objects_with(stack, leaver)]
+    for place in rooms:
+        assert any(key.startswith(place) for key in named), place
+    organization, folder = organization_of(leaver), tmp_path_factory.mktemp("erasures")
+    asked_for = f"?organization_id={organization}&integration=ecommerce&external_event_id=order:erased-1"
+    lead_id = str(Api(stack).get(f"/v1/leads{asked_for}")["lead_id"])
+    whom = {"user": persons.Person(leaver), "lead": persons.Person("", lead_id, organization)}
+    persons.export(whom["user"], stack, folder / "export.zip")
+    paths = {folder / f"{name}.json": person for name, person in whom.items()}
+    return {path: (person, persons.erase(person, stack, path)) for path, person in paths.items()}
+
+
+def objects_with(stack: Stack, user: str) -> Iterator[str]:
+    """Yield the objects of the lake that have a user's id."""
+    s3, bucket = stack.client("s3"), stack.output("LakeBucketName", "the lake")
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    for each in (one for page in pages for one in page.get("Contents", ())):
+        data = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+        is_table = data.startswith(b"PAR1")
+        text = str(pq.read_table(io.BytesIO(data)).to_pydict()).encode() if is_table else unzip(data)
+        if user.encode() in text:
+            yield each["Key"]
+
+
 def corrupt(stack: Stack, user: str, number: int) -> None:
     """Change a user's item by hand, in one of several ways."""
     dynamodb, table = stack.client("dynamodb"), stack.tables["UserStreaks"]
@@ -410,10 +464,11 @@ def away(stack: Stack) -> Iterator[None]:
         set_warehouse(stack, url)
 
 
-def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away_and_the_next_night_loads(
+@pytest.fixture(scope="module")
+def night_without_warehouse(
     stack: Stack, people: list[str], question: dict[str, Any], first_run: dict[str, Any]
-) -> None:
-    """While the warehouse is away, accounts are repaired and the watermark moves. The next night loads it all."""
+) -> dict[str, Any]:
+    """A night over items that were corrupted by hand, and over a new user, while the warehouse is away."""
     another = f"{people[0]}-late"
     post_events(stack, [event(another, "away", "2026-03-20T12:00:00Z")])
     drain(stack, lake=True)
@@ -427,31 +482,88 @@ def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away_and_th
     with away(stack):
         execution = nightly_run.start(stack, None, None, repair=True)
         assert nightly_run.wait(stack, execution) == "FAILED"
+    assert watermark(stack) > before
+    return {
+        "another": another,
+        "profiles": profiles,
+        "victims": victims,
+        "stats": stats,
+        "execution": execution,
+    }
+
+
+def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away(
+    stack: Stack, people: list[str], question: dict[str, Any], night_without_warehouse: dict[str, Any]
+) -> None:
+    """Accounts are repaired and the watermark moves."""
+    victims, stats, execution = (night_without_warehouse[name] for name in ("victims", "stats", "execution"))
     report = nightly_run.report_of(stack, execution)
     assert report["error"] is None
     # Of what it was told an operator sees the kind alone: a statement may quote somebody.
     assert "FileNotFoundError" in json.dumps(report["warehouse"]["error"])
     assert report["warehouse"]["lacks"]["events"] > 0
-    assert watermark(stack) > before
     history = stack.client("stepfunctions").get_execution_history(executionArn=execution, maxResults=1000)
     kinds = Counter(each["type"] for each in history["events"])
     assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
 
     assert sorted(report["different"]) == sorted(victims)
     assert (report["counts"]["repaired"], report["unrepaired"]) == (len(victims), [])
-    assert {user: plain_profile(stack, user) for user in people} == profiles
+    assert {user: plain_profile(stack, user) for user in people} == night_without_warehouse["profiles"]
     assert Api(stack).get(f"/v1/users/{victims[0]}")["longest_streak"] == DAYS
     differences = report["answer_stats"]["differences"]
     named = [each for each in differences if each["user_id"] == stats["fingerprint_hash"]]
     assert [(each["attribute"], each["stored"]) for each in named] == [("total_points", 9999)]
     assert stats_of(stack, question)["total_points"] == stats["total_points"]
 
+
+def test_an_erasure_awaits_nights(erasures: dict[Path, tuple[persons.Person, Any]]) -> None:
+    for path, (_, begun) in erasures.items():
+        assert begun["status"] == "open"
+        assert not path.exists()
+    assert "events" in next(iter(erasures.values()))[1]["awaits"]
+
+
+def test_the_next_night_loads_what_the_warehouse_lacked(
+    stack: Stack, night_without_warehouse: dict[str, Any], erasures: dict[Path, tuple[persons.Person, Any]]
+) -> None:
     report = nightly_run.run(stack)
     assert report["warehouse"]["lacks"] == {}
     assert [report[each] for each in ("different", "warehouse_and_lake", "failed_tests")] == [[], [], []]
-    assert query("SELECT count(*) FROM lake.events WHERE user_id = ?", another) == [(1,)]
+    late = night_without_warehouse["another"]
+    assert query("SELECT count(*) FROM lake.events WHERE user_id = ?", late) == [(1,)]
 
 
 def watermark(stack: Stack) -> str:
     body = stack.client("s3").get_object(Bucket=stack.outputs["LakeBucketName"], Key="state/watermark.json")
     return str(json.loads(body["Body"].read())["watermark"])
+
+
+def test_an_erased_user_and_lead_are_forgotten_by_the_nights(
+    stack: Stack, leaver: str, erasures: dict[Path, tuple[persons.Person, Any]]
+) -> None:
+    today = datetime.now(UTC).date()
+    for _ in range(4):  # one or two, whatever other tests have run of them
+        told = [persons.erase(person, stack, path) for path, (person, _) in erasures.items()]
+        ids = [begun["erasure_id"] for _, begun in erasures.values()]
+        assert [each["erasure_id"] for each in told] == ids, "the command run again begins no other"
+        if {each["status"] for each in told} == {"finished"}:
+            break
+        nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
+    assert {each["status"] for each in told} == {"finished"}
+    of_user, of_lead = erasures
+    with zipfile.ZipFile(of_user.with_name("export.zip")) as archive:
+        held = {each: len(json.loads(archive.read(f"{each}.json"))) for each in ("BPEvents", "RewardsLedger")}
+    removed = {each["store"]: each["removed"] for each in told[0]["certificate"]["stores"]}
+    assert held["BPEvents"] == removed["events"] == 3
+    assert held.items() <= removed.items()
+    assert removed["UserStreaks"] == 1
+    assert [*objects_with(stack, leaver)] == [], "no object of the bucket names them, however young"
+    assert persons.certificate(of_user, leaver, "", stack)["genuine"]
+    with pytest.raises(RuntimeError, match="somebody else"):
+        persons.certificate(of_user, "another", "", stack)
+    assert Api(stack).call("GET", f"/v1/users/{leaver}/export")[0] == 410
+    lead, _ = erasures[of_lead]
+    assert persons.certificate(of_lead, "", lead.lead, stack)["genuine"]
+    assert persons.erase(lead, stack, of_lead) == told[1]
+    with pytest.raises(RuntimeError, match="404"):
+        persons.erase(persons.Person("", lead.lead, f"{organization_of(leaver)}x"), stack, of_lead)
