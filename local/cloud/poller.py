@@ -39,12 +39,11 @@ HEARTBEAT = LOCAL / "poller.json"  # the counts of each function
 STATE_SECONDS = 0.1
 CHANGES_SECONDS = 5.0  # how long the emulator may take to say what has changed
 DISCOVER_SECONDS = 30.0
-# Lambda asks a shard of Kinesis once a second, a table's four times. A table that stays idle is asked more
-# and more rarely: the emulator says when one has changed (local/cloud/changes.py).
+# Lambda asks a shard of Kinesis once a second, a table's four times. Here the emulator says when a table has
+# changed (local/cloud/changes.py), and one that has not is asked rarely.
 KINESIS_SECONDS = 1.0
-TABLE_SECONDS = 0.25
-TABLE_SECONDS_MAX = 5.0
-GROWTH = 1.2  # of the pause with each look that finds nothing
+TABLE_SECONDS = 5.0
+GATHER_SECONDS = 0.25  # between two looks for more records of a batch
 
 
 @dataclass(slots=True)
@@ -104,13 +103,12 @@ class Pauses:
     changes: dict[str, int] = field(default_factory=dict)  # by table: how many the emulator has counted
     condition: threading.Condition = field(default_factory=threading.Condition)
 
-    def rest(self, function: str, polled_at: float, idle: int, table: str, changes: int | None) -> None:
+    def rest(self, function: str, polled_at: float, table: str, changes: int | None) -> None:
         """Pause until the next look, until the table changes, or until somebody waits.
 
-        idle: how many looks in a row found nothing. table: "" for a shard of Kinesis. changes: the table's
-        count before the last look.
+        table: "" for a shard of Kinesis. changes: the table's count before the last look.
         """
-        seconds = table_seconds(idle) if table else KINESIS_SECONDS
+        seconds = TABLE_SECONDS if table else KINESIS_SECONDS
         self._wait(function, polled_at, seconds, lambda: self.changes.get(table) != changes)
 
     def gather(self, function: str, caught_up_at: float) -> None:
@@ -118,7 +116,7 @@ class Pauses:
 
         caught_up_at: when the function last had nothing left to do.
         """
-        self._wait(function, caught_up_at, TABLE_SECONDS)
+        self._wait(function, caught_up_at, GATHER_SECONDS)
 
     def is_awaited(self, function: str, since: float) -> bool:
         """Whether somebody has begun to wait for a function, at `since` or later."""
@@ -161,11 +159,6 @@ def _replace(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def table_seconds(idle: int) -> float:
-    """Return how long to leave a table's shard alone. idle: how many looks in a row found nothing."""
-    return min(TABLE_SECONDS_MAX, TABLE_SECONDS * GROWTH ** min(idle - 1, 99))
-
-
 @dataclass(slots=True)
 class ShardReader:
     """Reads a shard for one function, and makes batches of the records that the mapping's filters allow."""
@@ -187,7 +180,6 @@ class ShardReader:
         done_until, caught_up = self.state.done_until[name], self.state.caught_up[name]
         self.position = self.state.checkpoints.get(self.key, "")
         table = "" if self.mapping.is_kinesis else self.mapping.source.split("/")[1]
-        idle = 0  # how many looks in a row found nothing
         while True:
             polled_at, changes = time.time(), self.pauses.changes.get(table)
             records = self._read()
@@ -208,10 +200,9 @@ class ShardReader:
             if self.position:
                 self.state.checkpoint(self.key, self.position)
             done_until[self.key] = arrival_of(records[-1]) if records else polled_at
-            idle = 0 if records else idle + 1
-            if idle:
+            if not records:
                 caught_up[self.key] = polled_at
-                self.pauses.rest(name, polled_at, idle, table, changes)
+                self.pauses.rest(name, polled_at, table, changes)
 
     def _read(self) -> list[Record]:
         """Return the records behind the position. Those that the filters let through wait from now on."""

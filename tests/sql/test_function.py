@@ -165,7 +165,7 @@ def test_what_fails_hinders_what_follows_from_it_and_nobody_else(
 
 @only_soak(
     "tests/sql/test_load.py for loads that come later, and in tests/e2e/test_lake.py "
-    "test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away_and_the_next_night_loads"
+    "test_the_next_night_loads_what_the_warehouse_lacked"
 )
 def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
     steps: WarehouseSteps, objects: FolderObjects, tmp_path: Path, first_night: FirstNight

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.cloud import poller as module
-from local.cloud.poller import TABLE_SECONDS, TABLE_SECONDS_MAX, Pauses, table_seconds
+from local.cloud.poller import Pauses
 
 LONG = 60.0
 
@@ -24,10 +24,9 @@ def asked() -> Path:
 
 
 def test_who_asks_wakes_a_shard_that_rests(pauses: Pauses, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TABLE_SECONDS", "TABLE_SECONDS_MAX"):
-        monkeypatch.setattr(module, name, LONG)
+    monkeypatch.setattr(module, "TABLE_SECONDS", LONG)
     polled_at = time.time()
-    thread = threading.Thread(target=pauses.rest, args=("f", polled_at, 1, "t", None), daemon=True)
+    thread = threading.Thread(target=pauses.rest, args=("f", polled_at, "t", None), daemon=True)
     thread.start()
     module.ask("f", polled_at + 0.001)
     pauses.end_awaited()
@@ -39,10 +38,9 @@ def test_who_asks_wakes_a_shard_that_rests(pauses: Pauses, monkeypatch: pytest.M
 def test_a_table_that_changes_wakes_its_shard(
     pauses: Pauses, monkeypatch: pytest.MonkeyPatch, table: str, wakes: bool
 ) -> None:
-    for name in ("TABLE_SECONDS", "TABLE_SECONDS_MAX"):
-        monkeypatch.setattr(module, name, LONG)
+    monkeypatch.setattr(module, "TABLE_SECONDS", LONG)
     pauses.end_changed({"t": 1, "another": 1})
-    thread = threading.Thread(target=pauses.rest, args=("f", time.time(), 1, "t", 1), daemon=True)
+    thread = threading.Thread(target=pauses.rest, args=("f", time.time(), "t", 1), daemon=True)
     thread.start()
     pauses.end_changed({"t": 1, "another": 1, table: 2})
     thread.join(LONG / 2 if wakes else 0.2)
@@ -56,9 +54,8 @@ def test_who_asked_before_the_last_look_has_been_answered(
     monkeypatch.setattr(pauses.condition, "wait", waited.append)
     module.ask("f", 1.0)
     pauses.end_awaited()
-    monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
-    monkeypatch.setattr(module, "TABLE_SECONDS_MAX", 0.002)
-    pauses.rest("f", 2.0, 7, "t", None)
+    monkeypatch.setattr(module, "TABLE_SECONDS", 0.002)
+    pauses.rest("f", 2.0, "t", None)
     assert waited
     assert max(waited) <= 0.002
 
@@ -74,20 +71,14 @@ def test_what_is_half_written_disturbs_nobody(pauses: Pauses, text: str) -> None
 def test_a_batch_gathers_records_only_while_nobody_waits(
     pauses: Pauses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TABLE_SECONDS", LONG)
+    monkeypatch.setattr(module, "GATHER_SECONDS", LONG)
     module.ask("f", 2.0)
     pauses.end_awaited()
     began = time.monotonic()
     pauses.gather("f", 1.0)
     assert time.monotonic() - began < LONG / 2
-    monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
+    monkeypatch.setattr(module, "GATHER_SECONDS", 0.001)
     waited: list[float] = []
     monkeypatch.setattr(pauses.condition, "wait", waited.append)
     pauses.gather("f", 3.0)
     assert waited
-
-
-def test_an_idle_table_is_asked_less_and_less_often() -> None:
-    seconds = [table_seconds(idle) for idle in range(1, 2000)]
-    assert seconds == sorted(seconds)
-    assert (seconds[0], seconds[-1]) == (TABLE_SECONDS, TABLE_SECONDS_MAX)
