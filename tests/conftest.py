@@ -1,5 +1,6 @@
 """For all tests."""
 
+import atexit
 import gc
 import os
 from collections import defaultdict
@@ -22,6 +23,8 @@ __all__ = ["browser"]  # here, so that a process has one
 settings.register_profile("streakline", deadline=None, max_examples=effort(20, soak=500))
 settings.register_profile("gate", deadline=None, max_examples=10)
 settings.load_profile("streakline")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()  # until it has collected: nothing that it imports is garbage
 calls.record_calls()  # before anything makes a client
 # The folders whose tests run functions as they are, on engines; elsewhere clients are stubs and bugs are planted.
 WITH_CALLS = {"integration", "lake", "sql"}
@@ -43,13 +46,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [each for each in items if each not in left]
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_to_soak"] = LEFT_TO_SOAK
     stop_servers()
-    gc.unfreeze()  # else libraries report at the end what they take for leaks
+    gc.collect()
+    gc.freeze()  # pytest looks for garbage five times more, half a second each
+    atexit.register(gc.unfreeze)  # else libraries report at the end what they take for leaks
 
 
 @pytest.hookimpl(trylast=True)

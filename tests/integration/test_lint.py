@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cfnlint.api import lint_file
 
 from infra.intrinsics import Refusal
 from infra.stacks import Stack, resolve_stacks
@@ -456,10 +455,14 @@ def test_cfn_lint_finds_it_in_the_template_as_it_is_written(
     tmp_path: Path, change: tuple[str, str], rule: str
 ) -> None:
     """As `make check` looks at it, with all ways in which conditions may turn out."""
+    from cfnlint.api import lint_file
+
     assert rule in {each.rule.id for each in lint_file(planted(tmp_path, change))}
 
 
 def test_cfn_lint_finds_nothing_in_the_sound_template_as_it_is_written(tmp_path: Path) -> None:
+    from cfnlint.api import lint_file
+
     assert lint_file(planted(tmp_path)) == []
 
 

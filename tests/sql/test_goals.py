@@ -15,25 +15,19 @@ from analytics.lake.layout import raw_place
 from analytics.lake.run_notes import odd_objects
 from analytics.reconcile.user_goals import GoalRows
 from analytics.warehouse.build import build
-from analytics.warehouse.models import ancestors, check_model, models
+from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.achievements import UserHistory, achievement_positions, ordered_history
 from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, fold_periods, unsettled_goals
-from tests.sql.conftest import Lake
+from tests.sql.conftest import Lake, family
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort
 from tests.support.goal_story import SIX, GoalStory
 from tests.support.point_story import VERSIONS_MIN, as_they_were_and_rewritten
 
 STREAKS, ACHIEVEMENTS = "marts.goal_streaks_recomputed", "marts.achievements_recomputed"
-KNOWN = models()
-FAMILY = {
-    name
-    for mart in (STREAKS, ACHIEVEMENTS)
-    for name in (mart, *(each.name for each in ancestors(KNOWN[mart], KNOWN)))
-}
 Row = tuple[Any, ...]
 
 
@@ -67,7 +61,7 @@ def live_achievements(story: AchievementStory) -> list[Row]:
 
 def streaks_in(warehouse: Warehouse) -> list[Row]:
     rows = warehouse.rows(f"SELECT * FROM {STREAKS} ORDER BY user_id, name")
-    return [tuple(each[name] for name in KNOWN[STREAKS].columns) for each in rows]
+    return [tuple(each[name] for name in models()[STREAKS].columns) for each in rows]
 
 
 def achievements_in(warehouse: Warehouse) -> list[Row]:
@@ -105,9 +99,9 @@ def test_the_marts_tell_what_is_shown_live(lake: Lake, seed: int, is_rewritten: 
     assert len(achieved) > 10
     assert len(story.books.versions) > VERSIONS_MIN
     for warehouse in lake.warehouses:
-        build(warehouse, FAMILY)
+        build(warehouse, made := family(STREAKS, ACHIEVEMENTS))
         assert (streaks_in(warehouse), achievements_in(warehouse)) == (streaks, achieved)
-        assert [check_model(warehouse, KNOWN[name]) for name in sorted(FAMILY)] == [[]] * len(FAMILY)
+        assert {name: found for name in made if (found := check_model(warehouse, models()[name]))} == {}
 
 
 def test_the_newest_night_counts_for_whom_it_has_read(lake: Lake) -> None:
@@ -123,7 +117,7 @@ def test_the_newest_night_counts_for_whom_it_has_read(lake: Lake) -> None:
     story.now += timedelta(days=1)
     lake.load("two", night(story, lake, "two", {user}))
     for warehouse in lake.warehouses:
-        build(warehouse, FAMILY)
+        build(warehouse, family(STREAKS, ACHIEVEMENTS))
         assert streaks_in(warehouse) == [each for each in before if each[0] != user]
 
 

@@ -1,6 +1,7 @@
 """What CloudFormation, IAM and Lambda would refuse of resolved stacks: by cfn-lint, and what it cannot see.
 
-What functions call is held against the resolved roles and networks in tests/infra/test_calls.py.
+What functions call is held against the resolved roles and networks in tests/infra/test_calls.py. cfn-lint is imported
+where it is used: it takes a second, and each process of `make test` imports this module.
 """
 
 import json
@@ -9,12 +10,6 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any
-
-import cfnlint.data.AdditionalSpecs
-from cfnlint.api import ManualArgs, lint
-from cfnlint.core import get_rules
-from cfnlint.helpers import load_resource
-from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
 from infra.intrinsics import REGION, references
 from infra.stacks import STACK_ID, Stack
@@ -45,11 +40,15 @@ BY_ARN = ("AWS::IAM::Role", "AWS::Lambda::Permission")
 
 @cache
 def _rules() -> Any:
+    from cfnlint.core import get_rules
+
     return get_rules([], IGNORED, [])
 
 
 def cfn_lint_faults(stack: Stack) -> list[str]:
     """Return what cfn-lint says of a stack as it is resolved."""
+    from cfnlint.api import ManualArgs, lint
+
     template = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {name: _written(stack, each) for name, each in stack.resources.items()},
@@ -139,6 +138,9 @@ def _statement_faults(statement: Mapping[str, Any]) -> Iterator[str]:
 @cache
 def _reference() -> Any:
     """Return AWS's service authorization reference."""
+    import cfnlint.data.AdditionalSpecs
+    from cfnlint.helpers import load_resource
+
     return load_resource(cfnlint.data.AdditionalSpecs, "Policies.json")
 
 
@@ -236,6 +238,8 @@ SHARED_NAMES = ("Register",)
 
 def retention_faults(stack: Stack) -> Iterator[str]:
     """Find what is kept although its creation failed, and fixed names of what is kept."""
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
     for name, each in stack.resources.items():
         policy, kind = each.get("DeletionPolicy", ""), each["Type"]
         if policy == "Retain" and kind != "AWS::Lambda::Version":  # SAM keeps these; they cost nothing

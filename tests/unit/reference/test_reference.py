@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -19,8 +20,10 @@ from tests.support.gateway import CONTEXT
 from tests.support.plain_page import plain_page
 
 DOCUMENT = document()
-PAGE = reference(DOCUMENT, "../app/docs.css?v=1")
-WITHIN_SITE = reference(DOCUMENT, script="docs.js", is_within_site=True)
+PLACES: dict[str, dict[str, Any]] = {
+    "alone": {"stylesheet": "../app/docs.css?v=1"},
+    "within the site": {"script": "docs.js", "is_within_site": True},
+}
 OPERATIONS = [
     (method, path, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()
 ]
@@ -58,8 +61,13 @@ def read(html: str) -> Nesting:
     return parser
 
 
+@cache
+def page(place: str = "alone") -> str:
+    return reference(DOCUMENT, **PLACES[place])
+
+
 def commands() -> list[str]:
-    return [unescape(each) for each in re.findall(r"<code>(curl .*?)</code>", PAGE, re.DOTALL)]
+    return [unescape(each) for each in re.findall(r"<code>(curl .*?)</code>", page(), re.DOTALL)]
 
 
 def run(command: str) -> list[str]:
@@ -68,25 +76,26 @@ def run(command: str) -> list[str]:
     return done.stdout.rstrip("\n").split("\0")[:-1]
 
 
-@pytest.mark.parametrize("page", [PAGE, WITHIN_SITE], ids=["alone", "within the site"])
-def test_it_is_well_formed_and_a_strict_policy_has_nothing_to_refuse(page: str) -> None:
-    found = read(page)
+@pytest.mark.parametrize("place", PLACES)
+def test_it_is_well_formed_and_a_strict_policy_has_nothing_to_refuse(place: str) -> None:
+    html = page(place)
+    found = read(html)
     assert (found.open, found.wrong) == ([], [])
     assert not found.tags & {"style", "img", "iframe"}
-    assert len(re.findall("<script", page)) == len(re.findall(r'<script src="[^"]+" defer></script>', page))
+    assert len(re.findall("<script", html)) == len(re.findall(r'<script src="[^"]+" defer></script>', html))
     assert len(set(found.ids)) == len(found.ids)
 
 
 def test_each_call_has_a_form_that_holds_what_it_needs() -> None:
-    assert read(PAGE).forms == {(method, path) for method, path, _ in OPERATIONS}
-    assert read(WITHIN_SITE).forms == read(PAGE).forms
-    (event,) = re.findall(r'data-path="/v1/events">.*?<textarea[^>]*>(.*?)</textarea>', PAGE, re.DOTALL)
+    assert read(page()).forms == {(method, path) for method, path, _ in OPERATIONS}
+    assert read(page("within the site")).forms == read(page()).forms
+    (event,) = re.findall(r'data-path="/v1/events">.*?<textarea[^>]*>(.*?)</textarea>', page(), re.DOTALL)
     assert first_problem(EVENT, json.loads(unescape(event))["events"][0]) is None
-    assert 'name="user_id" data-in="path" value="ada" required' in PAGE
+    assert 'name="user_id" data-in="path" value="ada" required' in page()
 
 
 def test_every_link_leads_somewhere() -> None:
-    found = read(PAGE)
+    found = read(page())
     inside = {each[1:] for each in found.links if each.startswith("#")}
     assert inside <= set(found.ids), inside - set(found.ids)
     assert {each for each in found.links if not each.startswith("#")} == {
@@ -97,7 +106,7 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_operation_is_there() -> None:
     for method, path, operation in OPERATIONS:
-        assert f'id="{operation["operationId"]}"' in PAGE
+        assert f'id="{operation["operationId"]}"' in page()
         assert operation["tags"] == [tag_of(method, path)]
         assert operation["tags"][0] in TAGS
 
