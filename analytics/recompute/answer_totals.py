@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.curated_files import arrow_table, connect, files_between, query, reader
+from analytics.lake.curated_files import arrow_table, cursor, files_between, query, reader
 from analytics.lake.layout import SETTLED_ANSWERS, curated_files
 from analytics.recompute.settled_table import SettledFile, SettledTable
 from rules.book.book import USUAL_OFFLINE
@@ -73,7 +73,7 @@ def _add_later(
 ) -> pa.Table:
     """Return the settled totals with those of later partitions, up to a date. None: with all of them."""
     later_files = files_between(files, settled.until, until)
-    db = connect()
+    db = cursor()
     with (
         arrow_table(db, "settled", settled.rows),
         arrow_table(db, "responses", reader(objects, "responses", READ_COLUMNS, files=later_files)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
-from analytics.lake.curated_files import arrow_table, connect
+from analytics.lake.curated_files import arrow_table, cursor
 from analytics.lake.user_rows import rows_of_users
 from analytics.recompute.recompute import READ_AS
 from analytics.recompute.user_fold import ENTRY, entry_of
@@ -33,23 +33,23 @@ IS_EARNING = "kind IN (" + ", ".join(f"'{kind}'" for kind in sorted(EARNING)) + 
 # examined with the whole ledger.
 DATE_LAG_MAX = timedelta(days=5)
 
-ENTRIES_BETWEEN = "CREATE TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
+ENTRIES_BETWEEN = "CREATE TEMP TABLE ledger AS FROM read WHERE activity_date BETWEEN ? AND ?"
 
 
 def days_between(objects: Objects, first: date, last: date, share: UserShare = ALL) -> Iterator[Day]:
     """Yield the days of a share's users from one date to another, both included, user by user."""
-    db = connect()
+    db = cursor()
     with arrow_table(db, "read", _entries(objects, first, share)):
         db.execute(ENTRIES_BETWEEN, [first, last])
     yield from _days(db)
 
 
 TOUCHED = f"""
-CREATE TABLE touched AS SELECT DISTINCT account_id, activity_date FROM entries
+CREATE TEMP TABLE touched AS SELECT DISTINCT account_id, activity_date FROM entries
 WHERE {IS_EARNING} AND created_at >= ? AND activity_date IS NOT NULL
 """  # noqa: S608 (no input)
 ENTRIES_OF_TOUCHED = """
-CREATE TABLE ledger AS FROM entries
+CREATE TEMP TABLE ledger AS FROM entries
 SEMI JOIN (FROM touched WHERE activity_date >= ?) AS recent USING (account_id, activity_date)
 """
 USERS_OF_OLD_DATES = "SELECT DISTINCT account_id FROM touched WHERE activity_date < ?"
@@ -62,9 +62,9 @@ def days_touched(objects: Objects, since: datetime, share: UserShare = ALL) -> t
     partitions that are not read here.
     """
     oldest = since.date() - DATE_LAG_MAX
-    db = connect()
+    db = cursor()
     with arrow_table(db, "read", _entries(objects, oldest, share)):
-        db.execute("CREATE TABLE entries AS FROM read")
+        db.execute("CREATE TEMP TABLE entries AS FROM read")
     db.execute(TOUCHED, [since])
     db.execute(ENTRIES_OF_TOUCHED, [oldest])
     users = {user for (user,) in db.execute(USERS_OF_OLD_DATES, [oldest]).fetchall()}

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.curated_files import STAMP, arrow_table, connect, files_between, query, tables
+from analytics.lake.curated_files import STAMP, arrow_table, connect, cursor, files_between, query, tables
 from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import Values, rows_of_users
 from analytics.recompute.lake_users import ROWS, LakeUsers
@@ -172,7 +172,7 @@ class LakeFold:
 
     def _with_unchanged_users(self, column: str) -> pa.Table:
         """Return a column of FOLDED_ROWS, and the stored folds of the users whom no pass has folded."""
-        db = connect()
+        db = cursor()
         with (
             arrow_table(db, "stored", self.stored),
             arrow_table(db, "folded", pa.concat_tables(self._folded)),

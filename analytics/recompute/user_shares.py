@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, cursor, query
 from analytics.lake.layout import run_key
 from rules.turns import SHARE_DIGIT_VALUES, SHARE_DIGITS, share_of
 
@@ -41,7 +41,7 @@ class UserShare:
         """
         if self.of == 1:
             return lambda rows: rows
-        db, share = connect(), SHARE.format(user=user, shares=self.of)
+        db, share = cursor(), SHARE.format(user=user, shares=self.of)
 
         def rows_of_share(rows: pa.Table) -> pa.Table:
             with arrow_table(db, "rows", rows.select([user])):

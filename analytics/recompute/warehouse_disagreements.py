@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, cursor, query
 from analytics.recompute.user_shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
@@ -90,7 +90,7 @@ class DifferingGroups(NamedTuple):
 
 def _differing_groups(table: pa.Table, warehouse_sums: dict[str, Texts], groups_max: int) -> DifferingGroups:
     """Return the first groups of a share whose sums differ. table: the share's users (lake_users.ROWS)."""
-    db = connect()
+    db = cursor()
     # The share also has users of whom the lake has only settings. The warehouse's model leaves them out.
     has_figures = pc.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid())
     with arrow_table(db, LAKE_TABLE, table.filter(has_figures)):

@@ -17,7 +17,7 @@ from adapters.platform.objects import Objects
 from adapters.questions.response_store import COUNTED, ResponseStore
 from adapters.questions.stats_items import stats_from
 from adapters.questions.user_stats_store import UserStatsStore
-from analytics.lake.curated_files import arrow_table, connect, date_of, query, reader
+from analytics.lake.curated_files import arrow_table, cursor, date_of, query, reader
 from analytics.lake.layout import curated_files
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
@@ -78,7 +78,7 @@ class StatsRows:
         last_compared_on = last_compared_at.date() if last_compared_at else None
         due = dates_due(set(dates.values()), last_compared_on, now.date())
         files = [file for file, day in dates.items() if everybody or day >= since.date() or day in due]
-        db = connect()
+        db = cursor()
         with arrow_table(db, "stats", reader(objects, ENTITY, COLUMNS, files=files)):
             table = query(db, NEWEST)
         row_of_person = {person: index for index, person in enumerate(table["person"].to_pylist())}

@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from analytics.lake.curated_files import connect, query
+from analytics.lake.curated_files import cursor, query
 from analytics.what_if.figures import GoalChange, WhatIfAnswer
 
 # ruff: noqa: S608 (names of columns are our own)
@@ -43,7 +43,7 @@ FROM (SELECT balance_after - balance_before AS change FROM users) GROUP BY ALL
 def summary(answer: WhatIfAnswer, book: str) -> Json:
     """Return all figures. book: the candidate book's name."""
     question, figures = answer.question, answer.figures
-    db = connect()
+    db = cursor()
     db.register("users", answer.users)
     (totals,) = query(db, TOTALS).to_pylist()
     impossible_kinds = Counter(act.what for act in figures.impossible)
