@@ -30,6 +30,7 @@ REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 ORGANIZATION = "cdnow"  # of replayed orders
 SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
 ORDERS = "orders"
+EVENT_DOORS, ORDER_DOORS = ("http", "kinesis", "both"), ("http", "queue")
 Webhook = dict[str, Any]
 
 
@@ -43,13 +44,21 @@ Webhook = dict[str, Any]
     help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
     " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
 )
-@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
+@option(
+    "--via",
+    type=click.Choice(["http", "kinesis", "both", "queue"]),
+    default="http",
+    help="which door: of events http, kinesis, or both with half of them each; of orders http or queue",
+)
 @option("--shuffle", type=int, metavar="SEED", help="in another order")
 @option("--twice", is_flag=True, help="every event two times")
 def replay_command(
     *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
 ) -> None:
     """Send events of a file or of a git history, as an admin, and wait for their effects."""
+    doors = ORDER_DOORS if kind == ORDERS else EVENT_DOORS
+    if via not in doors:
+        raise click.UsageError(f"--via {via}: --format {kind} goes via {' or '.join(doors)}")
     if kind == ORDERS:
         outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
     else:
