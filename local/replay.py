@@ -65,7 +65,7 @@ def replay_command(
         events = list(SOURCES[kind](path)) * (1 + twice)
         outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
     show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
-    if outcome.refused and kind != ORDERS:
+    if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
@@ -91,8 +91,14 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
     else:
         refused_keys = {_key_of(refusal["event"]) for refusal in outcome.refused}
         wait_until_applied(stack, (event for event in events if _key_of(event) not in refused_keys))
+    return _ended(outcome, started)
+
+
+def _ended(outcome: ReplayResult, started: float) -> ReplayResult:
+    """Return what became of a replay that ends now; what was refused is in REFUSED_FILE."""
     outcome.seconds = time.monotonic() - started
     if outcome.refused:
+        REFUSED_FILE.parent.mkdir(parents=True, exist_ok=True)
         REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
 
@@ -167,8 +173,7 @@ def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies:
     started = time.monotonic()
     outcome = (post_webhooks if via == "http" else queue_webhooks)(stack, webhooks)
     drain_leads(stack)
-    outcome.seconds = time.monotonic() - started
-    return outcome
+    return _ended(outcome, started)
 
 
 def order_webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
