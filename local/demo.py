@@ -1,8 +1,8 @@
 """`make demo`: starts the laptop cloud, replays real and invented input, and checks the results.
 
-`demo` calls the functions below it in their order. What is invented is in local/demo_input.py.
-A person does a lesson a day, answers a question, and spends points. One lesson waits in a phone without a
-network, which looks like the end of her streak until it arrives.
+What is invented is in local/demo_input.py. A person does a lesson a day, answers a question, and spends
+points. One lesson waits in a phone without a network, which looks like the end of her streak until it
+arrives.
 """
 
 import time

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from local.paths import LOCAL, opened_text
+from local.paths import LOCAL, opened_text, write_secret
 from rules.json_values import BadValue, NoJson, check_strict, read_json
 
 T = TypeVar("T")
@@ -169,7 +169,5 @@ def from_git(repository: Path) -> Iterator[Body]:
 def _pseudonym_key() -> bytes:
     path = LOCAL / "pseudonym.key"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_bytes(secrets.token_bytes(32))
+        write_secret(path, secrets.token_bytes(32))
     return path.read_bytes()

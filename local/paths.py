@@ -1,4 +1,4 @@
-"""The files of the laptop cloud, and how files of others are opened.
+"""The files of the laptop cloud, how its secrets are written, and how files of others are opened.
 
 They are under .local/ in a checkout. The code of an installed command has a streakline.pth beside it
 (pyproject.toml). Nothing is to be written there: the files are in ~/.streakline.
@@ -15,6 +15,15 @@ LOGS = LOCAL / "logs"
 REPORT = LOCAL / "report.html"
 WAREHOUSE = LOCAL / "warehouse.duckdb"
 ASKED = LOCAL / "asked.txt"  # for which consumer somebody last began to wait, and when
+
+
+def write_secret(path: Path, secret: bytes) -> None:
+    """Write a file that only this user can read, in one step: a kill leaves the whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(secret)
+    fresh.replace(path)
 
 
 def opened_text(path: Path, newline: str = "") -> IO[str]:

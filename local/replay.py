@@ -4,15 +4,16 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from aws_kinesis_agg.aggregator import RecordAggregator
 
+from adapters.platform.aws import pauses
 from adapters.platform.tables import chunks
 from local.api import Api
 from local.cloud.patience import drain, drain_leads, wait_until_applied
@@ -26,11 +27,15 @@ POST_EVENTS_MAX = 100  # in a request
 POSTERS = 4  # threads
 KINESIS_EVENTS_MAX = 100  # in a call
 SQS_MESSAGES_MAX = 10  # in a call
+# How often what a stream or a queue refuses is sent in all, and the longest pause between: about 12 seconds.
+SEND_ATTEMPTS_MAX, PAUSE_SECONDS_MAX = 12, 5.0
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 ORGANIZATION = "cdnow"  # of replayed orders
 SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
 ORDERS = "orders"
+EVENT_DOORS, ORDER_DOORS = ("http", "kinesis", "both"), ("http", "queue")
 Webhook = dict[str, Any]
+T = TypeVar("T")
 
 
 @command("events replay tests/data/commits.csv", "events replay . --format git --via both --shuffle 7")
@@ -43,20 +48,28 @@ Webhook = dict[str, Any]
     help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
     " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
 )
-@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
+@option(
+    "--via",
+    type=click.Choice(["http", "kinesis", "both", "queue"]),
+    default="http",
+    help="which door: of events http, kinesis, or both with half of them each; of orders http or queue",
+)
 @option("--shuffle", type=int, metavar="SEED", help="in another order")
 @option("--twice", is_flag=True, help="every event two times")
 def replay_command(
     *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
 ) -> None:
     """Send events of a file or of a git history, as an admin, and wait for their effects."""
+    doors = ORDER_DOORS if kind == ORDERS else EVENT_DOORS
+    if via not in doors:
+        raise click.UsageError(f"--via {via}: --format {kind} goes via {' or '.join(doors)}")
     if kind == ORDERS:
         outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
     else:
         events = list(SOURCES[kind](path)) * (1 + twice)
         outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
     show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
-    if outcome.refused and kind != ORDERS:
+    if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
 
 
@@ -82,8 +95,14 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
     else:
         refused_keys = {_key_of(refusal["event"]) for refusal in outcome.refused}
         wait_until_applied(stack, (event for event in events if _key_of(event) not in refused_keys))
+    return _ended(outcome, started)
+
+
+def _ended(outcome: ReplayResult, started: float) -> ReplayResult:
+    """Return what became of a replay that ends now; what was refused is in REFUSED_FILE."""
     outcome.seconds = time.monotonic() - started
     if outcome.refused:
+        REFUSED_FILE.parent.mkdir(parents=True, exist_ok=True)
         REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))
     return outcome
 
@@ -116,18 +135,38 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = POST_EVENTS_M
 
 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
-    """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
+    """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain.
+
+    Raises RuntimeError if the stream goes on to refuse any.
+    """
     kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
     outcome, advance = ReplayResult(), progress_bar(len(events), "Kinesis")
+
+    def put(records: list[dict[str, Any]]) -> list[str]:
+        results = kinesis.put_records(StreamName=stream, Records=records)["Records"]
+        return [result.get("ErrorCode", "") for result in results]
+
     for number, chunk in enumerate(chunks(events, KINESIS_EVENTS_MAX)):
-        records = aggregated_records(chunk) if number % 2 else plain_records(chunk)
-        while records:
-            answer = kinesis.put_records(StreamName=stream, Records=records)
-            pairs = zip(records, answer["Records"], strict=True)
-            records = [record for record, result in pairs if result.get("ErrorCode")]
+        _send_all(aggregated_records(chunk) if number % 2 else plain_records(chunk), put)
         outcome.counts["sent"] += len(chunk)
         advance(len(chunk))
     return outcome
+
+
+def _send_all(records: list[T], send: Callable[[list[T]], list[str]]) -> None:
+    """Send records, and those that are refused again. send: returns why each is refused; "" if it is not.
+
+    Raises RuntimeError if any is refused each time.
+    """
+    left, reasons = records, [""]
+    for _ in pauses(SEND_ATTEMPTS_MAX, longest_seconds=PAUSE_SECONDS_MAX):
+        reasons = send(left)
+        left = [record for record, reason in zip(left, reasons, strict=True) if reason]
+        if not left:
+            return
+    raise RuntimeError(
+        f"{len(left)} of {len(records)} records were refused {SEND_ATTEMPTS_MAX} times: {max(reasons)}"
+    )
 
 
 def plain_records(events: Iterable[Body]) -> list[dict[str, Any]]:
@@ -158,8 +197,7 @@ def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies:
     started = time.monotonic()
     outcome = (post_webhooks if via == "http" else queue_webhooks)(stack, webhooks)
     drain_leads(stack)
-    outcome.seconds = time.monotonic() - started
-    return outcome
+    return _ended(outcome, started)
 
 
 def order_webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
@@ -197,16 +235,20 @@ def post_webhooks(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
 
 
 def queue_webhooks(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
-    """Put webhooks on the lead-ingestion queue directly, ten in each call."""
+    """Put webhooks on the lead-ingestion queue directly, ten in each call.
+
+    Raises RuntimeError if the queue goes on to refuse any.
+    """
     sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
+
+    def put(entries: list[dict[str, str]]) -> list[str]:
+        answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+        codes = {failure["Id"]: failure["Code"] for failure in answer.get("Failed", ())}
+        return [codes.get(entry["Id"], "") for entry in entries]
+
     for chunk in chunks(webhooks, SQS_MESSAGES_MAX):
-        entries = [
-            {"Id": str(index), "MessageBody": json.dumps(webhook)} for index, webhook in enumerate(chunk)
-        ]
-        while entries:
-            answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
-            failed = {failure["Id"] for failure in answer.get("Failed", ())}
-            entries = [entry for entry in entries if entry["Id"] in failed]
+        messages = [json.dumps(webhook) for webhook in chunk]
+        _send_all([{"Id": str(index), "MessageBody": body} for index, body in enumerate(messages)], put)
         outcome.counts["sent"] += len(chunk)
     return outcome
 

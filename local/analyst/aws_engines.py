@@ -58,6 +58,7 @@ BY_OID = {
     RedshiftOID.TIMESTAMPTZ: "timestamptz",
     RedshiftOID.NUMERIC: "numeric",
 }
+DECIMALS = frozenset({"numeric", "decimal"})
 NESTED = frozenset({"array", "map", "row"})
 Rows = Sequence[Sequence[Any]]  # of texts, or of the driver's values; None is NULL
 Column = tuple[str, str, int, int]  # name, type, digits, scale
@@ -159,7 +160,13 @@ def by_athena(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     pages = iter(paginator.paginate(QueryExecutionId=execution))
     first = next(pages)
     columns = [
-        (column["Name"], column["Type"], column.get("Precision", 0), column.get("Scale", 0))
+        # The laptop's Athena says DECIMAL(38, 0) of each decimal number.
+        (
+            column["Name"],
+            column["Type"],
+            0 if stack.is_laptop else column.get("Precision", 0),
+            column.get("Scale", 0),
+        )
         for column in first["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
     ]
     for name, kind, *_ in columns:
@@ -197,10 +204,16 @@ def _wait(
 def _answer(
     engine: str, columns: Sequence[Column], first: Rows, later: Iterator[Rows], scanned: int | None = None
 ) -> Answer:
-    """Return pages of rows as an answer with typed columns. first, later: the pages."""
+    """Return pages of rows as an answer with typed columns. first, later: the pages.
+
+    Decimal numbers whose digits are not declared, as PostgreSQL's that are computed, need all pages for their
+    type.
+    """
+    if any(kind in DECIMALS and not digits for _, kind, digits, _ in columns):
+        first, later = [*first, *chain.from_iterable(later)], iter(())
     fields = []
     for index, (name, kind, digits, scale) in enumerate(columns):
-        if kind in ("numeric", "decimal"):
+        if kind in DECIMALS:
             type_ = decimal_type(digits, scale, [row[index] for row in first])
         else:
             type_ = TYPES.get(kind, pa.string())

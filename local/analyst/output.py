@@ -73,17 +73,14 @@ def refusal_text(engine: str, reason: object) -> str:
     return f"{engine} refused the query: {' '.join(line for line in lines if line)}"
 
 
-def decimal_type(digits: int, scale: int, first_values: Sequence[str | Decimal | None]) -> pa.DataType:
-    """Return the type of decimal numbers: as the engine declares it, or as the first values need it.
+def decimal_type(digits: int, scale: int, values: Sequence[str | Decimal | None]) -> pa.DataType:
+    """Return the type of decimal numbers: as the engine declares it, or wider if values need more decimals.
 
     digits, scale: as declared; 0: not declared.
-
-    PostgreSQL and the laptop's Athena declare no digits or no scale for a computed number.
     """
-    needed = max(
-        (len(str(value).partition(".")[2]) for value in first_values if value is not None), default=0
-    )
-    return pa.decimal128(digits or DIGITS_MAX, max(scale, needed))
+    exponents = [Decimal(value).as_tuple().exponent for value in values if value is not None]
+    needed = max((-exponent for exponent in exponents if isinstance(exponent, int)), default=0)
+    return pa.decimal128(digits if digits and needed <= scale else DIGITS_MAX, max(scale, needed))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 from adapters.postgresql.migrations import apply_migrations
 from adapters.postgresql.postgres import Postgres
 from local.cloud import processes
-from local.paths import LOCAL
+from local.paths import LOCAL, write_secret
 
 NAME = "postgres"
 FOLDER = LOCAL / "postgres"
@@ -93,9 +93,8 @@ def accepts(admin_url: str) -> bool:
 
 def is_up(port: int) -> bool:
     """Whether the server on a port is the one of this folder: it takes the owner's password."""
-    if not (FOLDER / "PG_VERSION").exists():
-        return False
-    return accepts(url(OWNER, initialise(FOLDER)["owner"], port, "postgres"))
+    passwords = _passwords(FOLDER)
+    return passwords is not None and accepts(url(OWNER, passwords["owner"], port, "postgres"))
 
 
 def migrate(admin_url: str) -> str:
@@ -129,15 +128,40 @@ def url(user: str, password: str, port: int, database: str) -> str:
 
 
 def initialise(folder: Path) -> dict[str, str]:
-    """Make the data folder and the passwords, once; returns {"owner", "app"}."""
-    password_file = folder.with_suffix(".json")
-    if not (folder / "PG_VERSION").exists() or not password_file.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        passwords = {name: secrets.token_urlsafe(24) for name in ("owner", "app")}
-        _initdb(folder, passwords["owner"])
-        password_file.touch(mode=0o600)
-        password_file.write_text(json.dumps(passwords))
-    stored: dict[str, str] = json.loads(password_file.read_text())
+    """Make the passwords and the data folder, unless both are there; returns {"owner", "app"}.
+
+    The folder gets its name when it is complete, so a kill leaves the whole folder or none.
+    """
+    if passwords := _passwords(folder):
+        return passwords
+    passwords = {name: secrets.token_urlsafe(24) for name in ("owner", "app")}
+    fresh = folder.with_name(f"{folder.name}-new")
+    for old in (folder, fresh):
+        shutil.rmtree(old, ignore_errors=True)
+    write_secret(_password_file(folder), json.dumps(passwords).encode())
+    _initdb(fresh, passwords["owner"])
+    fresh.rename(folder)
+    return passwords
+
+
+def remove() -> None:
+    """Remove the data, the passwords first: without them, what a kill leaves of the data counts as none."""
+    _password_file(FOLDER).unlink(missing_ok=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _password_file(folder: Path) -> Path:
+    return folder.with_suffix(".json")
+
+
+def _passwords(folder: Path) -> dict[str, str] | None:
+    """Return the passwords of the data in a folder; None if there are no data, or no passwords."""
+    if not (folder / "PG_VERSION").exists():
+        return None
+    try:
+        stored: dict[str, str] = json.loads(_password_file(folder).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
     return stored
 
 

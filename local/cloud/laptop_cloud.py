@@ -147,7 +147,7 @@ def _start_ministack(port: int) -> None:
     processes.stop("poller")
     processes.stop("postgres")
     # The leads' events went with the old emulator, and leads mean nothing without them.
-    shutil.rmtree(embedded_postgres.FOLDER, ignore_errors=True)
+    embedded_postgres.remove()
     for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
     shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # an emulator that was killed left its functions here

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from local.paths import LOCAL
+from local.paths import LOCAL, write_secret
 from local.stack import Stack
 
 AUDIENCE = "streakline-laptop"
@@ -75,8 +75,7 @@ def _key() -> rsa.RSAPrivateKey:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        KEY_FILE.touch(mode=0o600)
-        KEY_FILE.write_bytes(text)
+        write_secret(KEY_FILE, text)
     key = serialization.load_pem_private_key(KEY_FILE.read_bytes(), password=None)
     assert isinstance(key, rsa.RSAPrivateKey)
     return key

@@ -26,8 +26,8 @@ class Price:
     free: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.per <= 0 or self.dollars < 0:
-            raise ValueError(f"{self.unit}: dollars must not be below 0, per must be above 0")
+        if not (self.per > 0 and self.dollars >= 0 and self.free >= 0):
+            raise ValueError(f"{self.unit}: dollars and free must not be below 0, per must be above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def read_prices(path: Path = PRICES) -> PriceList:
         content = json.loads(path.read_text())
         prices = {name: Price(**price) for name, price in content["prices"].items()}
         return PriceList(content["region"], content["dated"], content["source"], prices)
-    except (KeyError, TypeError, ValueError, OSError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
         raise BadPriceList(f"--prices: {path}: {type(error).__name__}: {error}") from None
 
 

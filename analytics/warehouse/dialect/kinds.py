@@ -173,7 +173,7 @@ def _of_moments(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:
         return INT8 if (one, other) == (DATE, DATE) else INTERVAL
     if one in moments and (other.is_whole or other == INTERVAL):
         return TIMESTAMP if (one, other) == (DATE, INTERVAL) else one
-    if operator is exp.Add and other in moments:
+    if operator is exp.Add and other in moments and one not in moments:
         return _of_moments(operator, other, one)
     if NOTHING in (one, other):
         return common((one, other))

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime, time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from sqlglot import exp
 
+from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 
@@ -105,6 +108,20 @@ def test_types_of_columns_decide(typed: Any, asked: str, answers: list[Any], whe
     query = f"WITH w AS (SELECT t.* FROM marts.t AS t) SELECT {asked} FROM {where} ORDER BY day"
     found = [written(row[0]) for row in typed.execute(sql_for(typed, query)).fetchall()]
     assert found == [str(each) for each in answers]
+
+
+@pytest.mark.parametrize("moments", list(product(("DATE '2026-01-01'", "day", "moment"), repeat=2)))
+def test_moments_are_not_added(typed: Any, moments: tuple[str, str]) -> None:
+    with pytest.raises(duckdb.BinderException, match="No function matches"):
+        typed.execute(sql_for(typed, f"SELECT {' + '.join(moments)} FROM marts.t"))
+
+
+@pytest.mark.parametrize("operator", [exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod])
+def test_each_two_types_have_a_type_together(operator: type[exp.Expr]) -> None:
+    every = {each for each in vars(kinds).values() if isinstance(each, kinds.Kind)}
+    assert len(every) >= 14
+    for one, other in product({*every, kinds.decimal(12, 2)}, repeat=2):
+        assert isinstance(kinds.arithmetic(operator, one, other), kinds.Kind)
 
 
 def test_a_type_that_is_not_known_is_asked_for(typed: Any) -> None:

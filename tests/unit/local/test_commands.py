@@ -13,6 +13,7 @@ import pytest
 
 from local import cli
 from local.command import show
+from local.replay import SOURCES
 from local.stack import Stack
 from tests.support.shown_commands import commands, streakline
 from tests.support.template import ROOT
@@ -149,6 +150,11 @@ def test_a_mistake_is_a_sentence_with_the_way_to_the_help(
         ["night", "run", "--from", "2026-11-01"],
         ["night", "rebuild", "--entity", "ledger"],
         ["webhook", "replay", "--user", "ann"],
+        *(["events", "replay", "README.md", "--via", "queue", "--format", kind] for kind in SOURCES),
+        *(
+            ["events", "replay", "README.md", "--format", "orders", "--via", via]
+            for via in ("kinesis", "both")
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -112,7 +112,19 @@ def test_another_schedule_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "why"), [('"prices"', '"rest"', "KeyError"), ('"per": 1000000', '"per": 0', "above 0")]
+    ("old", "new", "why"),
+    [
+        ('"prices"', '"rest"', "KeyError"),
+        ('"per": 1000000', '"per": 0', "above 0"),
+        *(('"prices":', f'"prices": {text}, "rest":', "") for text in ("[]", "[1]", "7", "null", '"a"')),
+        *(('"prices":', f'"prices": {{"a": {text}}}, "rest":', "") for text in ("[]", "7", "null", '"a"')),
+        *(("{", f"{text}, {{", "") for text in ("[1", "7", "null")),
+        ('"per": 1000000', '"per": "7"', ""),
+        ('"per": 1000000', '"per": null', ""),
+        ('"per": 1000000', '"per": NaN', "above 0"),
+        ('"per": 1000000', '"per": 1, "free": "7"', "TypeError"),
+        ('"per": 1000000', '"per": 1, "free": -1', "free must not"),
+    ],
 )
 def test_a_price_list_that_cannot_be_used_is_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
     path = tmp_path / "mine.json"
