@@ -116,7 +116,7 @@ class AmnestyApplier:
         An account that does not change materially is not written. Raises AccountContended.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            account, _applied = self.accounts.load(user_id)
+            account = self.accounts.load(user_id).account
             rule = partial(decide, events=(), now=now)
             decision = self.accounts.decision_of(account, rule, amnesties)
             result = _result_of(decision, now)
