@@ -75,7 +75,7 @@ def copy_faults(
             continue
         last = (complete_until or {}).get(name, copies[sound][-1].seq)
         for fault in chain_differences(copies[name], copies[sound]):
-            is_on_its_way = fault.what == DROPPED and fault.seq > last
+            is_on_its_way = fault.change == DROPPED and fault.seq > last
             if not is_on_its_way:
                 yield CopyFault(account, name, fault)
 
@@ -107,15 +107,15 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
 
     Its column `seal` is hexadecimal. A chain's first entry has the chain's salt there. The residue of an
     erased person's entry has the commitment to the hidden fields; at a chain's first entry, a blank and the
-    account's name in the tree follow. Otherwise it is empty.
+    account's tag follow. Otherwise it is empty.
     """
-    seal, _, name = (row["seal"] or "").partition(" ")
+    seal, _, tag = (row["seal"] or "").partition(" ")
     hidden_fields = fields_of(row, HIDDEN_FIELDS)
     place = {field: value for field, _, value in hidden_fields}["created_at"]
     shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
     if is_residue(row["account_id"]):
-        committed, tree_name = bytes.fromhex(seal), bytes.fromhex(name)
-        return LedgerLink(row["seq"], place, shown, hidden=None, committed=committed, name=tree_name)
+        committed = bytes.fromhex(seal)
+        return LedgerLink(row["seq"], place, shown, None, committed, tag=bytes.fromhex(tag))
     return LedgerLink(row["seq"], place, shown, encoded_fields(hidden_fields), salt=bytes.fromhex(seal))
 
 

@@ -48,7 +48,7 @@ class Head(NamedTuple):
     """An account's newest entry, in the form of a share's findings, which are JSON. It names nobody."""
 
     bucket: int
-    name: str  # the account in the tree, hexadecimal
+    tag: str  # of the account in the tree, hexadecimal
     seq: int
     digest: str  # the leaf's, hexadecimal
 
@@ -89,9 +89,9 @@ class LedgerTree:
             raise ValueError(f"the leaves of bucket {bucket} do not give its root: {key} was changed")
         return leaves
 
-    def path(self, leaves: Leaves, bucket: int, name: bytes) -> Path:
+    def path(self, leaves: Leaves, bucket: int, tag: bytes) -> Path:
         """Return what leads from an account's leaf to the root."""
-        path_in_bucket = path_of(digests_of(leaves), sorted(leaves).index(name))
+        path_in_bucket = path_of(digests_of(leaves), sorted(leaves).index(tag))
         return [*path_in_bucket, *path_of(self.roots, bucket)]
 
     def store_next(self, objects: Objects, heads: Iterable[Head], at: str, run_id: str) -> "LedgerTree":
@@ -102,7 +102,7 @@ class LedgerTree:
         new_leaves: dict[int, Leaves] = {}  # by bucket
         for head in heads:
             leaf = TreeLeaf(head.seq, bytes.fromhex(head.digest))
-            new_leaves.setdefault(head.bucket, {})[bytes.fromhex(head.name)] = leaf
+            new_leaves.setdefault(head.bucket, {})[bytes.fromhex(head.tag)] = leaf
         roots, accounts = list(self.roots), list(self.accounts)
         for bucket, leaves_of_heads in new_leaves.items():
             leaves = {**self.leaves(objects, bucket), **leaves_of_heads}
@@ -153,7 +153,7 @@ class PreviousTree:
         bucket = bucket_of(account_id)
         if bucket not in self._leaves:
             self._leaves[bucket] = self._tree.leaves(self._objects, bucket)
-        leaf = self._leaves[bucket].get(chain.name)
+        leaf = self._leaves[bucket].get(chain.tag)
         if leaf is None:
             return ["its chain is in no root"] if self._should_have_leaf(entries) else []
         if leaf.seq > chain.seq:
@@ -176,7 +176,7 @@ class PreviousTree:
         """Note the head of a journal that nothing speaks against."""
         chain = chain_of(account_id, list(map(link_of, entries)))
         if chain:
-            head = Head(bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex())
+            head = Head(bucket_of(account_id), chain.tag.hex(), chain.seq, chain.leaf.hex())
             self._new_heads[account_id] = head
 
     def take_heads(self) -> list[Head]:

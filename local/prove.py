@@ -57,7 +57,7 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "")
     links = list(map(link_of, entries))
     last_night, bucket = LedgerTree.read(objects), bucket_of(user_id)
     chain, leaves = chain_of(user_id, links), last_night.leaves(objects, bucket)
-    account_leaf = leaves.get(chain.name) if chain else None
+    account_leaf = leaves.get(chain.tag) if chain else None
     if chain is None or account_leaf is None:
         raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
     if faults := own_faults(user_id, links):
@@ -68,7 +68,7 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "")
             f"the ledger of {user_id} is not the one of the last root: `streakline proof audit`"
         )
     entry = _entry_named(entries, account_leaf.seq, wanted)
-    path_to_root = last_night.path(leaves, bucket, chain.name)
+    path_to_root = last_night.path(leaves, bucket, chain.tag)
     return proof_of(entry, chain, account_leaf.seq, path_to_root, last_night.root)
 
 
@@ -133,7 +133,7 @@ class Auditor:
         """Yield the faults of an account's copies, also against its leaf in the last root, if it has one."""
         leaves = last_night.leaves(self.objects, bucket_of(account))
         chains = [chain_of(account, copy) for copy in copies.values()]
-        account_leaf = next((leaves[chain.name] for chain in chains if chain and chain.name in leaves), None)
+        account_leaf = next((leaves[chain.tag] for chain in chains if chain and chain.tag in leaves), None)
         newest_due_seq = max((entry.seq for entry in entries if entry.created_at < self.before), default=-1)
         complete_until = dict.fromkeys((LAKE, WAREHOUSE), newest_due_seq)
         yield from copy_faults(account, copies, account_leaf, complete_until)

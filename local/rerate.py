@@ -26,7 +26,7 @@ from rules.engagement.earnings import monday_of
 from rules.engagement.ledger import debt_of
 from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, place_before, shortfalls
 
-# Entries of one transaction. It may write as many carriers and as many days, and takes 100 actions.
+# Entries of one transaction, which takes 100 actions. An entry may need three: itself, a carrier, its day.
 ENTRIES_MAX = 20
 SHOWN_MAX = 20  # of those who gain or lose most
 
@@ -46,11 +46,11 @@ class RerateResult:
 class Rerater:
     """Appends to ledgers the points that they lack by the book, one account at a time.
 
-    These follow from a ledger's entries and the book alone. They are computed for each slot, which is one
-    event type on one date, with the same cap and the same expiry (rules.engagement.points.Slot).
+    What a ledger lacks follows from its entries and the book alone. It is computed for each slot: one event
+    type on one date, with one cap and one expiry (rules.engagement.points.Slot).
 
-    Each transaction appends a part of them, on condition that nobody else has written. So a run that died can
-    be repeated.
+    Each transaction gives the points of some slots, on condition that nobody else has written. So a run that
+    died can be repeated: then only the other slots still lack points.
     """
 
     accounts: AccountStore
@@ -71,25 +71,29 @@ class Rerater:
 
     def rerate(self, user_id: str, now: datetime) -> RerateResult:
         """Append the points that an account lacks, then settle its expiry. Raises AccountContended."""
-        before = points = entries = 0
-        for attempt in pauses(ATTEMPTS_MAX):
+        before: int | None = None
+        appended: list[int] = []  # the points of each entry, in all attempts
+        for _ in pauses(ATTEMPTS_MAX):
             profile = self.settler.settle(user_id, now)
-            if attempt == 0:
-                before = profile.balance
-            missing = self._missing_points(profile)
-            slots = sorted(missing, key=lambda slot: (monday_of(slot.activity_date), slot.order))
+            before = profile.balance if before is None else before
+            parts = self._parts(self._missing_points(profile))
             try:
-                for chunk in chunks(slots, ENTRIES_MAX):
-                    profile = self._append(profile, {slot: missing[slot] for slot in chunk}, now)
-                    points += sum(missing[slot] for slot in chunk)
-                    entries += len(chunk)
+                for part in parts:
+                    profile = self._append(profile, part, now)
+                    appended += part.values()
             except (HeadMoved, ProjectionMoved):
-                continue
-            if missing:
+                continue  # what is appended stays; the next attempt appends the rest
+            if parts:
                 profile = self.settler.settle(user_id, now)
                 self.cache.write_through([profile])
-            return RerateResult(user_id, points, entries, before, profile.balance)
+            return RerateResult(user_id, sum(appended), len(appended), before, profile.balance)
         raise AccountContended(user_id)
+
+    @staticmethod
+    def _parts(missing: Mapping[Slot, int]) -> list[dict[Slot, int]]:
+        """Return missing points in parts that fit into a transaction each, week after week."""
+        slots = sorted(missing, key=lambda slot: (monday_of(slot.activity_date), slot.order))
+        return [{slot: missing[slot] for slot in chunk} for chunk in chunks(slots, ENTRIES_MAX)]
 
     def _missing_points(self, profile: Profile) -> dict[Slot, int]:
         """Return the points that an account's ledger lacks by the book, by slot; below 0: it has too many."""

@@ -193,7 +193,7 @@ class EngagementProcessor:
         def apply_some(some: Pairs) -> None:
             current, events = account, _events_in(some)
             if len(some) < len(pairs):  # the attempt with all pairs failed, and may have written some
-                current, _ = self.accounts.load(user, _dates_needed(events))
+                current = self.accounts.load(user, _dates_needed(events)).account
             result.add(self._apply_events(current, events, now))
 
         result.attempt(pairs, apply_some, logger, (*TRANSIENT, AccountContended), user_id=user)

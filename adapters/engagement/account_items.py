@@ -190,17 +190,17 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
 def _expiry_attributes(user_id: str, expiry: Expiry) -> dict[str, Any]:
     # The index ByExpiry has a profile while there is a lot to come.
     return {
-        "expiry_shard": None if expiry.next_on is None else shard_of_expiry(user_id),
-        "expires_next": expiry.next_on and expiry.next_on.isoformat(),
+        "expiry_shard": None if expiry.first_unsettled is None else shard_of_expiry(user_id),
+        "expires_next": expiry.first_unsettled and expiry.first_unsettled.isoformat(),
         "expiry_settled_on": None if expiry.settled_on == date.min else expiry.settled_on.isoformat(),
         "expiry_settled_points": expiry.settled_points or None,
     }
 
 
 def _expiry_from(attributes: dict[str, Any]) -> Expiry:
-    next_on, settled_on = attributes.get("expires_next"), attributes.get("expiry_settled_on")
+    first_unsettled, settled_on = attributes.get("expires_next"), attributes.get("expiry_settled_on")
     return Expiry(
-        next_on and date.fromisoformat(next_on),
+        first_unsettled and date.fromisoformat(first_unsettled),
         date.fromisoformat(settled_on) if settled_on else date.min,
         attributes.get("expiry_settled_points") or 0,
     )

@@ -5,10 +5,11 @@ processors/publisher.py (the lake) and processors/outgoing/notifications.py (web
 
 In this order: ArchiveStore; AccountStore with its reads, decisions and writes; two indexes of profiles.
 
-A write of more than a kilobyte costs another unit. So if a profile's item comes close to that, its writer
-moves old freezes and pauses into the user's archive (rules/engagement/archive.py). One transaction writes
-profile and archive, and the profile has the archive's digest. So whoever finds another archive knows that the
-profile has changed since it was read.
+A *checkpoint* is a streak's state at the end of a past month. A *fold* computes a streak from its active
+dates, all of them or those after a checkpoint. What protects a streak are freezes and pauses. Old ones are
+not in the profile but in the user's archive (rules/engagement/archive.py), because a write of more than a
+kilobyte costs another unit. The profile has a *mark* of its archive, with the archive's digest. One
+transaction writes both. So whoever finds an archive of another digest has read an old profile.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from datetime import date, datetime
 from functools import partial
 from itertools import islice
 from secrets import token_bytes
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.engagement.account_items import (
     ARCHIVE,
@@ -64,7 +65,8 @@ from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
 ACTIVE = "attribute_not_exists(is_passive)"  # the days on which something counted for the streak
-# Only whole months are archived. So the protection of one more month has to fit between this and 1,024 bytes.
+# A profile's item that is larger is archived, in whole months. So it is this much below the 1,024 bytes of a
+# write unit, which is enough for the freezes and pauses of one more month.
 PROFILE_BYTES_MAX = 800
 # Archiving stops when the profile is below this part of PROFILE_BYTES_MAX. What is left in the profile is
 # enough for most reads of the past, because they concern the last years.
@@ -79,6 +81,16 @@ class AccountContended(Exception):
     """The account kept changing in all attempts; nothing is lost, and the caller may try again."""
 
 
+FIRST_OF_ALSO = 1  # the index of `also` in HeadMoved.failed, after commit_at_once; the profile has 0
+
+
+class LoadedAccount(NamedTuple):
+    """An account as AccountStore.load reads it."""
+
+    account: Account  # with its pending entries and the days that they touch
+    applied: AppliedEvents  # by the entries that are newer than the watermark, or than an older `since`
+
+
 class ArchiveStore:
     """Archives of all users."""
 
@@ -90,11 +102,10 @@ class ArchiveStore:
         """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
         return self._items.get(user_id, Archive.of, is_strong=True)
 
-    def full_profile(self, profile: Profile) -> Profile:
-        """Return a profile together with its archive.
+    def with_archive_read(self, profile: Profile) -> Profile:
+        """Return a profile with all that is in its archive.
 
-        Raises AccountContended if the archive is another one than the profile names, because both have
-        changed since the profile was read; or if it is missing or damaged.
+        Raises AccountContended if the archive is missing or damaged, or has another digest than the mark.
         """
         mark = profile.cover.archived
         if mark is None or profile.streak is None:
@@ -106,12 +117,13 @@ class ArchiveStore:
         return replace(profile, streak=streak, cover=cover)
 
     def with_protection_since(self, profile: Profile, since: date) -> Profile:
-        """Return a profile that a fold of dates from `since` on can start from.
+        """Return a profile with all that protects its streak from a date on.
 
-        The archive is read only if the profile alone does not reach that far back. Raises AccountContended.
+        The archive is read only if the profile itself has no checkpoint before that date. Raises
+        AccountContended as with_archive_read.
         """
-        # resumed_streak is None if the profile itself has no checkpoint before `since`.
-        return profile if resumed_streak(profile.streak, since) else self.full_profile(profile)
+        has_checkpoint = resumed_streak(profile.streak, since) is not None
+        return profile if has_checkpoint else self.with_archive_read(profile)
 
     def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
         """Return a profile's item, with as much put into the archive as makes the item small enough.
@@ -124,7 +136,7 @@ class ArchiveStore:
         if item_bytes(item) <= PROFILE_BYTES_MAX or not possible_archive_ends(profile.streak, profile.cover):
             return item, None
         try:
-            full = self.full_profile(profile)
+            full = self.with_archive_read(profile)
         except AccountContended:
             return item, None
         assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing to archive)
@@ -187,8 +199,9 @@ class AccountStore:
     def accounts_of(self, events: Mapping[str, Sequence[Event]]) -> dict[str, Account]:
         """Read users' accounts in bulk, with the days that a decision about their events needs.
 
-        events: by user. Profiles are read before days: so days hold all that the profiles have counted in.
-        The days of the events are read first, because they tell which other days are needed.
+        events: by user. A profile is read before its days, and days are written before their profile. So the
+        days have all that the profile has counted. Days are read twice: first those of the events, which tell
+        which others are needed.
         """
         profiles = self.profiles(events)
         event_dates = {user: {event.activity_date for event in events[user]} for user in events}
@@ -269,12 +282,10 @@ class AccountStore:
             **options,
         )
 
-    def load(
-        self, user_id: str, dates: Iterable[date] = (), since: str = ""
-    ) -> tuple[Account, AppliedEvents]:
-        """Read an account with its pending entries: those whose writer died before it counted them. dates: of
-        the days that the caller needs. since: a place in the ledger. Also returns the date and the points of
-        all events whose entries are newer than that place, or than the profile's watermark if that is older.
+    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> LoadedAccount:
+        """Read an account with its pending entries: their writer died before it counted them.
+
+        dates: of the days that the caller needs. since: a place in the ledger; "": the profile's watermark.
         """
         profile = self.profile(user_id)
         dates = set(dates)
@@ -282,11 +293,8 @@ class AccountStore:
         account = Account(profile, {day: days.get((user_id, day)) for day in dates})
         return self.with_pending_entries(account, since)
 
-    def with_pending_entries(self, account: Account, since: str = "") -> tuple[Account, AppliedEvents]:
-        """Return an account with its pending entries, and the days that they touch.
-
-        Its days must have been read after its profile. since, and what else is returned: see load.
-        """
+    def with_pending_entries(self, account: Account, since: str = "") -> LoadedAccount:
+        """Add its pending entries to an account whose days were read after its profile. since: see load."""
         profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
         entries, missing = self.ledger.after(profile.user_id, min(watermark, since) if since else watermark)
@@ -299,7 +307,7 @@ class AccountStore:
         unread = dates_beside(touched) - set(account.days)
         other_days = self.days((profile.user_id, day) for day in unread)
         days = {**account.days, **{day: other_days.get((profile.user_id, day)) for day in unread}}
-        return Account(profile, days, pending), applied_events(entries)
+        return LoadedAccount(Account(profile, days, pending), applied_events(entries))
 
     def decision_of(
         self, account: Account, rule: Callable[[Account], Decision], amnesties: Amnesties | None = None
@@ -315,21 +323,16 @@ class AccountStore:
         try:
             decision = rule(account)
         except NeedsHistory as needs:
-            account = self.with_protection_since(account, needs.since)
-            decision = rule(replace(account, history=self.history(account.profile, needs.since)))
+            profile = self.archives.with_protection_since(account.profile, needs.since)
+            history = self.history(profile, needs.since)
+            decision = rule(replace(account, profile=profile, history=history))
         return with_proof(decision, salt)
 
-    def with_protection_since(self, account: Account, since: date) -> Account:
-        """Return an account whose profile has what protects its streak (freezes, pauses) from a date on.
+    def profile_for_answer(self, profile: Profile, since: date = date.min) -> Profile:
+        """Return a profile, or a newer version of it, with all that protects its streak from a date on.
 
-        Raises AccountContended if the profile has changed since it was read.
-        """
-        return replace(account, profile=self.archives.with_protection_since(account.profile, since))
-
-    def full_profile(self, profile: Profile, since: date = date.min) -> Profile:
-        """Return a profile with everything that protects its streak from a date on, for an answer.
-
-        Reads the profile again if its archive is unusable. Raises AccountContended if the archive stays so.
+        An answer may show a newer version, so the profile is read again if the archive does not belong to it.
+        Raises AccountContended if the archive does not belong to that one either.
         """
         with suppress(AccountContended):
             return self.archives.with_protection_since(profile, since)
@@ -354,19 +357,20 @@ class AccountStore:
         """Write a command's entries, profile and days in one transaction, so that all reads agree at once.
 
         reversed_entry: the entry that the command reverses; the transaction marks it. also: further actions.
-        Raises HeadMoved if nothing was written. Its `failed` has the index 0 for the profile, and 1 and up
-        for `also`.
+        Raises HeadMoved if nothing was written. Its `failed` has indices of the list below: 0 is the profile,
+        and `also` begins at FIRST_OF_ALSO.
         """
-        put, *archive = ({"Put": profile_put} for profile_put in self.profile_puts(decision.profile))
-        days = [
-            {"Put": self._day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
-        ]
-        self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also, *archive, *days])
+        put_of_profile, *puts_of_archive = self.profile_puts(decision.profile)
+        days_before = decision.before.days
+        puts_of_days = [self._day_put(days_before.get(when), day) for when, day in decision.days.items()]
+        other_puts = [{"Put": put} for put in (*puts_of_archive, *puts_of_days)]
+        actions = [{"Put": put_of_profile}, *also, *other_puts]
+        self.ledger.append(decision.head, decision.entries, reversed_entry, actions)
 
     def finish_pending(self, user_id: str, now: datetime) -> Account:
         """Count the pending entries of an account in, and return the account. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
-            account, _applied = self.load(user_id)
+            account = self.load(user_id).account
             if not account.pending:
                 return account
             with suppress(HeadMoved, ProjectionMoved):

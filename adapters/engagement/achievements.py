@@ -77,7 +77,7 @@ class StreakReader:
         """Return a user's full profile, and all periods up to a date. first: the first date of the earliest
         period whose days the caller needs. Raises AccountContended if the profile's archive is damaged.
         """
-        profile = self.accounts.full_profile(profile)
+        profile = self.accounts.profile_for_answer(profile)
         books, stored = self.book_store.books(), self.store.get(profile.user_id)
         goals = stored if stored and is_usable(stored, profile, books) else unsettled_goals(books)
         settled_to, first_needed = settled_until(now), min(first, first_date_needed(goals))
@@ -102,7 +102,7 @@ class StreakReader:
         books = self.book_store.books()
         period_of = {name: period for name, period in periods_of(books, now).items() if name in set(names)}
         if not period_of:
-            profile = self.accounts.full_profile(profile)
+            profile = self.accounts.profile_for_answer(profile)
             return profile, StreakHistory({}, profile.cover, books)
         today = date_at(profile, now)
         earliest = min(period.first(today) for period in period_of.values())

@@ -118,7 +118,7 @@ class AmnestyApplier:
         # Over no events, a decision applies the amnesties, and the entries of a writer that died.
         apply_amnesties = partial(decide, events=(), now=now)
         for _ in pauses(ATTEMPTS_MAX):
-            account, _applied = self.accounts.load(user_id)
+            account = self.accounts.load(user_id).account
             decision = self.accounts.decision_of(account, apply_amnesties, amnesties)
             result = _result_of(decision, now)
             if is_dry or not result.is_changed:

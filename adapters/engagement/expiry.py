@@ -66,7 +66,7 @@ class Settler:
 
     def _settlement_basis(self, profile: Profile, now: datetime) -> SettlementBasis:
         """Read what a settlement follows from. Entries newer than the profile's head are left out."""
-        oldest_unsettled, head = profile.expiry.next_on or date.max, profile.head
+        oldest_unsettled, head = profile.expiry.first_unsettled or date.max, profile.head
         # An entry at the very instant of an expiry comes after it.
         place = stamp(instant_of_expiry(oldest_unsettled) - MICROSECOND)
         entries, _ = self.accounts.ledger.after(profile.user_id, place)

@@ -20,11 +20,11 @@ from rules.questions.responses import Response, event_digest, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
-# Of several transactions that count one question at the same time, only one succeeds. With these pauses, a
-# request tries for ten seconds.
+# When several people answer one question at once, the transaction of only one succeeds, and the others try
+# again. With these pauses, a request tries for ten seconds.
 ATTEMPTS_MAX = 24
 PAUSE_SECONDS = 0.05
-Key = tuple[str, str]  # question_id, response_id; the latter is the hash that the person had when answering
+Key = tuple[str, str]  # question_id, response_id: the person's hash at the time of the answer
 
 
 class AnswerPosition(NamedTuple):
@@ -72,7 +72,7 @@ class ResponseStore:
         return (from_item(decode_item(item)) for item in items)
 
     def has_any(self, question_id: str) -> bool:
-        """Whether a question has answers; eventually consistent: half a read unit where it has none."""
+        """Whether a question has answers; eventually consistent, so one without answers costs half a unit."""
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="question_id = :question",
@@ -192,7 +192,8 @@ class AnswerWriter:
                 question = current or replace(question, status=QuestionStatus.CLOSED)
             check_open(question, now)
             response = replace(answer, number=question.current_responses + 1)
-            # An answer under another hash that is stored after this look changes the counter.
+            # The person may have answered under another hash. If that is stored after this look, it has
+            # changed the counter, and the transaction below fails.
             earlier = self.responses.all_of((question.question_id, each) for each in response.other_hashes)
             if earlier:
                 raise AlreadyAnswered(earlier[0])

@@ -21,13 +21,12 @@ from rules.questions.answer_stats import (
     earned_badges,
 )
 
-# Stands among the categories for the answers in all categories that are not kept. No category has this name.
-OTHERS = "*"
+OTHERS = "*"  # no category's name: stands among the categories for all that are not kept
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-TALLY_CHARACTERS = 4  # of a date in the stored text: two digits for the answers, two for the points
-DATE_CHARACTERS = 4  # of a date's ordinal in base 36
-# The badges that settled dates have earned. Badges for categories are not among them: they follow from the
-# first dates of the categories.
+TALLY_CHARACTERS = 4  # of each date in `days`: two digits in base 36 for its answers, two for its points
+DATE_CHARACTERS = 4  # of each date in `badge_days` and `category_days`: its ordinal in base 36
+# SettledDates has the badges that settled dates have earned, without those for categories: these follow from
+# `category_days`.
 _SETTLED_BADGES = {badge.name for badge in BADGES if badge.counted is not BadgeMeasure.CATEGORIES}
 
 

@@ -1,8 +1,9 @@
 """The UserStats table. It has each person's stats, and by an index the leaderboard by points.
 
 A person's stats stand under one hash of the person, their *home*. When keys rotate, the person gets a new
-hash, and the next write puts the stats under it. Then the items of the older hashes have `moved_to`, a hash
-that is nearer to the home. stats_items.py turns stats into attributes, and back.
+hash, and the next write puts the stats under it: the home has moved. The item of an older hash then has only
+`moved_to`, the home at that time. So whoever follows `moved_to` from hash to hash arrives at the home.
+stats_items.py turns stats into attributes, and back.
 """
 
 import zlib
@@ -25,7 +26,7 @@ from rules.questions.answer_stats import Stats
 LEADERBOARD = "_leaderboard"
 # Every change of an item changes one of these attributes. A repair has the condition that all of them are as
 # they were read.
-STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
+CHANGING_ATTRIBUTES = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
 # A transaction takes 100 actions. One is for the stats, and one is for the mark of each answer. Two are for
 # older hashes from which the stats move: there are at most rules.key_ring.KEYS_MAX keys.
 RESPONSES_MAX = 97
@@ -35,27 +36,27 @@ RESPONSES_MAX = 97
 class StoredStats:
     """A person's stats as they are stored."""
 
-    person: str  # the hash under which the next write puts the stats
+    home: str  # the hash under which the next write puts the stats
     stats: Stats
     version: int = 0  # 0: the person has none
     updated_at: str = ""
-    older_hashes: tuple[str, ...] = ()  # all other hashes that the person has had
+    older_hashes: tuple[str, ...] = ()  # all hashes of the person but the home
     # (hash, version) of the older hashes whose items get `moved_to` at the next write
     hashes_to_redirect: tuple[tuple[str, int], ...] = ()
     is_split_over_hashes: bool = False  # several hashes have stats, so they must be made from all responses
 
     @property
-    def stored_under(self) -> str:
-        """The hash under which table and boards have the stats now."""
+    def shown_hash(self) -> str:
+        """The hash that boards show: the one that the stats stand under until the next write."""
         if self.version:
-            return self.person
+            return self.home
         hashes_with_stats = (older_hash for older_hash, version in self.hashes_to_redirect if version)
-        return next(hashes_with_stats, self.person)
+        return next(hashes_with_stats, self.home)
 
     @property
     def hashes(self) -> tuple[str, ...]:
         """All hashes under which the person has answered."""
-        return self.person, *self.older_hashes
+        return self.home, *self.older_hashes
 
 
 class BoardRow(NamedTuple):
@@ -75,36 +76,36 @@ class UserStatsStore:
 
     def of(self, person: str, known_hashes: Iterable[str] = ()) -> StoredStats:
         """Return a person's stats, strongly consistent. known_hashes: other hashes of the same person."""
-        home = self._home(person)
-        not_redirected = sorted(set(known_hashes) - set(home.hashes))
+        at_home = self._follow(person)
+        not_redirected = sorted(set(known_hashes) - set(at_home.hashes))
         if not not_redirected:
-            return home
-        stats_by_home = {stats.person: stats for stats in map(self._home, not_redirected)}
-        # If another process has redirected some of them meanwhile, they lead to a newer version of home.
-        home = stats_by_home.pop(home.person, home)
-        return _merged(home, list(stats_by_home.values()), not_redirected)
+            return at_home
+        stats_by_home = {stats.home: stats for stats in map(self._follow, not_redirected)}
+        # If another process has redirected some of them meanwhile, they lead to newer stats at home.
+        at_home = stats_by_home.pop(at_home.home, at_home)
+        return _merged(at_home, list(stats_by_home.values()), not_redirected)
 
-    def _home(self, person: str) -> StoredStats:
+    def _follow(self, one_hash: str) -> StoredStats:
         """Follow `moved_to` from a hash to the stats; empty ones if none are there.
 
         Raises ValueError for a circle.
         """
         visited = set[str]()
-        while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
-            if person in visited:
-                raise ValueError(f"stats have moved in a circle: {person}")
-            visited.add(person)
+        while items := get_all(self._dynamodb, self._table, [{"fingerprint_hash": one_hash}]):
+            if one_hash in visited:
+                raise ValueError(f"stats have moved in a circle: {one_hash}")
+            visited.add(one_hash)
             attributes = decode_item(items[0])
             if "moved_to" not in attributes:
                 return StoredStats(
-                    person,
-                    stats_from(attributes),
-                    attributes["version"],
-                    attributes["updated_at"],
-                    tuple(attributes.get("older_hashes", ())),
+                    home=one_hash,
+                    stats=stats_from(attributes),
+                    version=attributes["version"],
+                    updated_at=attributes["updated_at"],
+                    older_hashes=tuple(attributes.get("older_hashes", ())),
                 )
-            person = attributes["moved_to"]
-        return StoredStats(person, Stats())
+            one_hash = attributes["moved_to"]
+        return StoredStats(one_hash, Stats())
 
     def put_with_marks(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
@@ -118,10 +119,10 @@ class UserStatsStore:
 
     def _put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return the actions that put stats in place of those that were read, and redirect other hashes."""
-        attributes = self.attributes(before.person, stats, before.older_hashes)
+        attributes = self.attributes(before.home, stats, before.older_hashes)
         actions = [self._put_action(attributes, before.version, now)]
         for older_hash, version in before.hashes_to_redirect:
-            redirection = {"fingerprint_hash": older_hash, "moved_to": before.person}
+            redirection = {"fingerprint_hash": older_hash, "moved_to": before.home}
             actions.append(self._put_action(redirection, version, now))
         return actions
 
@@ -167,25 +168,25 @@ class UserStatsStore:
 
     def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read. False: it has changed since, so nothing is put."""
-        condition = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
+        condition = unchanged_condition(before, CHANGING_ATTRIBUTES, "fingerprint_hash")
         return write_if(self._dynamodb.put_item, TableName=self._table, Item=new, **condition)
 
 
-def _merged(home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[str]) -> StoredStats:
+def _merged(at_home: StoredStats, others: Sequence[StoredStats], hashes: Iterable[str]) -> StoredStats:
     """Return a person's stats from those found under several hashes. The next write redirects the others.
 
-    If only home has stats, or none has any, home's stay. If one of the others alone has stats, the next write
-    moves them to home's hash. If several have stats, each lacks answers, so they must be made anew.
-    hashes: those that led to the others, or to home.
+    If only the home has stats, or none has any, they stay. If one of the others alone has stats, the next
+    write moves them to the home. If several have stats, each lacks answers, so they must be made anew.
+    hashes: those that led to the others, or to the home.
     """
-    with_stats = [stats for stats in (home, *others) if stats.version]
-    all_hashes = {*hashes, *home.older_hashes}.union(*(stats.hashes for stats in others))
+    with_stats = [stats for stats in (at_home, *others) if stats.version]
+    all_hashes = {*hashes, *at_home.older_hashes}.union(*(stats.hashes for stats in others))
     return replace(
-        home,
-        stats=with_stats[0].stats if with_stats else home.stats,
-        updated_at=max(stats.updated_at for stats in (home, *others)),
-        older_hashes=tuple(sorted(all_hashes - {home.person})),
-        hashes_to_redirect=tuple((stats.person, stats.version) for stats in others),
+        at_home,
+        stats=with_stats[0].stats if with_stats else at_home.stats,
+        updated_at=max(stats.updated_at for stats in (at_home, *others)),
+        older_hashes=tuple(sorted(all_hashes - {at_home.home})),
+        hashes_to_redirect=tuple((stats.home, stats.version) for stats in others),
         is_split_over_hashes=len(with_stats) > 1,
     )
 

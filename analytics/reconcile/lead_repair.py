@@ -25,14 +25,25 @@ from rules.lake.entities import LEAD_EVENTS, row_of
 from rules.leads.lead_events import LeadEvent, to_item
 
 WRONG_ITEMS_MAX = 100  # in a night
+# The leaves of a lead. The warehouse has none of a lead that is too new: then it is its only leaf.
 LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 # The columns that features depend on, and those that identify an event.
 EVENT_COLUMNS = (
-    *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
-    *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
+    "lead_organization_id",
+    "source",
+    "external_event_id",
+    "event_id",
+    "event_type",
+    "occurred_at",
+    "amount_minor",
+    "foreign_minor",
+    "sentiment_milli",
+    "order_id",
+    "currency",
+    "campaign_id",
 )
-EVENTS = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM facts.lead_events
-WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
+_OF_LEAVES = "WHERE lead_organization_id IN ({leaves}) AND unreadable IS NULL AND received_at < {until}"
+EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM facts.lead_events\n{_OF_LEAVES}"  # noqa: S608 (literals, quoted)
 EventCounts = Counter[tuple[str, ...]]  # how many events have these values of EVENT_COLUMNS
 
 
@@ -55,10 +66,10 @@ class LeadRepair:
         wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
         features = {row[LEAD]: row["different"].split() for row in leads}
         features |= {item.lead: item.attributes for item in wrong_items}
-        doubts_of_items = {item.lead: item.doubt for item in wrong_items}
-        doubts = {lead: doubts_of_items.get(lead) or self._doubt_of_events(lead, now) for lead in features}
+        item_doubts = {item.lead: item.doubt for item in wrong_items}  # "": no doubt, the item is just wrong
+        doubts = {lead: item_doubts.get(lead) or self._doubt_of_events(lead, now) for lead in features}
         if self.may_repair:
-            self._ask_for_rebuilds({lead for lead, doubt in doubts.items() if not doubt}, {*doubts_of_items})
+            self._ask_for_rebuilds({lead for lead, doubt in doubts.items() if not doubt}, {*item_doubts})
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         outcome = "asked for anew" if self.may_repair else "a dry run"
@@ -68,7 +79,10 @@ class LeadRepair:
         ]
 
     def _ask_for_rebuilds(self, leads: set[str], leads_of_wrong_items: set[str]) -> None:
-        """Ask for rebuilds of leads. A rebuild of a wrong item keeps only attributes of the group."""
+        """Ask for rebuilds of leads. Of a wrong item only the attributes of its group are taken over.
+
+        So they ignore what is stored (FeatureStore.readable).
+        """
         self.queue.request_rebuild(sorted(leads - leads_of_wrong_items))
         self.queue.request_rebuild(sorted(leads & leads_of_wrong_items), ignores_stored=True)
 

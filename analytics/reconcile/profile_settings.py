@@ -1,14 +1,23 @@
 """The settings that a user's profile must have (zones, pauses, skipped dates), which no ledger has.
 
-Three sources have them. Which one is right?
-- The stored item, if it is newer than the newest version in the lake.
-- The lake, if both have the same version (7, say): this system never changes an item without a new version.
-- The lake's events and older versions, for what the newest version in the lake does not hold.
+What counts depends on which version of the profile is the newest. The first case that is true decides:
+
+    case                                               what counts                         function
+    the item can be read, and is newer than the lake   the item                            is_newer
+    the item is damaged, and shows that it is newer    the item, then the lake's version   _fill_from_lake
+    any other                                          the lake's version                  _with_lake_settings
+
+"The lake's version" is the newest one there. If both have the same number, the lake's counts, because this
+system never changes an item without a new number.
+
+In the last two cases, zones may be missing, because the lake's version does not hold them. They come from
+the lake's events and older versions (_with_past).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -32,10 +41,28 @@ UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, 
 BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
 # The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
-    *("version", "timezone_chosen", "observed_zone", "observed_at", "streak_updated_at", "pauses"),
-    *("skipped_dates", "opening", "recent_tz_changes", "zones_seen", "skews_seen", "amnesties"),
-    *("backfilled", "tz_review", "review_since", "review_evidence", "released_at", "alias", "holds"),
-    *("expires_next", "expiry_settled_on", "expiry_settled_points"),
+    "version",
+    "timezone_chosen",
+    "observed_zone",
+    "observed_at",
+    "streak_updated_at",
+    "pauses",
+    "skipped_dates",
+    "opening",
+    "recent_tz_changes",
+    "zones_seen",
+    "skews_seen",
+    "amnesties",
+    "backfilled",
+    "tz_review",
+    "review_since",
+    "review_evidence",
+    "released_at",
+    "alias",
+    "holds",
+    "expires_next",
+    "expiry_settled_on",
+    "expiry_settled_points",
 )
 ARCHIVED = "archived"  # of a profile that has put older pauses away
 Changes = tuple[tuple[str, str], ...]
@@ -58,17 +85,14 @@ def readable_profile(stored: Item) -> Profile | None:
     """Return the profile that an item holds. None if it cannot be read, or contradicts itself."""
     try:
         profile = profile_from(decode_item(stored))
-        return profile if _is_consistent(profile) else None
+        _check_consistent(profile)
     except UNREADABLE:
         return None
+    return profile
 
 
-def _is_consistent(profile: Profile) -> bool:
-    """Whether this system can have written a profile.
-
-    A chosen zone is the last one in the list of changes. An observed zone has the event that named it.
-    """
-    chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
+def _check_consistent(profile: Profile) -> None:
+    """Raise an error of UNREADABLE if this system cannot have written a profile."""
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
     streak, head = profile.streak, profile.head
@@ -76,12 +100,13 @@ def _is_consistent(profile: Profile) -> bool:
     numbers += [streak.length, streak.longest, streak.active_days] if streak else []
     numbers += [head.seq, head.balance] if head else []
     texts = (profile.observed_at, profile.applied_through, head.created_at if head else "")
-    return (
-        chosen == profile.timezone
-        and all(type(number) is int for number in numbers)
-        and bool(profile.observed_zone) == bool(profile.observed_at)
-        and all(isinstance(text, str) for text in texts)
-    )
+    if not all(type(number) is int for number in numbers) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(profile.user_id)
+    last_chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
+    if last_chosen != profile.timezone:
+        raise ValueError("the chosen zone is not the last one in the list of changes")
+    if bool(profile.observed_zone) != bool(profile.observed_at):
+        raise ValueError("an observed zone without the event that named it, or the reverse")
 
 
 def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
@@ -99,8 +124,9 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
             profile = profile_from({"user_id": user_id, **BLANK, **decode_item(attribute)})
             zone(profile.zone)
             is_same = encode_item({name: profile_attributes(profile, 1)[name]}) == attribute
-            if not is_same or not _is_well_typed(profile):
+            if not is_same:
                 raise ValueError(name)
+            _check_types(profile)
         except UNREADABLE:
             unreadable.add(name)
         else:
@@ -108,11 +134,21 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
     return profile_from({"user_id": user_id, **BLANK, **readable}), frozenset(unreadable)
 
 
-def _is_well_typed(profile: Profile) -> bool:
+def _check_types(profile: Profile) -> None:
+    """Raise an error of UNREADABLE if a value has a wrong type."""
     if profile.updated_at != "":
         datetime.fromisoformat(profile.updated_at)
     numbers = (profile.version, profile.expiry.settled_points, profile.backfilled)
-    return all(type(number) is int for number in numbers) and isinstance(profile.observed_at, str)
+    if not all(type(number) is int for number in numbers) or not isinstance(profile.observed_at, str):
+        raise TypeError(profile.user_id)
+
+
+class Newest(Enum):
+    """Which version of a profile is the newest one."""
+
+    ITEM = "the stored item"
+    DAMAGED_ITEM = "the stored item, as far as it can be read"
+    IN_LAKE = "the newest one in the lake"
 
 
 def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
@@ -124,6 +160,16 @@ def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
     # No writer of ours makes a new version without a change.
     head = stored.head.created_at if stored.head else None
     return not settings_agree(stored, lake) or head != lake.head
+
+
+def _newest_of(profile: Profile | None, settings: Profile, lake: LakeUser) -> Newest:
+    """Tell which version is the newest. profile: None if the item is damaged; settings: what is readable."""
+    if lake.version is None or lake.updated_at is None or (profile and is_newer(profile, lake)):
+        return Newest.ITEM
+    # A damaged item cannot be compared as a whole. Its number and its time must both be readable, and newer.
+    written_at = _moment(settings.updated_at)
+    damaged_item_is_newer = settings.version > lake.version and written_at not in (None, lake.updated_at)
+    return Newest.DAMAGED_ITEM if damaged_item_is_newer else Newest.IN_LAKE
 
 
 def settings_agree(stored: Profile, lake: LakeUser) -> bool:
@@ -161,19 +207,18 @@ def expected_settings(
     past: called only if the item and the lake's newest version do not have everything.
     """
     settings, unreadable = salvaged_settings(user_id, stored)
+    if lake is None:
+        return settings
     profile = readable_profile(stored) if stored else None
-    if lake is None or lake.version is None or lake.updated_at is None:
-        return settings
-    if profile and is_newer(profile, lake):
-        return settings
-    updated_at = _moment(settings.updated_at)
-    shows_newer = settings.version > lake.version and updated_at not in (None, lake.updated_at)
-    if shows_newer:
-        settings = _fill_from_lake(settings, unreadable, lake)
-    else:
-        settings = _with_lake_settings(settings, lake)
-    last_change = settings.tz_changes[-1][1] if settings.tz_changes else None
-    if profile is None or settings.zone != lake.zone or last_change != settings.timezone:
+    match _newest_of(profile, settings, lake):
+        case Newest.ITEM:
+            return settings
+        case Newest.DAMAGED_ITEM:
+            settings = _fill_from_lake(settings, unreadable, lake)
+        case Newest.IN_LAKE:
+            settings = _with_lake_settings(settings, lake)
+    last_chosen = settings.tz_changes[-1][1] if settings.tz_changes else None
+    if profile is None or settings.zone != lake.zone or last_chosen != settings.timezone:
         settings = _with_past(settings, past())
     return settings
 
@@ -202,7 +247,7 @@ def _with_lake_settings(settings: Profile, lake: LakeUser) -> Profile:
     cover = lake.cover
     if set(cover.pauses) == set(settings.cover.pauses):
         cover = replace(cover, pauses=settings.cover.pauses)  # their order says nothing
-    assert lake.version is not None  # noqa: S101 (expected_settings has checked both)
+    assert lake.version is not None  # noqa: S101 (_newest_of has checked both)
     assert lake.updated_at is not None  # noqa: S101
     return replace(
         settings,
@@ -272,8 +317,8 @@ class SettingsHistory:
         for rows in self._rows_of(user_id, "events", OBSERVED_COLUMNS):
             zones = [(row["event_id"], row["timezone"]) for row in rows if row["timezone"] is not None]
             if zones:
-                event_id, zone = max(zones)
-                return zone, event_id
+                event_id, newest_zone = max(zones)
+                return newest_zone, event_id
         return None, ""
 
     def _changes(self, user_id: str) -> Changes:
@@ -282,7 +327,7 @@ class SettingsHistory:
         changes: Changes = ()
         for rows in self._rows_of(user_id, "streaks", CHOSEN_COLUMNS):
             versions |= {row["version"]: (row["timezone_chosen"], row["updated_at"]) for row in rows}
-            chosen = [(zone, at) for _, (zone, at) in sorted(versions.items()) if zone is not None]
+            chosen = [(name, at) for _, (name, at) in sorted(versions.items()) if name is not None]
             changes = changes_of(chosen)
             # The time of the oldest change is not sure: an older file may have an earlier version with the
             # same zone.

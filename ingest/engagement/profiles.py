@@ -110,7 +110,7 @@ class Profiles:
         """
         if profile.streak is None or profile.streak.last <= until:
             return profile
-        return self.accounts.full_profile(profile, until + DAY)
+        return self.accounts.profile_for_answer(profile, until + DAY)
 
     def _streak(self, profile: Profile, until: date) -> Streak | None:
         """Return the streak with the active dates up to a date."""
@@ -126,7 +126,7 @@ class Profiles:
 
         Each is {"date", "reason"}. Reasons are those of `explain`.
         """
-        profile = self.accounts.full_profile(self.get(user_id), first)
+        profile = self.accounts.profile_for_answer(self.get(user_id), first)
         days = covered_dates(profile, (first, last), date_at(profile, now))
         return [{"date": day.isoformat(), "reason": reason.value} for day, reason in days]
 

@@ -178,7 +178,7 @@ class AnswerStats:
             stored = self.store.of(fingerprint)
             if stored.version == 0:
                 raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
-        return _stats_view(stored.stored_under, stored.stats, now)
+        return _stats_view(stored.shown_hash, stored.stats, now)
 
     def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
         """Return {"entries"}: the `limit` people with the most points. Ties share a rank (1, 2, 2, 4)."""

@@ -71,7 +71,7 @@ class PositionImporter:
         """
         user = position.user_id
         for _ in pauses(ATTEMPTS_MAX):
-            account, _ = self.accounts.load(user, [position.as_of])
+            account = self.accounts.load(user, [position.as_of]).account
             if has_position(account, position):
                 return False
             if account.pending:

@@ -93,13 +93,13 @@ class AnswerCounter:
         if not stored.is_split_over_hashes:
             with suppress(ResponseTooOld):
                 return add_responses(stored.stats, responses)
-        logger.info("made again from all responses", extra={"person": stored.person})
+        logger.info("made again from all responses", extra={"person": stored.home})
         return fold_responses([*self._counted_responses(stored, now), *responses])
 
     def _counted_responses(self, stored: StoredStats, now: datetime) -> list[Response]:
         """Return the person's counted responses; raises StatsBusy if the index may lack one of them yet."""
         if stored.updated_at > stamp(now - INDEX_LAG):
-            raise StatsBusy(stored.person)
+            raise StatsBusy(stored.home)
         items = self.responses.of_person(stored.hashes)
         return [from_item(decode_item(item)) for item in items if COUNTED in item]
 

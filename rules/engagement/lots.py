@@ -57,15 +57,15 @@ class HoldRequest:
     lasts: timedelta = HOLD_DEFAULT  # how long nothing else may spend the points
 
 
-def hold_id(user_id: str, key: str) -> str:
+def hold_id_of(user_id: str, key: str) -> str:
     """Return the id of the hold that a user's key stands for: the same for every attempt."""
     return str(uuid5(NAMESPACE, f"{user_id}\x00{key}"))
 
 
 def new_hold(user_id: str, request: HoldRequest, now: datetime) -> Hold:
     """Return the hold that begins now."""
-    key = hold_id(user_id, request.idempotency_key)
-    return Hold(key, request.points, request.reward_id, stamp(now), stamp(now + request.lasts))
+    hold_id = hold_id_of(user_id, request.idempotency_key)
+    return Hold(hold_id, request.points, request.reward_id, stamp(now), stamp(now + request.lasts))
 
 
 def held_points(holds: Iterable[Hold], now: datetime) -> int:
@@ -82,25 +82,25 @@ def holds_without(holds: Iterable[Hold], ended_id: str) -> tuple[Hold, ...]:
 class Expiry:
     """How far an account's lots are settled: a settled lot's expiry is in the ledger."""
 
-    next_on: date | None = None  # the date of the first lot that may not be settled; None: all are
-    settled_on: date = date.min  # lots up to this date are settled, except those from next_on on
+    first_unsettled: date | None = None  # the date of the first lot that may not be settled; None: all are
+    settled_on: date = date.min  # lots up to this date are settled, except those from first_unsettled on
     settled_points: int = 0  # points that were earned with an expiry up to settled_on
 
     def is_due(self, now: datetime) -> bool:
         """Whether a lot may have expired that is not settled."""
-        return self.next_on is not None and self.next_on <= last_expired(now)
+        return self.first_unsettled is not None and self.first_unsettled <= last_expired(now)
 
     def with_points(self, day: date, points: int) -> "Expiry":
         """Add points that expire on a date (below 0: remove them). A lot that was settled is due again."""
-        next_on = min(day, self.next_on or day)
+        first_unsettled = min(day, self.first_unsettled or day)
         settled_points = self.settled_points + (points if day <= self.settled_on else 0)
-        return Expiry(next_on, self.settled_on, settled_points)
+        return Expiry(first_unsettled, self.settled_on, settled_points)
 
     def reopened(self, since: date) -> "Expiry":
         """Make lots due again that expired on a date or later, because a spending was taken back."""
         if since > self.settled_on:
             return self
-        return replace(self, next_on=min(since, self.next_on or since))
+        return replace(self, first_unsettled=min(since, self.first_unsettled or since))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ class SettlementBasis:
     expiry: Expiry
     balance: int  # with all entries counted in
     total: int  # points ever earned, with all entries counted in
-    # All lots from `expiry.next_on` up to the first one that has not expired by now
+    # All lots from `expiry.first_unsettled` up to the first one that has not expired by now
     lots: Mapping[date, int]
-    entries: Sequence[Entry] = ()  # all entries since the instant of `expiry.next_on`
+    entries: Sequence[Entry] = ()  # all entries since the instant of `expiry.first_unsettled`
     holds: Iterable[Hold] = ()  # the open holds
 
 
@@ -133,32 +133,42 @@ class Spending(NamedTuple):
 
 def settlement_of(basis: SettlementBasis, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
     """Return the settlement of the lots that have expired by now, of at most `dates_max` dates."""
-    expiry, lots = basis.expiry, basis.lots
-    if expiry.next_on is None:
-        return Settlement([], expiry)
-    first, last = expiry.next_on, last_expired(now)
-    recorded = _recorded_expiries(basis.entries, first)
-    dates = sorted(day for day in lots.keys() | recorded.keys() if first <= day <= last)
-    if len(dates) > dates_max:
-        dates = dates[:dates_max]
-        last = dates[-1]
-    earned_before = expiry.settled_points - _points_between(lots, first, expiry.settled_on)
-    # Points that were earned and are not in the balance are gone. What is recorded of these lots is left out,
-    # because it is computed anew.
-    gone_before = basis.total - basis.balance - sum(recorded.values())
-    drafts, first_held = [], None
-    spendings = _spendings(basis.entries)
-    for lot in _expired_lots(dates, lots, earned_before, gone_before, spendings, basis.holds):
-        if lot.is_held:
-            first_held = first_held or lot.day  # held points do not expire yet, so this lot stays due
-        if change := lot.expired - recorded.get(lot.day, 0):
-            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=lot.day.isoformat()))
-    settled_on = max(last, expiry.settled_on)
-    settled_points = earned_before + _points_between(lots, first, settled_on)
-    next_on = first_held or min((day for day in lots if day > last and lots[day] > 0), default=None)
+    first, lots = basis.expiry.first_unsettled, basis.lots
+    if first is None:
+        return Settlement([], basis.expiry)
+    recorded, spendings = _recorded_expiries(basis.entries, first), _spendings(basis.entries)
+    last = last_expired(now)
+    dates, last = _cut(sorted(day for day in {*lots, *recorded} if first <= day <= last), last, dates_max)
+    earned_before = basis.expiry.settled_points - _points_between(lots, first, basis.expiry.settled_on)
+    # Points that were earned and are not in the balance have been spent or have expired.
+    spent_or_expired_before = basis.total - basis.balance
+    spent_or_expired_before -= sum(recorded.values()) + sum(spending.points for spending in spendings)
+    outcomes = [*_lot_outcomes(dates, lots, earned_before, spent_or_expired_before, spendings, basis.holds)]
+    # All expiries are computed anew, and entries are written where they differ from what is recorded.
+    changes = [(lot.day, lot.expired - recorded.get(lot.day, 0)) for lot in outcomes]
+    drafts = [Draft(EntryKind.EXPIRE, -more, expires_on=day.isoformat()) for day, more in changes if more]
     # Gains come first, so that the balance is never below 0 between two entries.
     drafts.sort(key=lambda draft: -draft.points)
-    return Settlement(drafts, Expiry(next_on, settled_on, settled_points))
+    first_held = next((lot.day for lot in outcomes if lot.is_held), None)
+    return Settlement(drafts, _expiry_after(basis, last, first_held, earned_before))
+
+
+def _cut(dates: list[date], last: date, dates_max: int) -> tuple[list[date], date]:
+    """Return the first `dates_max` of some dates, and the last date up to which they are all."""
+    return (dates, last) if len(dates) <= dates_max else (dates[:dates_max], dates[dates_max - 1])
+
+
+def _expiry_after(basis: SettlementBasis, last: date, first_held: date | None, earned_before: int) -> Expiry:
+    """Return how far an account is settled, once its lots up to `last` are.
+
+    first_held: the first of them that a hold keeps from expiring, so it is due again. earned_before: points
+    earned with an expiry before `first_unsettled`.
+    """
+    before, lots = basis.expiry, basis.lots
+    settled_on = max(last, before.settled_on)
+    settled_points = earned_before + _points_between(lots, before.first_unsettled or last, settled_on)
+    next_lot = min((day for day in lots if day > last and lots[day] > 0), default=None)
+    return Expiry(first_held or next_lot, settled_on, settled_points)
 
 
 def _recorded_expiries(entries: Iterable[Entry], first: date) -> dict[date, int]:
@@ -193,7 +203,7 @@ def _spent_at(entry: Entry) -> datetime:
     return unstamp(entry.draft.held_at or entry.draft.reverses or entry.created_at)
 
 
-class ExpiredLot(NamedTuple):
+class LotOutcome(NamedTuple):
     """What becomes of a lot at its instant."""
 
     day: date  # the lot's
@@ -201,80 +211,95 @@ class ExpiredLot(NamedTuple):
     is_held: bool  # whether a hold keeps points from expiring
 
 
-def _expired_lots(  # noqa: PLR0913, PLR0917 (the state of an account)
+def _lot_outcomes(  # noqa: PLR0913, PLR0917 (the state of an account)
     dates: Iterable[date],
     lots: Mapping[date, int],
     earned_before: int,
-    gone_before: int,
+    spent_or_expired_before: int,
     spendings: Iterable[Spending],
     holds: Iterable[Hold] = (),
-) -> Iterator[ExpiredLot]:
+) -> Iterator[LotOutcome]:
     """Yield what becomes of each lot.
 
-    dates: of the lots, ascending. earned_before: the points earned with an earlier expiry. gone_before: the
-    points that expired earlier, and all that were ever spent. spendings: all since the first of these dates.
+    dates: of the lots, ascending. earned_before: points earned with an earlier expiry.
+    spent_or_expired_before: points that expired earlier, or were spent and are not among `spendings`.
+
+    Example: there are lots of 10, 20 and 30 points, and nothing before them. Between the instants of the
+    first two, 15 points are spent and then 2 are held:
+
+        lot   earned   spent or expired   unspent   held   expires
+        10    10       0                  10        0      10
+        20    30       10 + 15 = 25       5         2      3
+        30    60       25 + 3 = 28        32        2      30
+
+    Points that are spent after a lot's instant are not from that lot. At the end, the 2 held points are left.
     """
-    earned, gone = earned_before, gone_before
-    # Points spent after a lot's instant were not spent from it. They are in `gone`, so they are added again.
+    earned, spent_or_expired = earned_before, spent_or_expired_before
     later_spendings = deque(sorted(spendings))
-    spent_later = sum(spending.points for spending in later_spendings)
-    reserved = [(unstamp(hold.held_at), hold.points) for hold in holds]
+    held_since = [(unstamp(hold.held_at), hold.points) for hold in holds]
     for day in dates:
-        earned += lots.get(day, 0)
         expires_at = instant_of_expiry(day)
+        earned += lots.get(day, 0)
         while later_spendings and later_spendings[0].at <= expires_at:
-            spent_later -= later_spendings.popleft().points
-        held = sum(points for since, points in reserved if since <= expires_at)
-        unspent = earned - gone + spent_later
+            spent_or_expired += later_spendings.popleft().points
+        unspent = earned - spent_or_expired
+        held = sum(points for since, points in held_since if since <= expires_at)
         expired = max(0, unspent - held)
-        gone += expired
-        yield ExpiredLot(day, expired, held > 0 and unspent > 0)
+        spent_or_expired += expired
+        yield LotOutcome(day, expired, held > 0 and unspent > 0)
 
 
 def expired_points(lots: Mapping[date, int], spendings: Sequence[Spending], now: datetime) -> int:
     """Return how many points have expired by an instant. spendings: all of the account."""
     last = last_expired(now)
     dates = sorted(day for day in lots if day <= last)
-    spent = sum(spending.points for spending in spendings)
-    return sum(lot.expired for lot in _expired_lots(dates, lots, 0, spent, spendings))
+    return sum(lot.expired for lot in _lot_outcomes(dates, lots, 0, 0, spendings))
 
 
 def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, updated_at: str) -> Expiry:
     """Return how far an account's expiry is settled, by all of its entries.
 
     stored: the profile's. Its settled_on is taken over, because it does not follow from entries: a lot that
-    was spent before it expired has none. Its next_on may be earlier than necessary, which is no fault.
+    was spent before it expired has none. Its first_unsettled may be too early, which is no fault.
     updated_at: when the profile was written, which decides which holds were open.
     """
     if not entries or not updated_at:
         return stored
     written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
     if stored.settled_on > last_expired(written_at):  # a damaged profile: nobody can settle the future
-        stored = replace(stored, settled_on=date.min, next_on=None)
-    drafts = [entry.draft for entry in entries]
+        stored = replace(stored, settled_on=date.min, first_unsettled=None)
     lots: Counter[date] = Counter()
-    for draft in drafts:
+    for draft in (entry.draft for entry in entries):
         if draft.expires_on and draft.kind is not EntryKind.EXPIRE:
             lots[date.fromisoformat(draft.expires_on)] += draft.points
     if not lots:
         return stored
-    due = [day for day in lots if lots[day] > 0]
-    if stored.settled_on > date.min:
-        # Due are the lots that a settlement from the beginning would still change.
-        basis = SettlementBasis(
-            expiry=Expiry(min(lots)),
-            balance=sum(draft.points for draft in drafts),
-            total=sum(draft.points for draft in drafts if draft.kind in EARNING),
-            lots=lots,
-            entries=entries,
-            holds=[hold for hold in holds if hold.is_open(written_at)],
-        )
-        settlement = settlement_of(basis, instant_of_expiry(stored.settled_on), len(entries))
-        due = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
-        due += filter(None, [settlement.expiry.next_on])
+    open_holds = [hold for hold in holds if hold.is_open(written_at)]
+    due = _dates_still_due(entries, lots, open_holds, stored.settled_on)
+    if stored.first_unsettled:
+        due.append(stored.first_unsettled)
     settled_points = _points_between(lots, date.min, stored.settled_on)
-    next_on = min([*due, *filter(None, [stored.next_on])], default=None)
-    return Expiry(next_on, stored.settled_on, settled_points)
+    return Expiry(min(due, default=None), stored.settled_on, settled_points)
+
+
+def _dates_still_due(
+    entries: Sequence[Entry], lots: Mapping[date, int], open_holds: Sequence[Hold], settled_on: date
+) -> list[date]:
+    """Return the dates of the lots that a settlement of all up to `settled_on` would still change."""
+    if settled_on == date.min:  # nothing was ever settled, so all lots are due
+        return [day for day in lots if lots[day] > 0]
+    drafts = [entry.draft for entry in entries]
+    from_beginning = SettlementBasis(
+        expiry=Expiry(min(lots)),
+        balance=sum(draft.points for draft in drafts),
+        total=sum(draft.points for draft in drafts if draft.kind in EARNING),
+        lots=lots,
+        entries=entries,
+        holds=open_holds,
+    )
+    settlement = settlement_of(from_beginning, instant_of_expiry(settled_on), len(entries))
+    due = [date.fromisoformat(draft.expires_on) for draft in settlement.drafts if draft.expires_on]
+    return [*due, settlement.expiry.first_unsettled] if settlement.expiry.first_unsettled else due
 
 
 def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:

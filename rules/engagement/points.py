@@ -78,8 +78,15 @@ def _slot_of(draft: Draft) -> Slot:
     return Slot(draft.event_type or "", draft.day, draft.cap, draft.expires_on)
 
 
-def _worth_of(draft: Draft, books: Books) -> tuple[Slot, int]:
-    """Return the slot where the points of an EARN's event belong by the book, and how many before the cap.
+class Worth(NamedTuple):
+    """What an event is worth by the book."""
+
+    slot: Slot  # where its points belong
+    points: int  # before the cap
+
+
+def _worth_of(draft: Draft, books: Books) -> Worth:
+    """Return what the event of an EARN is worth.
 
     The version that judged it decides, or a later version that took effect in the past. If this process does
     not know the version yet, the event is worth what the ledger says.
@@ -87,10 +94,11 @@ def _worth_of(draft: Draft, books: Books) -> tuple[Slot, int]:
     slot, occurred = _slot_of(draft), instant_of(draft.event_id or "")
     version = books.rejudging(draft.rules_version, slot.event_type, occurred)
     if version is None:
-        return slot, draft.points
+        return Worth(slot, draft.points)
     book, cap = version.book, version.book.cap(slot.event_type, occurred)
     expires = lot_date(book.expiry, slot.activity_date, cap).isoformat() if book.expiry else None
-    return Slot(slot.event_type, slot.activity_date, cap, expires), book.points(slot.event_type, occurred)
+    slot_by_book = Slot(slot.event_type, slot.activity_date, cap, expires)
+    return Worth(slot_by_book, book.points(slot.event_type, occurred))
 
 
 def reversed_events(drafts: Iterable[Draft]) -> set[str]:
@@ -105,40 +113,47 @@ def shortfalls(drafts: Collection[Draft], books: Books, undone: Collection[str] 
     count as reversed, in addition to the events that entries reverse.
     """
     reversed_ids = {*reversed_events(drafts), *undone}
-    have: Counter[Slot] = Counter()
-    worth: Counter[Slot] = Counter()
+    ledger_points: Counter[Slot] = Counter()
+    uncapped_points: Counter[Slot] = Counter()
     for draft in filter(is_earning, drafts):
-        have[_slot_of(draft)] += draft.points
+        ledger_points[_slot_of(draft)] += draft.points
         if draft.kind is EntryKind.EARN and draft.event_id not in reversed_ids:
-            slot, points = _worth_of(draft, books)
-            worth[slot] += points
-    must = _slot_points(have, worth)
-    changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
-    return {slot: points for slot, points in changes.items() if points}
+            worth = _worth_of(draft, books)
+            uncapped_points[worth.slot] += worth.points
+    target_points = _slot_points(ledger_points, uncapped_points)
+    slots = sorted({*ledger_points, *target_points}, key=lambda slot: slot.order)
+    lacking = {slot: target_points[slot] - ledger_points[slot] for slot in slots}
+    return {slot: points for slot, points in lacking.items() if points}
 
 
-def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot]:
+def _slot_points(ledger_points: Mapping[Slot, int], uncapped_points: Mapping[Slot, int]) -> Counter[Slot]:
     """Return the points that each slot must have. As many as possible stay in the slots that have them.
 
-    have: the ledger's points, after caps. worth: the events' points, before caps. Points of a slot above its
-    worth are taken away. What a cap then still allows goes to the first slots in order. The sum is the same
-    in any order (rules.book.point_rules).
+    ledger_points: what slots have, after caps. uncapped_points: what their events are worth, before caps.
+    First, a slot keeps what it has, but no more than its worth. Then the first slots in order get what their
+    caps still allow. Another order would give the same sum (rules.book.point_rules).
+
+    Example: on a date, a type's cap was raised from 5 to 8. So its date has two slots, each worth 6. The
+    ledger has 5 points in that of cap 5 and none in the other. The first keeps its 5, the second gets 3.
     """
-    must = Counter({slot: max(0, min(have.get(slot, 0), points)) for slot, points in worth.items()})
+    target_points = Counter(
+        {slot: max(0, min(ledger_points.get(slot, 0), points)) for slot, points in uncapped_points.items()}
+    )
     slots_by_period: dict[CapPeriod, list[Slot]] = defaultdict(list)
-    for slot in worth:
+    for slot in uncapped_points:
         slots_by_period[slot.cap_period].append(slot)
     for slots in slots_by_period.values():
-        by_cap: Counter[int] = Counter()
+        earned_by_limit: Counter[int] = Counter()
         for slot in slots:
             if slot.cap:
-                by_cap[slot.cap.points] += must[slot]
+                earned_by_limit[slot.cap.points] += target_points[slot]
         for slot in sorted(slots, key=lambda each: each.order):
-            added = points_left(worth[slot] - must[slot], slot.cap.points if slot.cap else None, by_cap)
-            must[slot] += added
-            if slot.cap:
-                by_cap[slot.cap.points] += added
-    return must
+            limit = slot.cap.points if slot.cap else None
+            added = points_left(uncapped_points[slot] - target_points[slot], limit, earned_by_limit)
+            target_points[slot] += added
+            if limit is not None:
+                earned_by_limit[limit] += added
+    return target_points
 
 
 def balancing_entries(changes: Mapping[Slot, int], version: int, reason: str) -> list[Draft]:
@@ -192,7 +207,7 @@ def weeks_by_book(drafts: Iterable[Draft], books: Books) -> dict[date, EarnedWee
     drafts: of a whole ledger, or at least of whole weeks.
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
-    capped: dict[CapPeriod, Counter[int]] = defaultdict(Counter)  # points before caps, by the caps' points
+    capped: dict[CapPeriod, Counter[int]] = defaultdict(Counter)  # points before caps, by the caps' limits
     drafts = list(filter(is_earning, drafts))
     reversed_ids = reversed_events(drafts)
     for draft in drafts:
@@ -200,13 +215,13 @@ def weeks_by_book(drafts: Iterable[Draft], books: Books) -> dict[date, EarnedWee
         week.earned += draft.points
         if draft.kind is not EntryKind.EARN or draft.event_id in reversed_ids:
             continue
-        slot, points = _worth_of(draft, books)
-        if slot.cap is None:
-            week.by_book += points
+        worth = _worth_of(draft, books)
+        if worth.slot.cap is None:
+            week.by_book += worth.points
         else:
-            capped[slot.cap_period][slot.cap.points] += points
-    for period, by_cap in capped.items():
-        weeks[monday_of(period.first)].by_book += total_points(by_cap)
+            capped[worth.slot.cap_period][worth.slot.cap.points] += worth.points
+    for period, points_by_limit in capped.items():
+        weeks[monday_of(period.first)].by_book += total_points(points_by_limit)
     return dict(weeks)
 
 
@@ -225,20 +240,21 @@ def first_place(instant: datetime) -> str:
 def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:
     """Return how many points later entries add to the balance that the ledger had at an instant.
 
-    Only entries count that are about what had happened by then: events that had occurred, points that had
-    expired, and reversals of redemptions that were made by then. entries: all entries after `first_place`.
+    A later entry counts if it is about what had happened by then: an event that had occurred, points that had
+    expired, or the reversal of a redemption that was made by then. In the weeks around the instant, events
+    before and after it share caps. There the book says what the earlier ones earn. entries: all after
+    `first_place`.
     """
     place, entries, added = stamp(instant), list(entries), 0
-    # Of the weeks around the instant, some events had occurred by then and others not. They share caps.
     mondays = {monday_of((instant.astimezone(UTC) + apart).date()) for apart in (-APART_MAX, APART_MAX)}
-    split_weeks = set[TypeWeek]()
+    weeks_around = set[TypeWeek]()
     for draft in (entry.draft for entry in entries if entry.created_at > place):
         week = _week_of(draft)
         if week and week.monday in mondays:
-            split_weeks.add(week)
+            weeks_around.add(week)
         elif _had_happened(draft, instant):
             added += draft.points
-    for week in split_weeks:
+    for week in weeks_around:
         added += _added_by_book([entry for entry in entries if _week_of(entry.draft) == week], instant, books)
     return added
 
@@ -278,16 +294,21 @@ def _added_by_book(of_week: Sequence[Entry], instant: datetime, books: Books) ->
 def _applied_versions(of_week: Sequence[Entry], books: Books) -> Books:
     """Return the versions that have judged the events of one TypeWeek.
 
-    A version that took effect in the past may have been applied without an entry, if a cap allows as much as
-    before. So as many versions as possible are taken, in the order of publishing, with which the ledger lacks
-    no points. While a rating is under way there is no such number of versions. Then the versions are taken
-    that were published before its last entry.
+    They are all that do not take effect in the past, and the first of those that do: as many as possible with
+    which the ledger lacks no points.
+
+    Example: version 2 judges past events anew, and nothing changes, because a cap allows as much as before.
+    Version 3 adds 5 points to each event, and no entry has added them yet. So versions 1 and 2 have judged.
+
+    While a rating is under way, the ledger lacks points with any number of versions. Then those count that
+    were published before its last entry.
     """
     drafts = [entry.draft for entry in of_week]
-    past = [version for version in books.versions if version.is_retroactive]
-    for count in range(len(past), -1, -1):
-        applied = Books(version for version in books.versions if version not in past[count:])
-        if not shortfalls(drafts, applied):
+    retroactive = [version for version in books.versions if version.is_retroactive]
+    for count in range(len(retroactive), -1, -1):
+        applied = Books(version for version in books.versions if version not in retroactive[count:])
+        is_ledger_explained = not shortfalls(drafts, applied)
+        if is_ledger_explained:
             return applied
     rated_at = max(
         (entry.created_at for entry in of_week if entry.draft.kind is not EntryKind.EARN), default=""

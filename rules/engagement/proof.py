@@ -5,9 +5,9 @@ account's chain, recomputed from its entries; the faults of a copy of a ledger; 
 newest entries; the small file that proves one entry.
 
 A digest has 32 bytes: SHA-256 over a first byte, which says what is hashed, and the content. The tree is the
-one of RFC 6962, in 256 buckets. An account's bucket follows from the first byte of its user id's hash. Within
-a bucket, accounts are ordered by their names in the tree. A tree over the buckets' roots joins them. So a
-night hashes only the buckets that have changed.
+one of RFC 6962, in 256 buckets. An account's bucket is the first byte of a hash of its user id. Within a
+bucket, accounts are ordered by their tags: a tag stands for an account and does not reveal the user. A tree
+over the buckets' roots joins them. So a night hashes only the buckets that have changed.
 
 local/check_proof.py has the same a second time, on purpose: a verifier shares nothing with the writer.
 """
@@ -32,7 +32,7 @@ LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
 BUCKETS = 256
 EMPTY = sha256(b"").digest()  # the root of a tree without leaves
-ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES  # of a leaf: name, seq, digest
+ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES  # of a leaf: tag, seq, digest
 LEFT, RIGHT = "left", "right"
 FORM = "streakline-proof-1"  # of the file that proves one entry
 # Kinds of values, so that the number 1 and the text "1" are not the same.
@@ -102,7 +102,7 @@ def link_hash(before: bytes, content: bytes) -> bytes:
 
 
 def tag_of(salt: bytes, account_id: str) -> bytes:
-    """Return an account's name in the tree, which does not reveal the user."""
+    """Return an account's tag: it stands for the account in the tree, and does not reveal the user."""
     return sha256(TAG + salt + account_id.encode()).digest()
 
 
@@ -162,11 +162,11 @@ class LedgerLink:
     hidden: bytes | None  # encoded fields that an erasure takes away; None once it has taken them
     committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
     salt: bytes = b""  # of the first entry of a chain: the chain's salt
-    stored: bytes = b""  # the hash that the copy has; b"": it has none
-    name: bytes = b""  # at the first entry, of an erased person: the account in the tree
+    stored_hash: bytes = b""  # the hash that the copy has; b"": it has none
+    tag: bytes = b""  # the account's, at the first entry of an erased person
 
-    def commitment(self, salt: bytes) -> bytes:
-        """Return the commitment to what an erasure takes away."""
+    def commitment_to_hidden(self, salt: bytes) -> bytes:
+        """Return the commitment to what an erasure takes away. salt: the chain's."""
         if self.hidden is None:
             return self.committed
         return commitment(entry_salt(salt, self.seq), self.hidden)
@@ -180,37 +180,34 @@ def link_of(entry: Entry) -> LedgerLink:
         shown=encoded_fields(shown_fields(entry)),
         hidden=encoded_fields(hidden_fields(entry)),
         salt=entry.salt,
-        stored=entry.chain[:DIGEST_BYTES],
+        stored_hash=entry.chain[:DIGEST_BYTES],
     )
 
 
 def content_of(entry: Entry, salt: bytes) -> bytes:
     """Return the digest of an entry without its predecessor. salt: of its chain."""
     link = link_of(entry)
-    return content_digest(link.shown, link.commitment(salt))
+    return content_digest(link.shown, link.commitment_to_hidden(salt))
 
 
 def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
     """Return appended entries with their hashes. head: the entry before them; None: they begin the account.
 
     salt: for a chain that begins here; b"": none may begin. An account that has entries and no chain gets
-    none. EARN entries are returned without their hash, because they may be carried and it can be computed.
-    The last entry, and the one that begins the chain, always have one.
+    none. The last entry and the one that begins the chain always keep their hash. Any other EARN is returned
+    without: it may be carried by a later entry, and its hash can be computed.
     """
-    if head is None and salt:
-        newest_hash, chain_salt, new_salt = ZERO, salt, salt
-    elif head and head.chain:
-        newest_hash, chain_salt, new_salt = head.chain[:DIGEST_BYTES], head.chain[DIGEST_BYTES:], b""
-    else:
+    chain = head.chain if head else (ZERO + salt if salt else b"")
+    if not chain:
         return list(entries)
+    newest_hash, chain_salt = chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]
     sealed = []
     for number, entry in enumerate(entries, 1):
         newest_hash = link_hash(newest_hash, content_of(entry, chain_salt))
-        if number == len(entries) or new_salt or entry.draft.kind is not EntryKind.EARN:
-            sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt))
-        else:
-            sealed.append(entry)
-        new_salt = b""  # only the first entry of a chain has its salt
+        begins_chain, is_last = head is None and number == 1, number == len(entries)
+        keeps_hash = begins_chain or is_last or entry.draft.kind is not EntryKind.EARN
+        new_salt = chain_salt if begins_chain else b""
+        sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt) if keeps_hash else entry)
     return sealed
 
 
@@ -229,7 +226,7 @@ def with_proof(decision: Decision, salt: bytes) -> Decision:
 class AccountChain:
     """The chain of hashes of an account's entries."""
 
-    name: bytes  # the account in the tree
+    tag: bytes  # the account's
     salt: bytes  # b"" of an erased person
     seq: int = -1  # of the newest entry
     newest_hash: bytes = ZERO  # of the newest entry
@@ -242,27 +239,27 @@ class AccountChain:
     @property
     def leaf(self) -> bytes:
         """The account's leaf in the tree of a night."""
-        return leaf_of(self.name, self.seq, self.newest_hash)
+        return leaf_of(self.tag, self.seq, self.newest_hash)
 
     def leaf_at(self, seq: int) -> bytes | None:
         """Return the account's leaf as of an entry, by the entry's seq; None if there is no such entry."""
-        return leaf_of(self.name, seq, self.hashes[seq]) if seq in self.hashes else None
+        return leaf_of(self.tag, seq, self.hashes[seq]) if seq in self.hashes else None
 
 
 def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
     """Recompute an account's chain from its entries, oldest first; None if the first one begins none."""
-    if not links or not (links[0].salt or links[0].name):
+    if not links or not (links[0].salt or links[0].tag):
         return None
     salt = links[0].salt
-    chain = AccountChain(links[0].name or tag_of(salt, account_id), salt)
+    chain = AccountChain(links[0].tag or tag_of(salt, account_id), salt)
     for number, link in enumerate(links):
-        commitment_digest = link.commitment(salt)
+        commitment_digest = link.commitment_to_hidden(salt)
         content = content_digest(link.shown, commitment_digest)
         chain.seq, chain.newest_hash = link.seq, link_hash(chain.newest_hash, content)
         chain.hashes[link.seq] = chain.newest_hash
         chain.contents[link.seq] = content
         chain.commitments[link.seq] = commitment_digest
-        if link.stored not in (b"", chain.newest_hash) or (number and (link.salt or link.name)):
+        if link.stored_hash not in (b"", chain.newest_hash) or (number and (link.salt or link.tag)):
             chain.breaks.append(link.seq)
     return chain
 
@@ -272,14 +269,14 @@ class LedgerFault:
     """A fault of a copy of an account's ledger."""
 
     seq: int  # of the entry
-    what: str  # what was done to the entry: FLIPPED, DROPPED, ADDED or REORDERED
+    change: str  # what was done to the entry: FLIPPED, DROPPED, ADDED or REORDERED
     place: str = ""  # of the entry
 
     @property
     def text(self) -> str:
         """The fault in words."""
         at = f" ({self.place})" if self.place else ""
-        return f"entry {self.seq}{at} was {self.what}"
+        return f"entry {self.seq}{at} was {self.change}"
 
 
 def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
@@ -301,15 +298,15 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
 def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return how a copy contradicts itself: faults of its order, else the first hash that does not follow.
 
-    Carried entries have no stored hash. If there are carried entries before the reported one, the fault may
-    be in one of them. With another copy, chain_differences tells which.
+    Carried entries have no stored hash. So the fault may also be in a carried entry right before the reported
+    one. chain_differences tells which, if there is another copy.
     """
     if faults := order_faults(links):
         return faults
     if chain := chain_of(account_id, links):
         broken = chain.breaks
     else:  # if there are hashes without a chain, somebody has removed the salt of its first entry
-        broken = [link.seq for link in links if link.stored or link.salt or link.name]
+        broken = [link.seq for link in links if link.stored_hash or link.salt or link.tag]
     places = {link.seq: link.place for link in links}
     return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
 
@@ -342,7 +339,7 @@ class TreeLeaf:
     digest: bytes
 
 
-Leaves = dict[bytes, TreeLeaf]
+Leaves = dict[bytes, TreeLeaf]  # by the accounts' tags
 
 
 def bucket_of(user_id: str) -> int:
@@ -351,8 +348,8 @@ def bucket_of(user_id: str) -> int:
 
 
 def packed_leaves(leaves: Mapping[bytes, TreeLeaf]) -> bytes:
-    """Return a bucket's leaves as bytes, by name."""
-    return b"".join(name + number_bytes(leaves[name].seq) + leaves[name].digest for name in sorted(leaves))
+    """Return a bucket's leaves as bytes, by tag."""
+    return b"".join(tag + number_bytes(leaves[tag].seq) + leaves[tag].digest for tag in sorted(leaves))
 
 
 def leaves_from_bytes(rows: bytes) -> Leaves:
@@ -369,7 +366,7 @@ def leaves_from_bytes(rows: bytes) -> Leaves:
 
 def digests_of(leaves: Mapping[bytes, TreeLeaf]) -> list[bytes]:
     """Return the leaves' digests in the order of the tree."""
-    return [leaves[name].digest for name in sorted(leaves)]
+    return [leaves[tag].digest for tag in sorted(leaves)]
 
 
 def root_of(digests: Sequence[bytes]) -> bytes:
@@ -403,14 +400,14 @@ def _level_above(level: list[bytes]) -> list[bytes]:
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:
     """Return what proves an entry. chain: of the whole journal that it is in.
 
-    head: seq of the account's newest entry in the tree with this root; path: from its leaf. The file has this
-    entry in full with its own salt, and of all others digests: it opens nothing else.
+    head: seq of the account's newest entry in the tree with this root; path: from its leaf. The file shows
+    this entry and its own salt. Of all other entries it has digests only, which show nothing.
     """
     seq = entry.seq
     return {
         "form": FORM,
         "root": root.hex(),
-        "account": chain.name.hex(),
+        "account": chain.tag.hex(),
         "entry": {
             "shown": shown_fields(entry),
             "hidden": hidden_fields(entry),

@@ -79,7 +79,7 @@ def forgotten_duplicates(patch: Patch) -> None:
     patch.setattr(
         adapters.engagement.account_store.AccountStore,
         "with_pending_entries",
-        lambda self, *args: (real(self, *args)[0], {}),
+        lambda self, *args: real(self, *args)._replace(applied={}),
     )
 
 

@@ -63,11 +63,11 @@ def test_a_hold_of_a_machine_ahead_captured_by_one_behind(shop: Shop) -> None:
 
 def test_an_event_with_the_key_of_a_hold_is_no_error_of_ours(shop: Shop) -> None:
     """Claims of events and of holds share a table and a key space: `hold:ID` may be an event's own key."""
-    from rules.engagement.lots import hold_id
+    from rules.engagement.lots import hold_id_of
 
     shop.publish()
     shop.earn()
-    taken = f"hold:{hold_id(shop.user, 'mine')}"
+    taken = f"hold:{hold_id_of(shop.user, 'mine')}"
     sent = {"idempotency_key": taken, "event_type": "LESSON_COMPLETED", "occurred_at": shop.now.isoformat()}
     shop.api.send("server", sent | {"user_id": shop.user}, groups=(PRODUCERS,))
     body = {"points": 5, "reward_id": "mug", "idempotency_key": "mine"}

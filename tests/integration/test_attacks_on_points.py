@@ -192,7 +192,7 @@ def test_a_settled_on_that_lies_ahead_is_healed_or_harmless(shop: Shop) -> None:
         shop,
         expiry_settled_on=must.settled_on.isoformat(),
         expiry_settled_points=must.settled_points,
-        expires_next=must.next_on.isoformat(),
+        expires_next=must.first_unsettled.isoformat(),
     )
     shop.now += DAY
     shop.ask("GET", "/balance")
@@ -352,7 +352,7 @@ def test_a_process_that_does_not_know_the_newest_book_yet_settles_no_lot_away(
 ) -> None:
     """Processes know a book up to 30 seconds late (or longer, while RuleBooks cannot be read). Settler._lots
     stops reading days where no lot of a book that it knows can be earlier than one that it has seen. A lot of
-    the newer, shorter book lies behind: next_on passes it over, and it never expires.
+    the newer, shorter book lies behind: first_unsettled passes it over, and it never expires.
     """
     shop.publish(after_days=3)
     shop.earn()  # lot of 2 February

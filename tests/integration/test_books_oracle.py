@@ -216,7 +216,7 @@ def test_any_order_earns_what_the_rules_say(
         assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}, seed
         seen.append(got)
         assert ledger_faults(entries) == []
-        account, _ = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2).load(name)
+        account = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2).load(name).account
         again = profile_of(account.profile, entries)
         assert (again.total_points, again.streak, again.cover) == (
             account.profile.total_points,

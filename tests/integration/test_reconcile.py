@@ -372,7 +372,7 @@ def test_nobody_is_named_while_writers_are_at_work(town: Town) -> None:
 
 def test_an_account_that_a_dead_writer_left_is_finished_not_named(town: Town) -> None:
     user = town.users[0]
-    account, _ = town.accounts.load(user)
+    account = town.accounts.load(user).account
     draft = Draft(EntryKind.ADJUST, 3)
     town.accounts.ledger.append(
         account.profile.head, append_drafts(user, account.profile.head, [draft], town.tick())

@@ -49,7 +49,7 @@ class ArchivedWorld(World):
         return self.archives.with_protection_since(self.profile, since)
 
     def whole(self) -> Profile:
-        return self.archives.full_profile(self.profile)
+        return self.archives.with_archive_read(self.profile)
 
 
 class OneUser(AccountStore):

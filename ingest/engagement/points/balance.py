@@ -117,7 +117,7 @@ class Balances:
 
     def _expiring(self, profile: Profile) -> dict[date, int]:
         """Return what is left of each lot that is yet to expire, by the date on which it does."""
-        if (first := profile.expiry.next_on) is None:
+        if (first := profile.expiry.first_unsettled) is None:
             return {}
         longest = max(map(lifetime_days_max, expiry_rules(self.settler.books.books())), default=0)
         lots: Counter[date] = Counter()

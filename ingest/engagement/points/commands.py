@@ -12,7 +12,13 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.account_store import (
+    ATTEMPTS_MAX,
+    FIRST_OF_ALSO,
+    AccountContended,
+    AccountStore,
+    ProjectionMoved,
+)
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, put_unclaimed
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler, clock_of, is_due
@@ -43,9 +49,7 @@ FREEZE = closed_object(
         ),
     }
 )
-# HeadMoved.failed has the indices of the further actions: 0 is the profile, and 1 the claim of the command's
-# key.
-CLAIM_INDEX = 1
+CLAIM_INDEX = FIRST_OF_ALSO  # of the claim of the command's key, in HeadMoved.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +335,8 @@ class SpendingCommands:
             entry = self._entry_to_reverse(user_id, created_at)
             if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
                 granted = date.fromisoformat(entry.draft.freeze_date)
-                account = self.commands.accounts.with_protection_since(account, granted)
+                archives = self.commands.accounts.archives
+                account = replace(account, profile=archives.with_protection_since(account.profile, granted))
             actions = further_actions(entry)
 
             def command(read: Account) -> Command:

@@ -123,7 +123,7 @@ def test_lots_and_freezes_are_entries_and_the_streak_is_where_the_fold_begins() 
         (EntryKind.ADJUST, 0, None),
     ]
     assert {e.draft.event_type for e in world.entries[1:3]} == {OPENING_TYPE}
-    assert world.profile.expiry.next_on == date(2027, 1, 1)
+    assert world.profile.expiry.first_unsettled == date(2027, 1, 1)
     seen = shown_streak(world.profile.streak, world.profile.cover, D + 3 * DAY)
     assert (seen.current, seen.longest, seen.active_days, seen.freezes_available) == (4, 9, 20, 0)
     assert shown_streak(world.profile.streak, world.profile.cover, D + 4 * DAY).current == 0

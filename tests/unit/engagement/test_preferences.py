@@ -30,7 +30,7 @@ class Settled:
         assert profile.version == self.account.profile.version + 1
         self.account = Account(profile, {})
 
-    def full_profile(self, profile: Profile) -> Profile:
+    def profile_for_answer(self, profile: Profile) -> Profile:
         return profile
 
 

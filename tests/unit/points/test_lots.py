@@ -61,7 +61,7 @@ class Account:
         self.expiry = self.expiry.reopened(moved[0].date())
 
     def position(self) -> SettlementBasis:
-        first = self.expiry.next_on or date.max
+        first = self.expiry.first_unsettled or date.max
         lots: dict[date, int] = {}
         for on, points in self.plain.earned:
             if on >= first:
@@ -137,7 +137,7 @@ def test_whatever_happens_what_expired_is_what_the_plain_reading_says(
     now += DAY
     account.settle(now)
     assert account.written() == account.plain.expired(now)
-    assert account.expiry.next_on == min(
+    assert account.expiry.first_unsettled == min(
         (on for on, _ in account.plain.earned if on > last_expired(now)), default=None
     )
 
@@ -170,7 +170,7 @@ def test_held_points_stay_and_their_lot_is_looked_at_again() -> None:
     done = settlement_of(
         SettlementBasis(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC)
     )
-    assert ([each.points for each in done.drafts], done.expiry.next_on) == ([-6], LOT)
+    assert ([each.points for each in done.drafts], done.expiry.first_unsettled) == ([-6], LOT)
 
 
 def test_ninety_lots_take_three_settlements() -> None:

@@ -227,7 +227,7 @@ def test_whatever_is_done_to_a_copy_is_named_with_its_place(copy: str) -> None:
     for _ in range(MANIPULATIONS):
         changed, must = manipulated(entries, luck)
         told = links(changed if copy == "table" else [replace(each, chain=b"") for each in changed])
-        assert (must.seq, must.what) in {(each.seq, each.what) for each in chain_differences(told, sound)}
+        assert (must.seq, must.change) in {(each.seq, each.change) for each in chain_differences(told, sound)}
     assert chain_differences(sound, sound) == []
 
 
@@ -241,7 +241,7 @@ def test_a_changed_entry_of_the_table_breaks_its_own_chain() -> None:
         broken = links([*entries[:at], flipped(entries[at], what), *entries[at + 1 :]])
         (fault,) = own_faults("ann", broken)
         carrier = next(each for each in entries[at:] if each.chain)
-        assert (fault.seq, fault.what, fault.place) == (carrier.seq, FLIPPED, carrier.created_at)
+        assert (fault.seq, fault.change, fault.place) == (carrier.seq, FLIPPED, carrier.created_at)
 
 
 @given(earns, st.randoms(use_true_random=False))
@@ -254,9 +254,9 @@ def test_an_erased_persons_chain_still_verifies(wanted: list[Draft], luck: rando
             each,
             hidden=None,
             salt=b"",
-            stored=b"",
+            stored_hash=b"",
             committed=chain.commitments[each.seq],
-            name=chain.name if each.salt else b"",
+            tag=chain.tag if each.salt else b"",
         )
         for each in links(entries)
     ]
