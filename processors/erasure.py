@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock, settings
-from adapters.logs import Logger
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
@@ -101,8 +101,8 @@ class ErasureRunner:
         except ErasureMoved:
             return False
         except UNAVAILABLE as error:
-            # The text of the error is not logged, because it may quote the person's ids.
-            about = {"erasure_id": erasure.erasure_id, "error": type(error).__name__}
+            # The error's own words are not logged, because they may quote the person's ids.
+            about = {"erasure_id": erasure.erasure_id, "error": error_summary(error)}
             logger.warning("to come again", extra=about)
             return False
 

@@ -17,8 +17,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import client, is_away
 from adapters.platform.fence import fence_writer
+from adapters.platform.tables import Unprocessed
 from rules.book.point_rules import last_expired
 from rules.privacy.tombstones import SafeToLog
 
@@ -54,7 +55,7 @@ class ExpirySweep:
     def run(self, now: datetime, until: float) -> dict[str, Any]:
         """Settle all accounts that are due. Returns {"settled", "failed"}, numbers of accounts, and
         "is_whole", whether all due ones were tried. until: when to stop, by time.monotonic(). An account that
-        fails, or is busy, stays due for the next run.
+        fails, or is busy, or whose store is away, stays due for the next run.
         """
         settled = failed = 0
         for user in self.index.due(last_expired(now), now.hour % EXPIRY_SHARDS):
@@ -63,9 +64,10 @@ class ExpirySweep:
             try:
                 self.cache.write_through([self.settler.settle(user, now)])
                 settled += 1
-            except (*Unavailable, AccountContended):
-                logger.warning("to come again", extra={"user_id": user}, exc_info=True)
-            except Exception:  # whatever one account raises, the others are still settled
+            except Exception as error:  # whatever one account raises, the others are still settled
+                if is_away(error) or isinstance(error, (AccountContended, Unprocessed)):
+                    logger.warning("to come again", extra={"user_id": user}, exc_info=True)
+                    continue
                 logger.exception("not settled", extra={"user_id": user})
                 failed += 1
         return {"settled": settled, "failed": failed, "is_whole": True}

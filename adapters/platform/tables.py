@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from adapters.platform.aws import THROTTLES, Unavailable, pauses
+from adapters.logs import Logger, error_summary
+from adapters.platform.aws import THROTTLES, Unavailable, is_away, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
+logger = Logger(service="tables")
 BEFORE_ALL = "0"  # sorts before every stamp, and so before every sort key that begins with one
 READ_MAX = 100  # DynamoDB's own limits of keys and items in a bulk call
 WRITE_MAX = 25
@@ -251,13 +253,15 @@ class Refresh:
     def renew_if_over(self, read: Callable[[], object]) -> None:
         """Call `read`, which calls renew, if the remembered content is too old.
 
-        If the table is away, the remembered content is used for a few seconds more. If the process has read
-        nothing yet, the error is raised.
+        If the table cannot be read, the remembered content is used for a few seconds more. The log says so
+        unless the table is merely away. If the process has read nothing yet, the error is raised.
         """
         if self.is_over:
             try:
                 read()
-            except Unavailable:
+            except Unavailable as error:
                 if not self._has_read:
                     raise
+                if not is_away(error):
+                    logger.warning("what is remembered stays in use", extra={"error": error_summary(error)})
                 self._until = time.monotonic() + AWAY_SECONDS

@@ -138,7 +138,7 @@ def test_a_late_event_that_is_written_while_an_account_is_settled_counts_once(
 
 
 def test_one_account_that_cannot_be_read_does_not_stop_the_sweep(shop: Shop) -> None:
-    """Only Unavailable and AccountContended are caught for one account."""
+    """An account of nothing but keys raises KeyError."""
     shop.publish(after_days=2)
     shop.earn()
     shop.now = noon(FEB_2)
