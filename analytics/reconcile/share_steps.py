@@ -149,7 +149,8 @@ def _freeze(
                 reconciler.freeze(user_id, lake, reasons, now)
         except AccountContended:
             total.contended.append(user_id)
-        total.frozen.append(user_id)
+        else:
+            total.frozen.append(user_id)
 
 
 def _publish_root(
