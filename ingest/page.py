@@ -11,6 +11,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +35,8 @@ CONTENT_TYPES = {
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
+# In Accept-Encoding: gzip, unless its weight is 0.
+GZIP_TAKEN = re.compile(r"(?<![\w-])gzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", re.IGNORECASE)
 ASK_EACH_TIME, KEEP_FOR_A_YEAR = "no-cache", "public, max-age=31536000, immutable"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -162,7 +165,7 @@ def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
 def _file_answer(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
     """Return a file, compressed if the browser takes that; 304 without it if the browser has it already."""
     request_headers = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
-    is_gzip = "gzip" in request_headers.get("accept-encoding", "")
+    is_gzip = GZIP_TAKEN.search(request_headers.get("accept-encoding", "")) is not None
     tag = f'"{file.digest}{"-gz" if is_gzip else ""}"'
     version = (event.get("queryStringParameters") or {}).get("v")
     headers = {

@@ -60,9 +60,18 @@ def test_each_file_has_its_type_compressed_or_not(file: str | None, kind: str) -
     assert plain["headers"]["Vary"] == packed["headers"]["Vary"] == "Accept-Encoding"
 
 
-@pytest.mark.parametrize("refusal", ["identity", ""])
+@pytest.mark.parametrize(
+    "refusal", ["identity", "", "gzip;q=0", "br, gzip ; q=0.000", "gzip;q=0, *", "notgzip", "*;q=0"]
+)
 def test_gzip_is_sent_only_where_it_is_taken(refusal: str) -> None:
     assert "Content-Encoding" not in serve_file(SITE, request("main.js", accept_encoding=refusal))["headers"]
+
+
+@pytest.mark.parametrize(
+    "wish", ["gzip", "GZip", "deflate,gzip;q=0.001,br", "x-gzip, gzip", "gzip;q=0.5, *;q=0"]
+)
+def test_gzip_is_sent_where_it_is_taken(wish: str) -> None:
+    assert serve_file(SITE, request("main.js", accept_encoding=wish))["headers"]["Content-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
