@@ -70,7 +70,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """Compares accounts with their journals, repairs them, and freezes those whose journal is in doubt."""
+    """Compares accounts with their journals, repairs them, and puts those in doubt under review."""
 
     accounts: AccountStore
     projections: Projections
@@ -132,7 +132,9 @@ class Reconciler:
         look = Look(bool(differences), can_be_behind and view.items_are_behind(now), verdict.doubt)
         return look, differences
 
-    def freeze(self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime) -> None:
+    def put_under_review(
+        self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime
+    ) -> None:
         """Put an account under review, so that redemptions wait for an admin (rule 8). Nothing else changes.
 
         Raises AccountContended if others keep changing the profile.

@@ -2,6 +2,11 @@
 
 One call plans it. Each share is recomputed and reconciled by calls of its own, side by side. The last call
 collects what all shares have found.
+
+A *doubt* is a reason to distrust an account's ledger, or its copy in the lake (Doubt). An account in doubt is
+not repaired. Unless entries are merely late, it is *put under review*: its redemptions wait for an admin
+(rule 8). Each entry of a ledger has a hash over its own content and its predecessor's hash: that is the
+account's *chain*. The newest entry is the *head*. The *root* (rule 19) is one hash over all accounts' heads.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,8 +39,8 @@ from analytics.reconcile.user_goals import GoalRows
 from rules.engagement.reconciliation import Doubt, is_systemic
 from rules.turns import SHARES
 
-# If very many accounts are in one of these doubts, something else is wrong than the accounts.
-SPARED = (Doubt.UNPROVEN, Doubt.LACKING)
+# A doubt about very many accounts is a fault of the lake or of code, so nobody is put under review for it.
+MAY_BE_SYSTEMIC = (Doubt.UNPROVEN, Doubt.LACKING)
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 StepAnswer = dict[str, Any]
 
@@ -90,9 +95,29 @@ class ShareSteps:
         return {}
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
-        """Collect the findings of all shares: {"run_id", "repair"?}. They are stored as the run's result."""
+        """Add up the findings of all shares, and put accounts in doubt under review: {"run_id", "repair"?}.
+
+        The sum is stored as the run's result. A share that failed keeps its watermark, so the next night
+        compares it again. If `repair` is true, the root over all accounts' heads is published.
+        """
         plan = NightPlan.load(self.objects, event["run_id"])
-        return collect(self.objects, plan, self._reconciler(event, plan), now, self.roots)
+        reconciler = self._reconciler(event, plan)
+        by_share, failed = _findings_by_share(self.objects, plan)
+        total = Findings()
+        for findings in by_share.values():
+            total.join(findings)
+        total.spared = _systemic_doubts(total.users, by_share)
+        users_to_review = _users_to_review(self.objects, plan, total.spared, by_share)
+        _put_under_review(total, users_to_review, reconciler, now)
+        for users in (total.different, total.unrepaired, total.contended, total.frozen):
+            users.sort()
+        if reconciler.may_repair:
+            plan.note_compared(self.objects, failed)
+            # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
+            if self.roots and Doubt.UNPROVEN not in total.spared:
+                total.root = _publish_root(self.objects, self.roots, plan, by_share.values())
+        total.save(self.objects, plan.run_id)
+        return total
 
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
         history, may_repair = SettingsHistory(self.objects), event.get("repair") is True
@@ -110,43 +135,20 @@ class ShareSteps:
         )
 
 
-def collect(
-    objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
-) -> Findings:
-    """Add up the findings of all shares, freeze accounts, and note the comparison.
-
-    A share that was given up, or has left no result, keeps its watermark, so the next night compares it
-    again. roots: where the root over all accounts' heads is published; None: nowhere. It is not published if
-    very many chains are broken.
-    """
-    total = Findings()
-    by_share, given_up = _findings_by_share(objects, plan)
-    for findings in by_share.values():
-        total.join(findings)
-    total.spared = _excessive_doubts(total.users, by_share)
-    _freeze(total, _to_freeze(objects, plan, total.spared, by_share), reconciler, now)
-    for users in (total.different, total.unrepaired, total.contended, total.frozen):
-        users.sort()
-    if reconciler.may_repair:
-        plan.note_compared(objects, given_up)
-        # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
-        if roots and Doubt.UNPROVEN not in total.spared:
-            total.root = _publish_root(objects, roots, plan, by_share.values())
-    total.save(objects, plan.run_id)
-    return total
-
-
-def _freeze(
+def _put_under_review(
     total: Findings,
-    doubtful: Iterable[tuple[str, LakeUser | None, list[str]]],
+    users_to_review: Iterable[tuple[str, LakeUser | None, list[str]]],
     reconciler: Reconciler,
     now: datetime,
 ) -> None:
-    """Freeze accounts. doubtful: (user, the user as the lake has it, the reasons)."""
-    for user_id, lake, reasons in doubtful:
+    """Put users under review, and note them as `frozen`; a dry run only notes them.
+
+    users_to_review: (user, the user as the lake has it, the reasons).
+    """
+    for user_id, lake, reasons in users_to_review:
         try:
             if reconciler.may_repair:
-                reconciler.freeze(user_id, lake, reasons, now)
+                reconciler.put_under_review(user_id, lake, reasons, now)
         except AccountContended:
             total.contended.append(user_id)
         else:
@@ -165,41 +167,42 @@ def _publish_root(
 def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
     """Return the findings of each share, and the numbers of the shares that failed.
 
-    The findings of a failed share are those that it had so far.
+    A share has failed if it was given up, or has left no result. Its findings are those that it had so far.
     """
     by_share: dict[UserShare, Findings] = {}
-    given_up = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
+    failed = {failed_share["share"] for failed_share in failed_shares(objects, plan.run_id)}
     for number in range(plan.shares):
         share = UserShare(number, plan.shares)
         result = Findings.of_share(objects, plan.run_id, share)
-        if result is None and number not in given_up:
+        if result is None and number not in failed:
             note_failed_share(objects, plan.run_id, number, NO_RESULT)
-            given_up.add(number)
+            failed.add(number)
         by_share[share] = result or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
-    return by_share, given_up
+    return by_share, failed
 
 
-def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
-    """Return how many accounts are in each doubt that has too many. Nobody is frozen for such a doubt.
+def _systemic_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
+    """Return the doubts about very many accounts, each with its number of accounts. users: all.
 
     If the lake lacks entries of very many accounts, the lake is wrong. If very many chains are broken, though
     lake and ledger agree on the entries, the code is wrong.
     """
     numbers = {
-        doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values()) for doubt in SPARED
+        doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values())
+        for doubt in MAY_BE_SYSTEMIC
     }
     return {doubt.value: number for doubt, number in numbers.items() if is_systemic(number, users)}
 
 
-def _to_freeze(
+def _users_to_review(
     objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
 ) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield the users whose redemptions must wait, each as the lake has it, with the reasons."""
+    """Yield the users in a doubt that is not spared, each as the lake has it, with the reasons."""
     for share, findings in by_share.items():
-        doubtful: dict[str, list[str]] = {}
-        for doubt in (Doubt.CONTRADICTED, *SPARED):
+        reasons: dict[str, list[str]] = {}
+        for doubt in (Doubt.CONTRADICTED, *MAY_BE_SYSTEMIC):
             if doubt not in spared:
-                doubtful |= findings.of_doubt(doubt)
-        if doubtful:
+                reasons |= findings.of_doubt(doubt)
+        if reasons:
             lake = LakeUsers.load(objects, plan.run_id, share)
-            yield from ((user, lake.user(user), doubtful[user]) for user in sorted(doubtful))
+            yield from ((user, lake.user(user), reasons[user]) for user in sorted(reasons))

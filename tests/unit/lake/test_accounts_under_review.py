@@ -30,7 +30,7 @@ def test_an_account_that_others_keep_changing_is_not_said_to_wait(
             raise AccountContended(user_id)
         reviewed[user_id] = reasons
 
-    monkeypatch.setattr(Reconciler, "freeze", review)
+    monkeypatch.setattr(Reconciler, "put_under_review", review)
     stores: Any = (None, None, None)
     objects, share, night = FolderObjects(tmp_path), UserShare(0, 1), {"run_id": "night", "repair": repair}
     steps = ShareSteps(objects, *stores, shares=1)
