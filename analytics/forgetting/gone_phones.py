@@ -1,10 +1,13 @@
 """Removes rows of phones that are gone from the lake: a token must not outlive its phone there (rule 22).
 
-A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week.
-It finds the phones that have been gone for long enough in all files of table_items. Then it cleans the lines
-that curation or Firehose could not place, and writes the files that have earlier rows of these phones without
-them. The row that says that a phone is gone stays. It has only an id, by which the next pass finds an earlier
-row that arrives late.
+A person who unsubscribes is not erased, and keeps all other rows. So this is a pass of its own, once a week:
+
+1. It reads all files of table_items, and finds the phones that have been gone for long enough.
+2. It cleans the lines that curation or Firehose could not place.
+3. It writes the files that have earlier rows of these phones anew, without them.
+
+The row that says that a phone is gone stays. It has only an id, by which the next pass finds an earlier row
+that arrives late.
 """
 
 import json
@@ -44,12 +47,12 @@ READERS = 16  # threads, because reading a file is mostly waiting
 # half a day less, because some nights begin earlier than others.
 PASS_INTERVAL = timedelta(days=6, hours=12)
 LAST_PASS = run_key("gone_phones", "last.json")
-Ends = Mapping[str, str]  # the key of a phone's item -> the version by which the phone was gone
+GoneVersions = Mapping[str, str]  # the key of a phone's item -> the newest version that says that it is gone
 
 
 @dataclass(frozen=True, slots=True)
 class GonePhones:
-    """One night's pass."""
+    """One weekly pass."""
 
     objects: ForgettingObjects
     has_time: Callable[[], bool] = lambda: True  # whether to write another file in this call
@@ -62,34 +65,35 @@ class GonePhones:
             return True
 
     def run(self, now: datetime) -> tuple[bool, int]:
-        """Do as much as the call has time for; returns whether all is done, and how many rows were removed.
+        """Do as much as the call has time for; returns whether it is done, and how many rows were removed.
 
-        It is safe to repeat. If somebody else writes a file meanwhile, the next night makes another pass.
+        False: files are left for another call. It is safe to repeat. If somebody else writes a file
+        meanwhile, the pass does not count, so the next night makes another one.
         """
         files = layout.curated_files(self.objects, ENTITY)
         with ThreadPoolExecutor(READERS) as pool:
-            phones_of_files = list(pool.map(self._phones, files))
-        ends = _ends(phones_of_files, now)
-        if ends:
-            self._raw.clean_quarantine(ENTITY, _finder(ends))
-            self._raw.clean_errors(f"{ERRORS}{ENTITY}/", _finder(ends))
-        total, is_whole = 0, True
-        for stored, phones in zip(files, phones_of_files, strict=True):
-            gone_count = pc.sum(_gone_flags(phones, ends)).as_py()
-            if not gone_count:
+            phone_rows_of_files = list(pool.map(self._phone_rows, files))
+        gone = _gone_versions(phone_rows_of_files, now)
+        if gone:
+            self._raw.clean_quarantine(ENTITY, _finder(gone))
+            self._raw.clean_errors(f"{ERRORS}{ENTITY}/", _finder(gone))
+        removed, is_whole = 0, True
+        for stored, phone_rows in zip(files, phone_rows_of_files, strict=True):
+            outdated = pc.sum(_outdated_rows(phone_rows, gone)).as_py()
+            if not outdated:
                 continue
-            if total and not self.has_time():
-                return False, total
+            if removed and not self.has_time():
+                return False, removed
             try:
-                self._rewrite_without_phones(stored, ends)
-                total += gone_count
+                self._rewrite_without_outdated(stored, gone)
+                removed += outdated
             except (NoObject, ObjectChanged):
                 is_whole = False
         if is_whole:
             self.objects.put(LAST_PASS, json.dumps({"ended": stamp(now)}).encode())
-        return True, total
+        return True, removed
 
-    def _phones(self, stored: StoredObject) -> pa.Table:
+    def _phone_rows(self, stored: StoredObject) -> pa.Table:
         """Return a file's rows of phones (PHONE_ROWS). ended_at: when the phone was gone; null: it is not."""
         try:
             source = pa.PythonFile(RangedFile(self.objects, stored), mode="r")
@@ -106,16 +110,16 @@ class GonePhones:
             schema=PHONE_ROWS,
         )
 
-    def _rewrite_without_phones(self, stored: StoredObject, ends: Ends) -> None:
+    def _rewrite_without_outdated(self, stored: StoredObject, gone: GoneVersions) -> None:
         """Write a file without earlier rows of gone phones. Raw lines go first: the rows lead to them."""
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         sources = bookkeeping_of(self.objects, stored.key).sources
-        self._raw.clean([layout.source_key(place, name) for name in sources], _finder(ends))
+        self._raw.clean([layout.source_key(place, name) for name in sources], _finder(gone))
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)
-            rewrite_without_rows(self.objects, ENTITY, stored, path, lambda rows: _gone_flags(rows, ends))
+            rewrite_without_rows(self.objects, ENTITY, stored, path, lambda rows: _outdated_rows(rows, gone))
         self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
 
     @property
@@ -124,38 +128,38 @@ class GonePhones:
         return RawObjects(self.objects, note=lambda _what, _counts: None)
 
 
-def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
-    """Return the phones that have been gone for long enough, and the newest version that says so."""
-    ends: dict[str, str] = {}
-    for rows in tables:
-        is_end = pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
-        for row in rows.filter(is_end).to_pylist():
-            ends[row["place"]] = max(row["version"], ends.get(row["place"], ""))
-    return ends
+def _gone_versions(phone_rows_of_files: Iterable[pa.Table], now: datetime) -> GoneVersions:
+    """Return the phones that have been gone for long enough."""
+    gone: dict[str, str] = {}
+    for rows in phone_rows_of_files:
+        is_gone = pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
+        for row in rows.filter(is_gone).to_pylist():
+            gone[row["place"]] = max(row["version"], gone.get(row["place"], ""))
+    return gone
 
 
-def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
+def _outdated_rows(rows: pa.Table, gone: GoneVersions) -> pa.Array:
     """Return for each row whether it is from before its phone was gone.
 
     Rows of a table without the column `store` are all of phones.
     """
-    is_gone = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
+    is_of_gone = pc.is_in(rows["place"], pa.array(list(gone), pa.string()))
     if "store" in rows.schema.names:
-        is_gone = pc.and_(is_gone, pc.equal(rows["store"], PHONES))
-    flags = np.array(is_gone, dtype=bool)
+        is_of_gone = pc.and_(is_of_gone, pc.equal(rows["store"], PHONES))
+    flags = np.array(is_of_gone, dtype=bool)
     for number in np.flatnonzero(flags):
         place, version = rows["place"][number].as_py(), rows["version"][number].as_py()
-        flags[number] = version < ends[place]
+        flags[number] = version < gone[place]
     return pa.array(flags)
 
 
-def _finder(ends: Ends) -> Finder:
+def _finder(gone: GoneVersions) -> Finder:
     """Return a finder of the lines that are to go."""
-    return Finder(ENTITY, ends, partial(_is_before_end, ends), column="place")
+    return Finder(ENTITY, gone, partial(_is_outdated, gone), column="place")
 
 
-def _is_before_end(ends: Ends, row: Mapping[str, Any]) -> bool:
+def _is_outdated(gone: GoneVersions, row: Mapping[str, Any]) -> bool:
     """Whether a row is from before its phone was gone. A row whose version cannot be read counts as one."""
     version = row.get("version")
-    is_before = not isinstance(version, str) or version < ends[row["place"]]
+    is_before = not isinstance(version, str) or version < gone[row["place"]]
     return row.get("store") == PHONES and is_before
