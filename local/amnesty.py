@@ -41,13 +41,16 @@ class AmnestySummary:
     def lines(self, *, is_dry: bool) -> Iterator[str]:
         """Yield the summary as lines for the operator. Those who gain most come first."""
         would = "would be " if is_dry else ""
-        freezes = sum(result.freezes for result in self.changed)
-        restored = sum(result.after > result.before for result in self.changed)
+        freezes = sum(result.freezes_returned for result in self.changed)
+        restored = sum(result.streak_after > result.streak_before for result in self.changed)
         yield f"{self.looked_at} users looked at; {len(self.changed)} {would}changed"
         yield f"streaks that are longer now: {restored}; freezes given back: {freezes}"
-        by_gain = sorted(self.changed, key=lambda result: (result.before - result.after, result.user_id))
+        by_gain = sorted(
+            self.changed, key=lambda result: (result.streak_before - result.streak_after, result.user_id)
+        )
         for result in by_gain[:SHOWN_MAX]:
-            yield f"  {result.user_id}: streak {result.before} -> {result.after}, freezes {result.freezes:+d}"
+            streaks = f"streak {result.streak_before} -> {result.streak_after}"
+            yield f"  {result.user_id}: {streaks}, freezes {result.freezes_returned:+d}"
         if len(by_gain) > SHOWN_MAX:
             yield f"  and {len(by_gain) - SHOWN_MAX} more"
         if self.unknown:

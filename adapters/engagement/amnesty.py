@@ -95,9 +95,9 @@ class AmnestyResult:
 
     user_id: str
     is_changed: bool
-    before: int  # the length of the streak as it shows before the amnesty
-    after: int  # the same after it
-    freezes: int  # how many freezes the account gets back; below 0: how many it uses more
+    streak_before: int  # the length of the streak as it shows before the amnesty
+    streak_after: int  # the same after it
+    freezes_returned: int  # to the account; below 0: how many more it uses
     is_known: bool  # False for a user without an account
 
 
@@ -111,14 +111,15 @@ class AmnestyApplier:
     def apply(
         self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False
     ) -> AmnestyResult:
-        """Apply amnesties to an account, those in `named` with all of their dates. is_dry: write nothing.
+        """Apply amnesties to an account, all dates of those in `amnesties.named`. is_dry: write nothing.
 
         An account that does not change materially is not written. Raises AccountContended.
         """
+        # Over no events, a decision applies the amnesties, and the entries of a writer that died.
+        apply_amnesties = partial(decide, events=(), now=now)
         for _ in pauses(ATTEMPTS_MAX):
             account, _applied = self.accounts.load(user_id)
-            rule = partial(decide, events=(), now=now)
-            decision = self.accounts.decision_of(account, rule, amnesties)
+            decision = self.accounts.decision_of(account, apply_amnesties, amnesties)
             result = _result_of(decision, now)
             if is_dry or not result.is_changed:
                 return result
@@ -137,9 +138,9 @@ def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     return AmnestyResult(
         after.user_id,
         is_changed=_is_material(decision, now),
-        before=shown_streak(before.streak, before.cover, date_at(before, now)).current,
-        after=shown_streak(after.streak, after.cover, date_at(after, now)).current,
-        freezes=notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT),
+        streak_before=shown_streak(before.streak, before.cover, date_at(before, now)).current,
+        streak_after=shown_streak(after.streak, after.cover, date_at(after, now)).current,
+        freezes_returned=notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT),
         is_known=before.version > 0,
     )
 

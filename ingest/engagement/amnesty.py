@@ -133,9 +133,9 @@ def applied_view(results: Iterable[AmnestyResult]) -> dict[str, Any]:
             {
                 "user_id": result.user_id,
                 "changed": result.is_changed,
-                "streak_before": result.before,
-                "streak_after": result.after,
-                "freezes_returned": result.freezes,
+                "streak_before": result.streak_before,
+                "streak_after": result.streak_after,
+                "freezes_returned": result.freezes_returned,
             }
             for result in results
         ]
