@@ -131,12 +131,10 @@ class ResponseStore:
             responses, key=lambda response: (response.created_at, response.question_id), reverse=True
         )
 
-    def counted(self, keys: Iterable[Key]) -> set[Key]:
-        """Return the keys that need no counting: their responses are in the stats, or no longer there."""
-        keys = set(keys)
-        items = get_all(self._dynamodb, self._table, map(_key, sorted(keys)))
-        uncounted = [item for item in items if COUNTED not in item]
-        return keys - {(item["question_id"]["S"], item["response_id"]["S"]) for item in uncounted}
+    def uncounted(self, keys: Iterable[Key]) -> set[Key]:
+        """Return the keys whose responses are still there and not in the stats yet."""
+        items = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
+        return {(item["question_id"]["S"], item["response_id"]["S"]) for item in items if COUNTED not in item}
 
     def put_action(self, response: Response) -> dict[str, Any]:
         """Return a transaction's action: put an answer unless the person has answered."""

@@ -106,7 +106,7 @@ class UserStatsStore:
             person = attributes["moved_to"]
         return StoredStats(person, Stats())
 
-    def count(
+    def put_with_marks(
         self, before: StoredStats, stats: Stats, marks: Sequence[dict[str, Any]], now: datetime
     ) -> bool:
         """Put stats with up to RESPONSES_MAX more answers, and the marks of these answers.

@@ -3,10 +3,15 @@
 It reads the stream of the table Responses, and writes UserStats. A response is counted if and only if it has
 a mark, because one transaction writes stats and mark. DynamoDB refuses the transaction if the response has
 its mark already, or was deleted, or if the stats have changed. So a crash leaves all or nothing, and a second
-delivery of a response writes nothing. A person is known by a keyed hash alone.
+delivery of a response writes nothing.
+
+A person is known by keyed hashes alone, one for each key (rules/key_ring.py). So after a new key the person
+answers under a new hash, and the response has those by earlier keys as `older_hashes`. The stats stand under
+one hash, and move when the person has a newer one (adapters/questions/user_stats_store.py).
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -59,41 +64,35 @@ class AnswerCounter:
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
 
         for person, pairs in by_person.items():
-            count = partial(self._count_pairs, person, now=now, outcome=outcome)
-            outcome.attempt(pairs, count, logger, (*TRANSIENT, StatsBusy), person=person)
+            add = partial(self._add_pairs, person, now=now, outcome=outcome)
+            outcome.attempt(pairs, add, logger, (*TRANSIENT, StatsBusy), person=person)
         return outcome
 
-    def _count_pairs(self, person: str, pairs: Pairs, now: datetime, outcome: BatchResult) -> None:
-        counted = self.count(person, [response for _, response in pairs], now)
-        outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
+    def _add_pairs(self, person: str, pairs: Pairs, now: datetime, outcome: BatchResult) -> None:
+        """Add responses to their person's stats, each once even if others add them, too."""
+        distinct = {response.key: response for _, response in pairs}
+        added = sum(self._add_chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX))
+        outcome.counts.update(counted=added, duplicates=len(pairs) - added)
 
-    def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
-        """Count a person's responses, each once even if others count them too; returns how many were new."""
-        distinct = {response.key: response for response in responses}
-        return sum(
-            self._count_chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX)
-        )
-
-    def _count_chunk(self, person: str, responses: list[Response], now: datetime) -> int:
+    def _add_chunk(self, person: str, responses: list[Response], now: datetime) -> int:
+        """Add responses in one transaction; returns how many nobody had added before. Raises StatsBusy."""
         older_hashes = {hashed for response in responses for hashed in response.older_hashes}
         for _ in pauses(ATTEMPTS_MAX):
             stored = self.stats.of(person, older_hashes)
             marks = [self.responses.mark_action(response, stamp(now)) for response in responses]
-            if self.stats.count(stored, self._stats_with(stored, responses, now), marks, now):
+            if self.stats.put_with_marks(stored, self._stats_with(stored, responses, now), marks, now):
                 return len(responses)
-            counted = self.responses.counted(response.key for response in responses)
-            responses = [response for response in responses if response.key not in counted]
+            keys = self.responses.uncounted(response.key for response in responses)
+            responses = [response for response in responses if response.key in keys]
             if not responses:
                 return 0
         raise StatsBusy(person)
 
     def _stats_with(self, stored: StoredStats, responses: list[Response], now: datetime) -> Stats:
-        """Return stats with responses added; if one is too old, or several hashes have stats, made anew."""
-        try:
-            if not stored.is_split_over_hashes:
+        """Return stats with responses added; made anew if one is too old, or several hashes have stats."""
+        if not stored.is_split_over_hashes:
+            with suppress(ResponseTooOld):
                 return add_responses(stored.stats, responses)
-        except ResponseTooOld:
-            pass
         logger.info("made again from all responses", extra={"person": stored.person})
         return fold_responses([*self._counted_responses(stored, now), *responses])
 
