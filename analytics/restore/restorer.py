@@ -7,7 +7,7 @@ table that is to be replaced gets the items that the lake has, and loses all oth
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -19,7 +19,7 @@ from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.restored_users import LEDGER, ORDER, Lack, RebuiltUser, rebuild_user
+from analytics.restore.restored_users import DAYS, LEDGER, ORDER, PROFILES, Lack, RebuiltUser, rebuild_user
 from analytics.restore.user_rows import LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
@@ -127,8 +127,12 @@ class Restorer:
         return self.tables[table].put_missing(items)
 
     def _reconcile(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
-        """Let the nightly comparison repair the account: items that stayed may be of another time."""
-        verdict = self.reconciler.examine(user.user_id, None, now)
+        """Let the nightly comparison examine the account: items that stayed may be of another time.
+
+        It repairs the account unless a table that it would write is kept.
+        """
+        may_repair = self.reconciler.may_repair and {DAYS, PROFILES}.isdisjoint(self.keep)
+        verdict = replace(self.reconciler, may_repair=may_repair).examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
         report.lacks += [Lack(LEDGER, user.user_id, disagreement) for disagreement in verdict.disagreements]
         if self.cache.is_configured and self.cache.forget(user.user_id, now):

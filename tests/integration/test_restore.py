@@ -245,6 +245,22 @@ def test_damaged_tables_are_replaced(lived: Drill, before: dict[str, Any]) -> No
     same(lived, before)
 
 
+@pytest.mark.parametrize("table", ["UserStreaks", "DailyActivity"])
+def test_a_table_that_is_kept_is_not_even_repaired(lived: Drill, table: str) -> None:
+    lived.restore()
+    whole, attribute = lived.tables(), {"UserStreaks": "balance", "DailyActivity": "events_count"}[table]
+    item = next(each for each in lived.items(table) if attribute in each)
+    lived.dynamodb.put_item(TableName=table, Item=item | {attribute: {"N": "999"}})
+    kept = lived.items(table)
+    assert kept != whole[table]
+    for replaced in ((), (table,)):
+        lived.restore(keep=(table,), replaced=replaced)
+        assert lived.items(table) == kept
+    assert lived.restore().repaired == 1
+    lived.restore(replaced=(table,))
+    assert lived.tables() == whole
+
+
 def test_what_the_tables_have_does_not_lack_though_the_lake_has_not_got_it(api: Site, tmp_path: Path) -> None:
     """Firehose gathers for minutes, and a table's stream may have been off: nothing is lost by that."""
     drill = lived_in(

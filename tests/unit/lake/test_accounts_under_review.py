@@ -31,9 +31,9 @@ def test_an_account_that_others_keep_changing_is_not_said_to_wait(
         reviewed[user_id] = reasons
 
     monkeypatch.setattr(Reconciler, "put_under_review", review)
-    stores: Any = (None, None, None)
+    no_store: Any = None
     objects, share, night = FolderObjects(tmp_path), UserShare(0, 1), {"run_id": "night", "repair": repair}
-    steps = ShareSteps(objects, *stores, shares=1)
+    steps = ShareSteps(objects, no_store, no_store, no_store, shares=1)
     steps.plan(night, NIGHT)
     LakeUsers(pa.table({"user_id": pa.array([], pa.string())})).save(objects, "night", share)
     doubted = {Doubt.CONTRADICTED.value: {"bob": ["b"], "ada": ["a"]}, Doubt.LACKING.value: {"cleo": ["c"]}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,7 +51,8 @@ def test_a_table_that_is_kept_loses_nothing_though_it_is_to_be_replaced(
     keep: tuple[str, ...], left: list[str]
 ) -> None:
     table: Any = Table("nobody-ever", "shop#order-1")
-    parts: Any = (EmptyLake(), {"Rewards": table}, None, None, None, NoTombstones())
-    report = Restorer(*parts, keep, ("Rewards",)).run(datetime(2027, 2, 1, tzinfo=UTC))
+    lake, erased, unused = (cast("Any", each) for each in (EmptyLake(), NoTombstones(), None))
+    restorer = Restorer(lake, {"Rewards": table}, unused, unused, unused, erased, keep, ("Rewards",))
+    report = restorer.run(datetime(2027, 2, 1, tzinfo=UTC))
     assert [table.partition_of(item) for item in table.items] == left
     assert report.changes["Rewards"] == 2 - len(left)
