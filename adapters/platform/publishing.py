@@ -1,14 +1,13 @@
 """Messages to an SNS topic and records to a Firehose stream, in as few calls as the services allow."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapters.logs import error_summary
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, pauses
 
-logger = logging.getLogger(__name__)
+logger = Logger(service="topic")
 # SNS's own limits of PublishBatch: entries, and bytes of all their bodies and attributes together.
 MESSAGES_MAX = 10
 TOPIC_BATCH_BYTES_MAX = 256 * 1024
@@ -83,7 +82,7 @@ class Topic:
                     PublishBatchRequestEntries=[_entry(index, messages[index]) for index in indices],
                 )
             except Unavailable as error:
-                logger.warning("SNS did not take a call: %s", error_summary(error))
+                logger.warning("SNS did not take a call", extra={"error": error_summary(error)})
                 return indices
             failed = {int(failure["Id"]): failure for failure in answer.get("Failed", ())}
             for index, failure in failed.items():

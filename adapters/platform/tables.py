@@ -4,7 +4,6 @@ A bulk call repeats its unprocessed part. Refresh says when a process must read 
 that it remembers.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,12 +11,12 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from adapters.logs import error_summary
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import THROTTLES, Unavailable, is_away, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
-logger = logging.getLogger(__name__)
+logger = Logger(service="tables")
 BEFORE_ALL = "0"  # sorts before every stamp, and so before every sort key that begins with one
 READ_MAX = 100  # DynamoDB's own limits of keys and items in a bulk call
 WRITE_MAX = 25
@@ -264,5 +263,5 @@ class Refresh:
                 if not self._has_read:
                     raise
                 if not is_away(error):
-                    logger.warning("what is remembered stays in use: %s", error_summary(error))
+                    logger.warning("what is remembered stays in use", extra={"error": error_summary(error)})
                 self._until = time.monotonic() + AWAY_SECONDS
