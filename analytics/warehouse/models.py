@@ -113,7 +113,7 @@ def _models(grace_days: int) -> dict[str, Model]:
 
 
 def _read_model(name: str, path: Path, grace_days: int) -> Model:
-    about = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)  # the fields of NAME.yml
+    about = yaml.safe_load(path.read_text(encoding="utf-8"))  # the fields of NAME.yml
     if entity := LOADED.get(about.pop("entity", "")):
         sql, about = staging_sql(entity), staging_about(entity) | about
     else:

@@ -51,6 +51,8 @@ def _narrow_columns() -> list[dict[str, Any]]:
             "column_name": column.name,
             "data_type": column.family,
             "size_max": 1,
+            "digits": None,
+            "decimals": None,
         }
         for table in declared_tables().values()
         for column in table.columns
