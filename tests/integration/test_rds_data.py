@@ -136,6 +136,10 @@ def test_nobody_there_is_unavailable(registry: Registry, monkeypatch: pytest.Mon
     client.cache_clear()
 
 
+# The server ends the connection after its bytes: the client may see the end first.
+BROKEN_TLS = "SSLError|ConnectionClosedError"
+
+
 @pytest.mark.parametrize("speaks_tls", [True, False])
 def test_a_tls_connection_that_breaks_is_a_lost_one(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, speaks_tls: bool
@@ -160,11 +164,11 @@ def test_a_tls_connection_that_breaks_is_a_lost_one(
         monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
         client.cache_clear()
         _session.cache_clear()
-        with pytest.raises(LostConnection, match="SSLError"):
+        with pytest.raises(LostConnection, match=BROKEN_TLS):
             registry.see(A)
         assert len(calls) == 2, "it was called once more"
         calls.clear()
-        with pytest.raises(LostConnection, match="SSLError"):
+        with pytest.raises(LostConnection, match=BROKEN_TLS):
             registry.store.unmerge(None, 1, "why", "me", NOW)
         assert len(calls) == 1, "what is not safe to repeat at once was not"
     client.cache_clear()
