@@ -1,7 +1,8 @@
-"""Delivers streams to functions as Lambda's event source mappings do, through public APIs.
+"""Delivers streams to functions as Lambda's event source mappings do.
 
 The emulator's own mappings ignore partial failures, bisecting, retry limits and failure destinations. So the
-template disables them on a laptop, and this process reads their settings and does their work.
+template disables them on a laptop, and this process reads their settings and does their work. It calls the
+public APIs alone, but asks the emulator which tables have changed (local/cloud/changes.py).
 """
 
 import contextlib
