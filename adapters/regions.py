@@ -1,11 +1,15 @@
 """A standby's tables take over the writer's changes, which may come late, twice and in any order (rule 23).
 
-Claim, event, ledger entry, days and profile are taken over in this order. Of any other item the newest change
-wins.
+Of each item the newest change wins, but entries are appended to the ledger in their order. Follower goes
+through a batch of changes in five steps:
 
-Follower goes through a batch of changes in this order: deletions; items that need nothing else, with claims
-and days; events whose claims are stored; entries whose events are stored; last the items that name an entry,
-with profiles. A change waits if it needs an item that is not stored yet.
+1. Deletions.
+2. Items that name no ledger entry, with the claims of events.
+3. Events whose claims are stored.
+4. New ledger entries whose events are stored.
+5. Items that name an entry which is stored: days, profiles after their days, claims of commands.
+
+A change waits if it needs an item that is not stored yet.
 """
 
 import hashlib
@@ -120,11 +124,11 @@ class FollowedDays:
     def __init__(self, dynamodb: Any, tables: Mapping[str, str], ledger: LedgerStore) -> None:
         self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
 
-    def days_cover_profile(self, change: ItemChange) -> bool:
-        """Whether the stored days count in all entries that a changed profile counts in.
+    def prepare_profile(self, change: ItemChange) -> bool:
+        """Store missing entries that a changed profile counts in; returns whether the profile may be put.
 
-        If so, stores those of these entries that are missing. change: of a profile whose newest entry the
-        ledger has. True for a profile that is older than the stored one, too: its change is without effect.
+        It may not if the stored days lack some of its entries: then nothing is stored. It may if it is older
+        than the stored one, because its change is without effect. The ledger must have its newest entry.
         """
         stored = decode_item(get_one(self._dynamodb, self._tables[PROFILES], {"user_id": change.owner}) or {})
         if stored.get(FOLLOWED, "") >= change.number:
@@ -180,41 +184,46 @@ class Follower:
         outcome = FollowedBatch()
         puts = [change for change in changes if change.image is not None]
         others = [change for change in puts if change.table not in {LEDGER, EVENTS}]
+        # 1. Deletions
         for change in changes:
             if change.image is None:
                 self._items.delete(change, now)
                 outcome.followed += 1
+        # 2. Items that name no ledger entry
         for change in others:
             if not place_needed(change.table, change.image or {}):
                 self._put(change, outcome)
+        # 3. Events
         events = [(change, claims_of(change, now)) for change in puts if change.table == EVENTS]
-        for change in self._ready(CLAIMS, events, outcome):
+        for change in self._split_by_stored(CLAIMS, events, outcome):
             self._put(change, outcome)
+        # 4. New entries. Later changes of an entry only set marks, which this region's ledger sets itself.
         entries = [
             (change, events_of(change, now)) for change in puts if change.table == LEDGER and change.is_new
         ]
-        ready = self._ready(EVENTS, entries, outcome)
+        ready = self._split_by_stored(EVENTS, entries, outcome)
         for change in sorted(ready, key=lambda entry: (entry.owner, _seq(entry))):
             self._follow_entry(change, outcome)
+        # 5. Items that name an entry
         heads: dict[str, str] = {}
         for change in others:
             if place_needed(change.table, change.image or {}):
                 self._follow_dependent(change, heads, outcome)
         return outcome
 
-    def _ready(
-        self, table: str, needs: Sequence[tuple[ItemChange, Keys]], outcome: FollowedBatch
+    def _split_by_stored(
+        self, table: str, changes_and_keys: Sequence[tuple[ItemChange, Keys]], outcome: FollowedBatch
     ) -> list[ItemChange]:
         """Return the changes whose needed items of a table are stored; the others wait."""
         partition_key, sort_key = KEYS[table]
         item_keys = [
             {partition_key: owner, sort_key: key}
-            for owner, key in sorted({pair for _, keys in needs for pair in keys})
+            for owner, key in sorted({pair for _, keys in changes_and_keys for pair in keys})
         ]
         items = get_all(self._dynamodb, self._tables[table], item_keys, f"{partition_key}, {sort_key}")
         stored = {(item[partition_key], item[sort_key]) for item in map(decode_item, items)}
-        outcome.waiting += [change for change, keys in needs if not keys <= stored]
-        return [change for change, keys in needs if keys <= stored]
+        outcome.waiting += [change for change, keys in changes_and_keys if not keys <= stored]
+        return [change for change, keys in changes_and_keys if keys <= stored]
 
     def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
         """Append an entry to the standby's ledger, if it is the next one; else the change waits."""
@@ -243,14 +252,14 @@ class Follower:
 
         heads: by owner, the place of the newest entry, as far as it was read.
         """
-        place = place_needed(change.table, change.image or {})
-        if place > heads.get(change.owner, ""):
+        entry_place = place_needed(change.table, change.image or {})
+        if entry_place > heads.get(change.owner, ""):
             newest = self._ledger.newest(change.owner)
             heads[change.owner] = newest.created_at if newest else ""
-            if place > heads[change.owner]:
+            if entry_place > heads[change.owner]:
                 outcome.waiting.append(change)
                 return
-        if change.table == PROFILES and not self._days.days_cover_profile(change):
+        if change.table == PROFILES and not self._days.prepare_profile(change):
             outcome.waiting.append(change)
             return
         self._put(change, outcome)

@@ -1,4 +1,4 @@
-"""The tree over the heads of all accounts' ledgers, which each night goes on with (rule 19).
+"""The tree over the heads of all accounts' ledgers (rule 19). Each night continues the last night's tree.
 
 A ledger's *head* is its newest entry, whose hash depends on all entries before it. The head is the account's
 *leaf* in the tree, and accounts are in 256 *buckets* (rules/engagement/proof.py). A night compares each
@@ -40,7 +40,7 @@ from rules.engagement.proof import (
 HEADS, LEAVES = "state/heads.json", "state/heads/"
 ROOTS = "roots/"
 LATEST = f"{ROOTS}latest.json"
-# So long after its first entry every account has been examined, and has a leaf.
+# Within so many days of its first entry, some night has examined an account, and put its head into the tree.
 ALL_HAVE_LEAVES_AFTER = timedelta(days=30)
 
 
@@ -129,9 +129,8 @@ def _leaves_key(root: bytes) -> str:
 class PreviousTree:
     """Compares journals with last night's tree, and collects the heads of sound journals for tonight's.
 
-    A share's threads use it together. The night reads whole journals anyway: of all accounts that have
-    changed, and of a slice of the others (rule 7). So a chain is recomputed from its beginning, and no
-    history is read for it.
+    A share's threads use it together. It recomputes a journal's chain from the first entry. That takes no
+    further reading, because the night has read the whole journal to compare it (rule 7).
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -163,14 +162,16 @@ class PreviousTree:
         return []
 
     def _should_have_leaf(self, entries: Sequence[Entry]) -> bool:
-        """Whether a journal is so old that a night must have put its head into the tree."""
+        """Whether a night must have put a journal's head into the tree.
+
+        It must, if the first entry and the first night are both long before the last night.
+        """
         # An opening entry has no time of its own.
         times = [entry.created_at for entry in entries if entry.created_at > OPENED_AT]
         if not self._tree.since or not times:
             return False
-        all_have_leaves_before = datetime.fromisoformat(self._tree.at) - ALL_HAVE_LEAVES_AFTER
-        first_night = datetime.fromisoformat(self._tree.since)
-        return max(first_night, unstamp(times[0])) < all_have_leaves_before
+        first_night, last_night = map(datetime.fromisoformat, (self._tree.since, self._tree.at))
+        return max(first_night, unstamp(times[0])) < last_night - ALL_HAVE_LEAVES_AFTER
 
     def note_head(self, account_id: str, entries: Sequence[Entry]) -> None:
         """Note the head of a journal that nothing speaks against."""
@@ -193,9 +194,9 @@ def root_key(run_id: str) -> str:
 def publish_root(objects: Objects, tree: LedgerTree) -> dict[str, Any]:
     """Write the root of a night's tree, and return it as it is published: run_id, at, root, accounts, before.
 
-    It names the root before it, so none can be left out. The bucket keeps each version under a lock, so
-    nobody can replace a root, whatever their rights. A second object under a key is a further version, and
-    the first one can still be read. If the run has published its root already, that root is returned.
+    It names the root before it, so none can be left out. The bucket locks each version of an object. So
+    nobody can replace a root, whatever their rights: a second put under its key only adds a version. If the
+    run has published its root already, that root is returned.
     """
     try:
         last: dict[str, Any] = json.loads(objects.get(LATEST))

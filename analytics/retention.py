@@ -1,9 +1,9 @@
 """Removes old data from the tables: events, raw payloads of leads' events, the words of answers (rule 22).
 
-A night's pass (RetentionPass) reads no table as a whole. It reads each partition of the lake once that has
-become old enough, because the partition's rows name the items. Rows that came late to the partition are too
-young then, and the state notes when to read it again. A partition that a night has curated again is read
-again in that night.
+A night's pass (RetentionPass) reads no table as a whole. The rows of the lake's partitions name the items. It
+reads a partition once, when all its dates are old enough. If some rows are too young, because they came late,
+RetentionState.due has the date for a second reading. A partition that a night has curated again is read again
+in that night.
 
 Each rule (RetentionRule) reads the items before it changes them. So an item that the lake does not have
 stays in its table. A repetition changes nothing.
@@ -56,8 +56,9 @@ TTL_DAYS = 100
 class RemovalCounts:
     """How many items, or attributes of items, were removed."""
 
-    left: int = 0
-    stayed: int = 0  # these were old enough, but the lake has other values, or somebody has changed them
+    left: int = 0  # removed
+    # Kept, although they were old enough: the lake has other values, or somebody has changed them
+    stayed: int = 0
 
     def __add__(self, other: "RemovalCounts") -> "RemovalCounts":
         """Return the sums of both."""
@@ -266,7 +267,7 @@ def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan)
             yield ages.select(rows).to_pylist()
 
 
-def first_after(
+def next_instant_to_age(
     objects: Objects, entity: str, files: Sequence[StoredObject], ages: AgeSpan
 ) -> datetime | None:
     """Return the oldest instant of the rows that are not old enough yet; None: all rows are old enough."""
@@ -316,12 +317,13 @@ class RetentionPass:
         return True
 
     def _dates(self, state: RetentionState) -> set[str]:
-        """Return the dates of the partitions to read. All of them are old enough."""
-        last = (self._first_young_date() - DAY).isoformat()
-        dates = {dt for dt, due in state.due.items() if due <= self.today.isoformat() and dt <= last}
-        since = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
-        if since is None or since <= last:
-            dates |= set(map(_date_of, layout.curated_files(self.objects, self.rule.entity, since, last)))
+        """Return the dates of the partitions to read: those to read again today, and those never read."""
+        today, last_old = self.today.isoformat(), (self._first_young_date() - DAY).isoformat()
+        dates = {dt for dt, again_on in state.due.items() if again_on <= today and dt <= last_old}
+        first_unread = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
+        if first_unread is None or first_unread <= last_old:
+            files = layout.curated_files(self.objects, self.rule.entity, first_unread, last_old)
+            dates |= set(map(_date_of, files))
         return dates - {layout.NOWHERE}
 
     def _first_young_date(self) -> date:
@@ -331,16 +333,16 @@ class RetentionPass:
     def _process_date(self, state: RetentionState, dt: str) -> None:
         """Remove the data of a partition's old rows, and note when its younger rows are old enough."""
         files = layout.curated_files(self.objects, self.rule.entity, dt, dt)
-        ages = self._ages(state)
+        ages = self._due_span(state)
         for stored in files:
             if state.resume.key <= stored.key:
                 self._process_file(state, stored, ages)
-        young = first_after(self.objects, self.rule.entity, files, ages)
-        due_again = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
-        state.note_done(dt, due_again)
+        young = next_instant_to_age(self.objects, self.rule.entity, files, ages)
+        read_again_on = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
+        state.note_done(dt, read_again_on)
         state.save(self.objects)
 
-    def _ages(self, state: RetentionState) -> AgeSpan:
+    def _due_span(self, state: RetentionState) -> AgeSpan:
         """Return the span of the rows that are due. DynamoDB has deleted older items that had a TTL."""
         since = None
         if self.rule.had_ttl:

@@ -21,8 +21,8 @@ DIMENSIONS = {
     QUEUE: ("AWS/SQS", "QueueName"),
     DELIVERY: ("AWS/Firehose", "DeliveryStreamName"),
 }
-# These functions run by a schedule, at a deployment or now and then, so one error raises the alarm. Others
-# raise it when there are errors in each of five minutes.
+# These functions run seldom: by a schedule, at a deployment, or if somebody asks. So one error raises their
+# alarm. The other functions raise it only if each of five minutes has an error.
 ONE_ERROR_IS_ENOUGH = {
     *("Curate", "Warehouse", "Reconcile", "Ranks", "Erasure", "Refresh", "Reminders", "ExpireQuestions"),
     *("Migrate", "Release", "WhatIf"),
@@ -55,12 +55,11 @@ LABELS = {"PublisherFailures": "Publisher"}  # on the dashboard, in place of the
 def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     """Return the text of each mark of infra/app/alarms.yaml. resources: all of template.yaml."""
     watched = [block for block in resources if block.kind in DIMENSIONS]
-    functions, tables, queues, deliveries = (
-        [block for block in watched if block.kind == kind] for kind in DIMENSIONS
-    )
+    by_kind = {kind: [block for block in watched if block.kind == kind] for kind in DIMENSIONS}
+    functions = by_kind[FUNCTION]
     streams = _stream_counts(resources)
-    failure_queues = [block for block in queues if _is_failure_queue(block)]
-    work_queues = [block for block in queues if block not in failure_queues]
+    failure_queues = [block for block in by_kind[QUEUE] if _is_failure_queue(block)]
+    work_queues = [block for block in by_kind[QUEUE] if not _is_failure_queue(block)]
     shown = [block for block in functions if block.name not in WITHOUT_LATENCY]
     consumers = [block for block in functions if block.logical_id in streams]
     throttled = [block for block in functions if block.name in WITH_THROTTLES]
@@ -73,8 +72,8 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
         "behind": _metrics(consumers, "IteratorAge"),
         "failed": _metrics(failure_queues, "ApproximateNumberOfMessagesVisible"),
         "errors_and_throttles": f"{errors},\n{_metrics(throttled, 'Throttles', '{} throttles')}",
-        "writes": _metrics(tables, "ConsumedWriteCapacityUnits"),
-        "freshness": _metrics(deliveries, "DeliveryToS3.DataFreshness"),
+        "writes": _metrics(by_kind[TABLE], "ConsumedWriteCapacityUnits"),
+        "freshness": _metrics(by_kind[DELIVERY], "DeliveryToS3.DataFreshness"),
         "waiting": _metrics(work_queues, "ApproximateAgeOfOldestMessage"),
     }
 
@@ -115,26 +114,28 @@ def _conditions(block: Block) -> str:
 
 
 def _alarms(block: Block, streams: int) -> str:
-    """Return a resource's alarms. streams: how many streams it reads."""
-    behind, late = BEHIND_MINUTES.get(block.name, 5), LATE_MINUTES.get(block.name, 10)
-    is_urgent = block.name in ONE_ERROR_IS_ENOUGH
+    """Return a resource's alarms: the patterns of its type, filled. streams: how many streams it reads."""
+    behind_minutes, late_minutes = BEHIND_MINUTES.get(block.name, 5), LATE_MINUTES.get(block.name, 10)
+    error_minutes = 1 if block.name in ONE_ERROR_IS_ENOUGH else 5
     values = {
         "name": block.name,
         "alarm": f"{block.name}Table" if block.name in NAMED_LIKE_FUNCTIONS else block.name,
-        "errors": "an error" if is_urgent else "errors for 5 minutes",
-        "error_minutes": 1 if is_urgent else 5,
-        "behind_minutes": behind,
-        "late_minutes": late,
-        "late_seconds": 60 * late,
-        "behind_ms": 60_000 * behind,
+        "errors": "an error" if error_minutes == 1 else f"errors for {error_minutes} minutes",
+        "error_minutes": error_minutes,
         "stream": "its stream" if streams == 1 else "a stream",
+        "behind_minutes": behind_minutes,
+        "behind_ms": 60_000 * behind_minutes,
+        "late_minutes": late_minutes,
+        "late_seconds": 60 * late_minutes,
         "slow_ms": SLOW_MS.get(block.name, 0),
         "throttles": "\n".join(_throttles(block)) if block.kind == TABLE else "",
     }
-    kinds = ["failures" if _is_failure_queue(block) else block.kind]
-    kinds += ["consumer"] if streams else []
-    kinds += ["slow"] if block.name in SLOW_MS else []
-    return "".join(_conditional_alarms(block, fill(ALARMS[kind], **values)) for kind in kinds)
+    patterns_of_block = ["failures" if _is_failure_queue(block) else block.kind]
+    if streams:
+        patterns_of_block.append("consumer")
+    if block.name in SLOW_MS:
+        patterns_of_block.append("slow")
+    return "".join(_conditional_alarms(block, fill(ALARMS[name], **values)) for name in patterns_of_block)
 
 
 def _conditional_alarms(block: Block, alarms: str) -> str:

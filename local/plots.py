@@ -63,25 +63,26 @@ def file_page(title: str, body: str) -> str:
 
 def table(label: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table that scrolls by itself where it is too wide. Each row begins with its name."""
-    kinds = [
+    classes = [
         "" if all(NUMBER.fullmatch(cell) for cell in column) else ' class="text"'
         for column in zip(*rows, strict=True)
     ]
     heads = "".join(
-        f'<th scope="col"{kind}>{html.escape(name)}</th>'
-        for name, kind in zip(head, kinds or [""] * len(head), strict=True)
+        f'<th scope="col"{column_class}>{html.escape(name)}</th>'
+        for name, column_class in zip(head, classes or [""] * len(head), strict=True)
     )
     lines = ""
     for name, *cells in rows:
         texts = "".join(
-            f'<td{kind} data-label="{html.escape(of)}">{html.escape(cell or "none")}</td>'
-            for cell, of, kind in zip(cells, head[1:], kinds[1:], strict=True)
+            f'<td{column_class} data-label="{html.escape(column)}">{html.escape(cell or "none")}</td>'
+            for cell, column, column_class in zip(cells, head[1:], classes[1:], strict=True)
         )
         lines += f'<tr><th scope="row">{html.escape(name)}</th>{texts}</tr>'
-    kind = ' class="wide"' if len(head) > COLUMNS_MAX - any(kinds[1:]) else ""
+    has_texts = any(classes[1:])
+    table_class = ' class="wide"' if len(head) > COLUMNS_MAX - has_texts else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(label)}">'
-        f"<table{kind}><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
+        f"<table{table_class}><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
 
@@ -153,7 +154,7 @@ def bars(
     points = list(zip(*series.values(), strict=True))
     most = max((max(values) for values in points), default=0) or 1
     kinds = list(series) if len(series) > 1 else ["s0"]
-    parts, y = ([_words(kinds)], TOP) if len(series) > 1 else ([], 2)
+    parts, y = ([_coloured_legend(kinds)], TOP) if len(series) > 1 else ([], 2)
     for name, values in zip(names, points, strict=True):
         parts.append(_text("0", y + 10, name))
         y += NAME
@@ -173,7 +174,7 @@ def lines(
     """Return a line for each series (`before` and `after`) of shares of 1, over names at even distances."""
     ticks = _ticks(1, share)
     xs = [100 * index / max(1, len(names) - 1) for index in range(len(names))]
-    parts = [_grid(ticks, share), _words(list(series)), _names(names, xs)]
+    parts = [_grid(ticks, share), _coloured_legend(list(series)), _names(names, xs)]
     for kind, values in series.items():
         ends = [(f"{x:.2f}%", f"{_y_of(value, 1):.1f}") for x, value in zip(xs, values, strict=True)]
         parts += [
@@ -201,6 +202,7 @@ def _ticks(highest: float, shown: Format) -> list[float]:
 
 
 def _column(middle: float, width: float, values: Sequence[float], highest: float) -> str:
+    """Return a rectangle for each value, which stand on each other. highest: the value at the top."""
     rectangles, base = "", 0.0
     for number, value in enumerate(values):
         top = _y_of(base + value, highest)
@@ -220,6 +222,7 @@ def _text(x: str, y: float, text: str, attributes: str = "") -> str:
 
 
 def _y_of(value: float, highest: float) -> float:
+    """Return the height in pixels, from above, at which a value is drawn."""
     return TOP + (1 - value / highest) * (HEIGHT - TOP - BOTTOM)
 
 
@@ -234,11 +237,11 @@ def _grid(ticks: Sequence[float], shown: Format) -> str:
 
 
 def _names(names: Sequence[str], xs: Sequence[float]) -> str:
-    """Return names below the axis, the last one among them."""
-    every = -(-len(names) // LABELS_MAX) or 1
+    """Return at most LABELS_MAX names below the axis, the last one among them."""
+    step = math.ceil(len(names) / LABELS_MAX) or 1
     return "".join(
         _text(f"{xs[index]:.2f}%", HEIGHT - 7, _short(names[index]), 'text-anchor="middle"')
-        for index in range(len(names) - 1, -1, -every)
+        for index in range(len(names) - 1, -1, -step)
     )
 
 
@@ -251,6 +254,7 @@ def _short(name: str) -> str:
 
 
 def _legend(names: Sequence[str]) -> str:
+    """Return a legend of names, each behind a square in its colour."""
     shapes, x = "", 0.0
     for number, name in enumerate(names):
         shapes += f'<rect class="s{number}" x="{x:.0f}" y="0" width="9" height="9"/>'
@@ -259,6 +263,6 @@ def _legend(names: Sequence[str]) -> str:
     return shapes
 
 
-def _words(kinds: Sequence[str]) -> str:
+def _coloured_legend(kinds: Sequence[str]) -> str:
     """Return a legend of words in the colours of what they name."""
     return "".join(_text(f"{60 * place}", 10, kind, f'class="{kind}"') for place, kind in enumerate(kinds))

@@ -96,23 +96,23 @@ class Auditor:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
         last_night = LedgerTree.read(self.objects)
         for chunk in chunks(sorted(set(accounts)), ACCOUNTS_AT_ONCE):
-            lake = lake_copies(self.objects, chunk)
-            loaded = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
+            in_lake = lake_copies(self.objects, chunk)
+            in_warehouse = warehouse_copies(self.warehouse, chunk) if self.warehouse else {}
             for account in chunk:
                 entries, missing, unreadable = self._read_table(account)
                 yield from unreadable
-                for entry in missing:  # another entry carries it; the account's next writer stores it
+                for entry in missing:
                     if entry.created_at < self.before:
                         yield CopyFault(account, TABLE, LedgerFault(entry.seq, DROPPED, entry.created_at))
-                copies = {TABLE: list(map(link_of, entries)), LAKE: lake.get(account, [])}
+                copies = {TABLE: list(map(link_of, entries)), LAKE: in_lake.get(account, [])}
                 if self.warehouse:
-                    copies[WAREHOUSE] = loaded.get(account, [])
+                    copies[WAREHOUSE] = in_warehouse.get(account, [])
                 yield from self._account_faults(account, copies, entries, last_night)
 
     def _read_table(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
-        """Return an account's entries, those that the table lacks, and faults for items that cannot be read.
+        """Return an account's entries, those of them that the table lacks, and faults of unreadable items.
 
-        An entry that the table lacks is known because another entry carries it.
+        Another entry carries an entry that the table lacks. The account's next writer stores it.
         """
         readable: list[Entry] = []
         faults = []
@@ -130,10 +130,14 @@ class Auditor:
     def _account_faults(
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], last_night: LedgerTree
     ) -> Iterator[CopyFault]:
-        """Yield the faults of an account's copies, also against its leaf in the last root, if it has one."""
+        """Yield the faults of an account's copies, also against its leaf in the last root, if it has one.
+
+        Only a chain tells under which tag the leaf is, so the first copy whose chain has a leaf decides.
+        """
         leaves = last_night.leaves(self.objects, bucket_of(account))
         chains = [chain_of(account, copy) for copy in copies.values()]
         account_leaf = next((leaves[chain.tag] for chain in chains if chain and chain.tag in leaves), None)
+        # The lake and the warehouse must have the entries up to this one.
         newest_due_seq = max((entry.seq for entry in entries if entry.created_at < self.before), default=-1)
         complete_until = dict.fromkeys((LAKE, WAREHOUSE), newest_due_seq)
         yield from copy_faults(account, copies, account_leaf, complete_until)

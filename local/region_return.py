@@ -91,8 +91,7 @@ class RegionReturn:
         """
         counts = Counter[str]()
         for table, items in found.carried.items():
-            free = [item for item in items if table != EVENTS or key_of(CLAIMS, item) not in found.taken_keys]
-            counts[table] += self.new.store(table).put_missing(free)
+            counts[table] += self.new.store(table).put_missing(found.items_to_put(table))
             if table == CLAIMS:
                 for old_item, new_item in self.new.with_counterparts(CLAIMS, items):
                     if new_item is not None:

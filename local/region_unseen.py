@@ -106,6 +106,11 @@ def is_deletion_mark(table: str, stored: Item) -> bool:
     return table == CLAIMS and stored["user_id"]["S"].startswith(DELETED_PREFIX)
 
 
+def stands_for_event(target: object) -> bool:
+    """Whether a claim's target is an event's id, TIME#UUID. Otherwise it is the place of an entry, TIME."""
+    return "#" in str(target)
+
+
 @dataclass(frozen=True, slots=True)
 class ListedItem:
     """Something that somebody must decide about."""
@@ -120,10 +125,14 @@ class FoundUnseen:
     """What the old writer has that the new one never saw."""
 
     entries: dict[str, list[UnseenEntry]] = field(default_factory=dict)  # by account, oldest first
-    # By table: items that the new writer gets, except events whose key is in `taken_keys`.
-    carried: dict[str, list[Item]] = field(default_factory=dict)
+    carried: dict[str, list[Item]] = field(default_factory=dict)  # by table: see items_to_put
     listed: list[ListedItem] = field(default_factory=list)
     taken_keys: set[tuple[str, ...]] = field(default_factory=set)  # claims that differ between the regions
+
+    def items_to_put(self, table: str) -> list[Item]:
+        """Return the items of a table to put, without events whose key is taken: they would count twice."""
+        items = self.carried.get(table, [])
+        return [item for item in items if table != EVENTS or key_of(CLAIMS, item) not in self.taken_keys]
 
     def compare_claims(self, old_item: Item, new_item: Item) -> None:
         """List a key whose claim stands for one thing in the old region, and for another in the new one."""
@@ -131,11 +140,10 @@ class FoundUnseen:
         old_target, new_target = old_claim.get("target"), new_claim.get("target")
         if old_target == new_target:
             return
-        # An event that is stored under both ids would count twice, also where its body is the same.
         self.taken_keys.add(key_of(CLAIMS, old_item))
         if old_claim.get("body_hash") != new_claim.get("body_hash"):
             reason = "another body in each region"
-        elif "#" in str(old_target):
+        elif stands_for_event(old_target):
             reason = "one event under two ids, the new writer's counts"
         else:
             reason = "carried out in both regions"
@@ -191,22 +199,24 @@ class UnseenFinder:
         return keys
 
     def _compare_items(self, table: str, found: FoundUnseen) -> None:
-        """Add a table's items to what is carried or listed, by the table's policy."""
+        """Add a table's items to what is carried or listed, by the table's policy.
+
+        CARRIED: the new writer gets the items that it lacks. LISTED: a report names the items that it lacks,
+        and those that both regions have changed.
+        """
         policy = UNSEEN_POLICIES[table]
         if policy is UnseenPolicy.DERIVED:
             return
         for old_item, new_item in self.new.with_counterparts(table, self.old.items(table)):
             if shared_fields(old_item) == shared_fields(new_item) or self._is_left_out(table, old_item):
                 continue
-            if table == CLAIMS and new_item is not None:
-                found.compare_claims(old_item, new_item)
-            elif policy is UnseenPolicy.CARRIED and new_item is None:
-                if not (table == CLAIMS and self._is_claim_of_unseen_entry(old_item)):
-                    found.carried.setdefault(table, []).append(shared_fields(old_item))
-            # An item that was followed last has no change of the old region's own.
-            elif policy is UnseenPolicy.LISTED and (new_item is None or FOLLOWED not in old_item):
-                reason = "the new writer lacks it" if new_item is None else "both regions have changed it"
-                found.listed.append(ListedItem(table, _label(table, old_item), reason))
+            if policy is UnseenPolicy.LISTED:
+                _list_changed(table, old_item, new_item, found)
+            elif new_item is not None:
+                if table == CLAIMS:
+                    found.compare_claims(old_item, new_item)
+            elif not (table == CLAIMS and self._is_claim_of_unseen_entry(old_item)):
+                found.carried.setdefault(table, []).append(shared_fields(old_item))
 
     def _is_claim_of_unseen_entry(self, claim: Item) -> bool:
         """Whether a claim is of a command whose entry the new writer lacks.
@@ -236,6 +246,13 @@ class UnseenFinder:
             if settings:
                 reason = f"{', '.join(settings)}: other than the new writer has"
                 found.listed.append(ListedItem(PROFILES, old_item["user_id"]["S"], reason))
+
+
+def _list_changed(table: str, old_item: Item, new_item: Item | None, found: FoundUnseen) -> None:
+    if new_item is not None and FOLLOWED in old_item:
+        return  # an item that was followed last has no change of the old region's own
+    reason = "the new writer lacks it" if new_item is None else "both regions have changed it"
+    found.listed.append(ListedItem(table, _label(table, old_item), reason))
 
 
 def _head_key(entry: Entry) -> Item:

@@ -99,6 +99,14 @@ def distinct_events(events: Iterable[Event]) -> list[Event]:
     return list({event.event_id: event for event in events}.values())
 
 
+def earliest_time(event: Event) -> str:
+    """Return when an event happened, or when it arrived if that is earlier: its clock may be ahead.
+
+    Both are stamps; the event's id begins with the first one.
+    """
+    return min(event.event_id, event.created_at)
+
+
 def events_to_look_up(profile: Profile, events: Iterable[Event]) -> dict[str, str]:
     """Return the events that an entry may have applied already: event id -> when the event arrived.
 
@@ -159,9 +167,7 @@ class EngagementProcessor:
         """Return the events to apply. Those of erased users are only counted in the result."""
         by_user: dict[str, list[Pair]] = {}
         for record, event in result.read(records, _event_of):
-            # An id begins with the instant of its event. By a clock that is ahead, the arrival is earlier.
-            happened_at = min(event.event_id, event.created_at)
-            if self.erased.forbids(user_subject(event.user_id), happened_at):
+            if self.erased.forbids(user_subject(event.user_id), earliest_time(event)):
                 result.counts["erased"] += 1
             else:
                 by_user.setdefault(event.user_id, []).append((record, event))
@@ -192,7 +198,8 @@ class EngagementProcessor:
 
         def apply_some(some: Pairs) -> None:
             current, events = account, _events_in(some)
-            if len(some) < len(pairs):  # the attempt with all pairs failed, and may have written some
+            is_retry = len(some) < len(pairs)
+            if is_retry:  # the attempt with all pairs may have written some
                 current = self.accounts.load(user, _dates_needed(events)).account
             result.add(self._apply_events(current, events, now))
 
@@ -222,11 +229,12 @@ class EngagementProcessor:
     ) -> AppliedBatch:
         """Bring an account up to its newest entry, then apply the events that have no entry yet.
 
+        The sets of events are three. `up_to_head` have entries up to the head that was read, which never
+        change. `after_head` have later entries, which are read again after each lost race. `new` have none.
         before: the account as it was read. applied_long_ago: see _applied_long_ago.
         """
         user, distinct = before.profile.user_id, distinct_events(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
-        # Entries up to the head never change. Those after it are read again after each lost race.
         arrivals = events_to_look_up(before.profile, events)
         up_to_head = applied_long_ago | self.accounts.ledger.applied_since(user, arrivals, head)
         account, after_head = self.accounts.with_pending_entries(before)

@@ -1,6 +1,6 @@
 """Claims of idempotency keys: the first to claim (user, key) decides what the key stands for (rule 4)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -10,15 +10,19 @@ from adapters.platform.tables import get_all, refused_statements, write_if
 from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
-from rules.engagement.events import to_item as to_attributes
+from rules.engagement.events import to_item as event_attributes
 
 ClaimKey = tuple[str, str]  # user id, idempotency key
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
-# Attributes of an event that follow from the service's clock and book, and not from the body alone.
-DERIVED = (
-    *("activity_date", "zone", "points_awarded", "source"),
-    *("rules_version", "cap", "is_passive", "by_server", "expiry", "measures", "offline_since"),
-)
+# Attributes of an event that follow from the service's clock and book, and not from the body alone. Each has
+# a function: the claim's value (None: it lacks one) -> the event's. None: both have the same value.
+DERIVED: Mapping[str, Callable[[Any], Any] | None] = {
+    "activity_date": date.fromisoformat,
+    **dict.fromkeys(("zone", "points_awarded", "source", "rules_version")),
+    "cap": Cap.of,
+    **dict.fromkeys(("is_passive", "by_server"), bool),
+    **dict.fromkeys(("expiry", "measures", "offline_since"), lambda text: text),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class IdempotencyClaim:
 
 def derived_fields(event: Event) -> dict[str, Any]:
     """Return the attributes of an event that its body alone does not determine."""
-    attributes = to_attributes(event)
+    attributes = event_attributes(event)
     corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
     return corrected | {name: attributes[name] for name in DERIVED if name in attributes}
 
@@ -48,18 +52,15 @@ def derived_fields(event: Event) -> dict[str, Any]:
 def claimed_event(event: Event, claim: IdempotencyClaim) -> Event:
     """Return the event of a later attempt with the derived attributes of the attempt that won the key."""
     derived = dict(claim.derived)
-    # The two attempts may have corrected the device's clock differently.
+    # The winner's item has occurred_at only if its clock was corrected.
     sent_time = event.device_time or event.occurred_at
     derived["device_time"] = sent_time if "occurred_at" in derived else None
     derived.setdefault("occurred_at", sent_time)
-    derived["activity_date"] = date.fromisoformat(derived["activity_date"])
-    derived["cap"] = Cap.of(derived.get("cap"))
-    derived |= {name: derived.get(name) for name in ("expiry", "measures", "offline_since")}
-    derived |= {name: bool(derived.get(name)) for name in ("is_passive", "by_server")}
+    derived |= {name: decode(derived.get(name)) for name, decode in DERIVED.items() if decode}
     return replace(event, event_id=claim.target, created_at=claim.created_at, **derived)
 
 
-def to_item(claim: IdempotencyClaim) -> Item:
+def claim_item(claim: IdempotencyClaim) -> Item:
     """Return the claim as table attributes."""
     ttl = int((unstamp(claim.created_at) + RETENTION).timestamp())
     return encode_item(
@@ -86,14 +87,14 @@ def _claim_from(attributes: Mapping[str, Any]) -> IdempotencyClaim:
     )
 
 
-def put_unclaimed(table: str, claim: IdempotencyClaim, now: datetime) -> dict[str, Any]:
-    """Return the put of a claim whose key has none, or has an expired one that is not deleted yet.
+def claim_request(table: str, claim: IdempotencyClaim, now: datetime) -> dict[str, Any]:
+    """Return the request that puts a claim if its key has none, or has an expired one.
 
-    DynamoDB deletes expired items within some days.
+    DynamoDB deletes expired claims within some days.
     """
     return {
         "TableName": table,
-        "Item": to_item(claim),
+        "Item": claim_item(claim),
         "ConditionExpression": UNCLAIMED,
         "ExpressionAttributeNames": {"#ttl": "ttl"},
         "ExpressionAttributeValues": {":now": {"N": str(int(now.timestamp()))}},
@@ -121,23 +122,27 @@ class ClaimStore:
         Returns (claims, won): the claim that is valid for each key, and the keys that this call has won.
         Raises Unprocessed if DynamoDB keeps throttling.
         """
+        # 1. Insert. A key that has a claim is refused.
         statements = [self._statement(claim) for claim in claims]
         refused = refused_statements(self._dynamodb, self._table, statements, "DuplicateItem")
         refused_keys = {claims[index].key for index in refused}
+        inserted = {claim.key for claim in claims} - refused_keys
+        # 2. Replace claims that have expired, but are not deleted yet.
         valid = self.get(refused_keys, now)
-        won = {claim.key for claim in claims} - refused_keys
-        # The claim that stood in the way of these has expired, and is not deleted yet.
-        replaceable = [claim for claim in claims if claim.key in refused_keys and claim.key not in valid]
-        for claim in replaceable:
-            if write_if(self._dynamodb.put_item, **put_unclaimed(self._table, claim, now)):
-                won.add(claim.key)
+        expired = [claim for claim in claims if claim.key in refused_keys and claim.key not in valid]
+        replaced = {
+            claim.key
+            for claim in expired
+            if write_if(self._dynamodb.put_item, **claim_request(self._table, claim, now))
+        }
+        won = inserted | replaced
         valid |= {claim.key: claim for claim in claims if claim.key in won}
-        # Another process was first to replace the others.
-        valid |= self.get({claim.key for claim in replaceable} - won, now)
-        return valid, won
+        # 3. Read those that another process was first to replace.
+        lost = {claim.key for claim in expired} - replaced
+        return valid | self.get(lost, now), won
 
     def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:
-        attributes = to_item(claim)
+        attributes = claim_item(claim)
         values = ", ".join(f"'{name}': ?" for name in attributes)
         return {
             "Statement": f'INSERT INTO "{self._table}" VALUE {{{values}}}',

@@ -1,8 +1,12 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
-The schema's functions take and return JSON. An event that changes nothing takes one statement, others two.
-First `facts` reads what the database knows of the event's identities. Then rules.leads.identity_plan makes a
-plan, and `apply` applies it if the facts are still the same.
+- lead: a person as one organization knows it
+- leaf: the lead that an event's own identities name
+- group: leads that were found to be one
+- root: a group's oldest lead
+
+The schema's functions take and return JSON. An event that changes nothing takes one statement, `facts`. An
+event that changes something also takes `apply`.
 """
 
 import json
@@ -51,7 +55,7 @@ class Resolution:
 
     lead_id: int
     leaf: str  # the lead_organization_id under which the event is stored
-    root_id: str  # the root of that leaf's group
+    root_id: str  # the lead_organization_id of the root of that leaf's group
     # Those of this lead's group that are not announced yet, oldest first
     changes: tuple[IdentityChange, ...] = ()
 
@@ -78,26 +82,29 @@ class IdentityStore:
         self._database = database
 
     def resolve(
-        self, organization_id: str, identities: Iterable[Identity], evidence: Mapping[str, str], now: datetime
+        self, organization_id: str, identities: Iterable[Identity], origin: Mapping[str, str], now: datetime
     ) -> Resolution:
         """Find or create the lead of an event, and merge leads that it proves to be one.
 
-        evidence: the event's {"source", "external_event_id"}. Safe to repeat and to run concurrently. Raises
+        origin: the event's {"source", "external_event_id"}. Safe to repeat and to run concurrently. Raises
         ValueError for an event without an identity.
         """
         ordered = considered_identities(identities)
         facts_values = [organization_id, *columns_of(ordered), list(STRONG)]
-        proof = json.dumps({**evidence, "identities": [evidence_of(each) for each in ordered]})
+        evidence = json.dumps({**origin, "identities": [identity_json(each) for each in ordered]})
         answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", facts_values)
         for _ in range(ATTEMPTS_MAX):
-            plan = plan_identities(ordered, facts_of(answer["facts"]))
+            plan = plan_identities(ordered, read_facts(answer["facts"]))
             resolution = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
             if resolution is None:
-                values = [*facts_values, json.dumps(answer["facts"]), json.dumps(plan_of(plan)), proof, now]
+                # The database applies the plan if these facts are still its facts, and answers a resolution.
+                # Otherwise it answers new facts and resolutions, as `facts` does: then there is a new plan.
+                facts_and_plan = (json.dumps(answer["facts"]), json.dumps(plan_json(plan)))
+                values = [*facts_values, *facts_and_plan, evidence, now]
                 answer = self._call(APPLY, values, ATTEMPTS_MAX)
                 resolution = answer.get("resolution")
             if resolution is not None:
-                return resolution_of(resolution)
+                return read_resolution(resolution)
         raise PostgresUnavailable(f"other changes were first in {ATTEMPTS_MAX} attempts", LOST_RACE)
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
@@ -107,7 +114,7 @@ class IdentityStore:
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
-        return tuple(change_of(each) for each in self._call("pending(%s::int)", [limit]))
+        return tuple(read_change(each) for each in self._call("pending(%s::int)", [limit]))
 
     def unmerge(
         self, organization_id: str | None, change_number: int, reason: str, by: str, now: datetime
@@ -121,7 +128,7 @@ class IdentityStore:
         note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
         changes = self._repair(call, [organization_id, change_number, note, now], attempts=1)
-        return tuple(change_of(change) for change in changes)
+        return tuple(read_change(change) for change in changes)
 
     def merge_by_hand(
         self,
@@ -139,7 +146,7 @@ class IdentityStore:
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
         answer = self._repair(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS_MAX)
-        return answer["number"], tuple(change_of(each) for each in answer["changes"])
+        return answer["number"], tuple(read_change(each) for each in answer["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
         """Return {lead, root, is_verified} of an identity's lead; None if nobody has it, or many do."""
@@ -186,12 +193,12 @@ def columns_of(identities: tuple[Identity, ...]) -> list[list[str]]:
     return [[identity.channel for identity in identities], [identity.external_id for identity in identities]]
 
 
-def evidence_of(identity: Identity) -> list[Any]:
+def identity_json(identity: Identity) -> list[Any]:
     """Return an identity as an event has it: channel, external id, whether it proves somebody."""
     return [identity.channel, identity.external_id, identity.is_verified and identity.kind.is_strong]
 
 
-def facts_of(answer: Any) -> IdentityFacts:
+def read_facts(answer: Any) -> IdentityFacts:
     """Read the `facts` that sql/identity answers."""
     identities = {
         Identity(channel, external_id): KnownIdentity(
@@ -205,7 +212,7 @@ def facts_of(answer: Any) -> IdentityFacts:
     return IdentityFacts(identities, by_root, frozenset(frozenset(pair) for pair in answer["apart"]))
 
 
-def plan_of(plan: IdentityPlan) -> dict[str, Any]:
+def plan_json(plan: IdentityPlan) -> dict[str, Any]:
     """Return a plan as `apply` of sql/identity takes it."""
     lists = {
         "attach": plan.attach,
@@ -218,17 +225,17 @@ def plan_of(plan: IdentityPlan) -> dict[str, Any]:
         "lead": plan.lead,
         "merges": [asdict(merge) for merge in plan.merges],
         "refused": [asdict(each) for each in plan.refused],
-        **{name: [evidence_of(each) for each in listed] for name, listed in lists.items()},
+        **{name: [identity_json(each) for each in listed] for name, listed in lists.items()},
     }
 
 
-def resolution_of(answer: Any) -> Resolution:
+def read_resolution(answer: Any) -> Resolution:
     """Read the lead of an event."""
-    changes = tuple(change_of(each) for each in answer["changes"])
+    changes = tuple(read_change(each) for each in answer["changes"])
     return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
 
 
-def change_of(answer: Any) -> IdentityChange:
+def read_change(answer: Any) -> IdentityChange:
     """Read a change that is still to be announced."""
     organization, at = answer["organization"], datetime.fromisoformat(answer["at"])
     groups = tuple(

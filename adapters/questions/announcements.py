@@ -92,10 +92,10 @@ class Announcements:
             partitions = [(minutes, partition) for minutes, partition in partitions if partition in after]
         rows_of_page: list[dict[str, Any]] = []
         position: dict[str, Sequence[str]] = {}
-        for minutes, partition in partitions:
+        for interval_minutes, partition in partitions:
             last_row = after[partition] if after else None
             limit = max(1, size // len(partitions))
-            until = last_notified_at_max(minutes, now)
+            until = last_notified_at_max(interval_minutes, now)
             rows, new_last_row = self._read_partition(partition, last_row, until, limit)
             rows_of_page += rows
             if new_last_row:
@@ -146,19 +146,21 @@ class Announcements:
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
         """Return the people for whom no claim on this message exists.
 
-        A person without an interval moves to the partition's end when notified, and is read again on a later
-        page. One read in bulk finds such people. Their claims, although refused, would cost more.
+        A person without an interval moves to the partition's end when notified, so a later page has this
+        person again. To read such people's claims in bulk costs less than to have new claims refused.
 
-        key: the message's. since: a stamp; the message did not exist before, so only those who were notified
+        key: the message's. since: a stamp, when the message began to exist. Only people who were notified
         since may have a claim.
         """
-        id_of_claim = {
+        person_of_claim = {
             claim_key(person.subscription_id, key): person.subscription_id
             for person in people
             if person.last_notified_at >= since
         }
-        claims = get_all(self.store.dynamodb, self.store.table, [{KEY: key} for key in id_of_claim], only=KEY)
-        claimed = {id_of_claim[claim[KEY]["S"]] for claim in claims}
+        claims = get_all(
+            self.store.dynamodb, self.store.table, [{KEY: each} for each in person_of_claim], only=KEY
+        )
+        claimed = {person_of_claim[claim[KEY]["S"]] for claim in claims}
         return [person for person in people if person.subscription_id not in claimed]
 
     def claim_of(self, subscription: Subscription, key: str, expires_at: int, now: datetime) -> MessageClaim:

@@ -139,10 +139,10 @@ class PhoneTable:
 
     def _put(self, phone: Phone, now: datetime) -> PutSummary:
         """Put a phone, on condition that its subscription is missing and no other one has its token."""
-        wanted = phone.items(now)
+        items = phone.items(now)
         claims_written = self._put_slot_and_claims(phone, now)
         is_missing = f"attribute_not_exists({KEY})"
-        puts = {key: put_action(self._table, item) for key, item in wanted.items()}
+        puts = {key: put_action(self._table, item) for key, item in items.items()}
         puts[phone.subscription_id]["Put"]["ConditionExpression"] = is_missing
         if TOKEN in phone.item:
             puts[token_key(phone.item[TOKEN]["S"])]["Put"] |= {
@@ -153,11 +153,12 @@ class PhoneTable:
         refused = self._store.write_all_or_none(list(puts.values()))
         if not refused:
             return PutSummary(len(puts) + claims_written)
-        # Either another process has put this subscription meanwhile, or another subscription has the token.
-        is_stored = list(wanted).index(phone.subscription_id) in refused
-        return PutSummary(claims_written, () if is_stored else (phone.subscription_id,))
+        if list(puts).index(phone.subscription_id) in refused:  # another process has put it meanwhile
+            return PutSummary(claims_written)
+        return PutSummary(claims_written, taken_over=(phone.subscription_id,))
 
     def _replace(self, phone: Phone, now: datetime) -> PutSummary:
+        """Write all items of a phone if any differs, and delete its stored ones that are not among them."""
         wanted = phone.items(now)
         claims_written = self._put_slot_and_claims(phone, now)
         keys = set(wanted)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
+from adapters.engagement.claims import IdempotencyClaim, claim_request
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, get_one, query_all, transact
@@ -221,7 +221,7 @@ class AnswerWriter:
             event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
         )
         put_event = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
-        return {"Put": put_unclaimed(self.claims_table, claim, now)}, {"Put": put_event}
+        return {"Put": claim_request(self.claims_table, claim, now)}, {"Put": put_event}
 
 
 def _with_answer(question: Question, at: str) -> Question:

@@ -68,17 +68,10 @@ def curate(
     arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates; empty:
     only the seal is checked. If the day has a file of its own, an hour is curated into that file.
 
-    Usually only raw objects that the file does not hold yet are read, and added to its rows. In three cases
-    the file is made anew from all its raw objects: if rebuild is true (then lines that the schema now allows
-    leave the quarantine), if an object that it holds was replaced, or if its seal is broken.
-
-    It is never made anew if the raw objects lack some of its rows: if some are gone, or persons were erased
-    from the file. Then a rebuild takes the file's own rows and the lines in quarantine, and note_lack is
-    called with the reason.
-
-    Rows that were changed by hand break the seal. It is checked before rows of files are used: if raw objects
-    are added, or hours become a day; and also if arrived is None or empty. Raises BrokenSeal if the file
-    cannot be made anew, or if arrived is not None.
+    Usually only raw objects that the file does not hold yet are read, and added to its rows. `_is_made_anew`
+    says when all of them are read, and when BrokenSeal is raised. A rebuild also takes the lines out of
+    quarantine that the schema now allows. If raw objects lack some of the file's rows, a rebuild keeps its
+    rows, and note_lack is called with the reason.
 
     A file is replaced on condition that it is the one that was read. If another writer was faster, all is
     done again with the file that it wrote. Raises ObjectChanged or NoObject if that happens too often.
@@ -100,39 +93,23 @@ def _curate_once(
     note_lack: Callable[[str], object],
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
-    # What is there: curated files with their bookkeeping, and raw objects by the names that the latter uses.
     files = _files(objects, place)
-    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files.merged)
-    raw = {source_name(found.key): found for found in raw_objects_of_place(objects, files.place, arrived)}
-    new = {name: found for name, found in raw.items() if book.sources.get(name) != found.etag}
-    has_replaced = not new.keys().isdisjoint(book.sources)
-    if has_replaced and arrived is not None:  # the file is made anew, for which all raw objects are needed
+    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files.sources_of_rows)
+    raw = _raw_objects(objects, files.place, book, arrived)
+    if raw.has_replaced and arrived is not None:  # all raw objects are needed: it may be made anew
         return _curate_once(objects, place, rebuild, None, note_lack)
 
-    # Is it made anew?
-    missing_names = book.sources.keys() - raw.keys()
-    lacks_raw = bool(missing_names or book.erased)
-    if rebuild:
-        is_anew = not lacks_raw
-        if lacks_raw:
-            note_lack(_lack_reason(missing_names))
-    elif has_replaced and not lacks_raw:
-        is_anew = True
-    elif new or files.is_compaction or not arrived:
-        # All raw objects are there only if none is gone, and if those of all dates of arrival were listed.
-        is_anew = _has_broken_seal(objects, files.merged, can_be_remade=not lacks_raw and arrived is None)
+    if rebuild and raw.lack:
+        note_lack(raw.lack)
+    if _is_made_anew(objects, files, raw, rebuild, arrived):
+        rows = FileRows((), Bookkeeping(0, Counts()), raw.listed, is_anew=True)
     else:
-        is_anew = False
-
-    if is_anew:
-        rows = FileRows((), Bookkeeping(0, Counts()), raw, is_anew=True)
-    else:
-        rows = FileRows(files.merged, book, new, RefusedLines() if rebuild else None)
+        rows = FileRows(files.sources_of_rows, book, raw.new, RefusedLines() if rebuild else None)
     counts = rows.book.counts
-    if rows.raw or (rebuild and files.merged) or files.is_compaction:
+    if rows.raw or (rebuild and files.sources_of_rows) or files.is_compaction:
         counts = _write_file(objects, files, rows)
         _check_neighbours(objects, files)
-    for file in files.superfluous:
+    for file in files.hours_of_day:
         objects.delete_if(file.key, file.etag)
     return counts
 
@@ -142,19 +119,19 @@ class Files:
     """The curated files of a place, before curation writes its file."""
 
     place: Place  # of the file to write. It is the day if the day has a file
-    own: StoredObject | None  # the file that is replaced
-    # Files of the day's hours, which are deleted at the end: the file to write has all of their rows
-    superfluous: Sequence[StoredObject] = ()
+    to_replace: StoredObject | None
+    # If the file to write is the day's: it has all rows of these files, which are deleted at the end
+    hours_of_day: Sequence[StoredObject] = ()
 
     @property
     def is_compaction(self) -> bool:
         """Whether the rows of the hours' files become a day's file."""
-        return self.own is None and bool(self.superfluous)
+        return self.to_replace is None and bool(self.hours_of_day)
 
     @property
-    def merged(self) -> Sequence[StoredObject]:
+    def sources_of_rows(self) -> Sequence[StoredObject]:
         """The files whose rows the file to write gets. If the day has a file, it has the hours' rows."""
-        return [self.own] if self.own else self.superfluous
+        return [self.to_replace] if self.to_replace else self.hours_of_day
 
 
 def _files(objects: Objects, place: Place) -> Files:
@@ -168,17 +145,48 @@ def _files(objects: Objects, place: Place) -> Files:
     return Files(place, files.get(place))
 
 
-def _lack_reason(missing_names: Collection[str]) -> str:
-    """Return why a file cannot be made from raw objects."""
-    if not missing_names:
-        return "persons were erased"
-    return f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
+@dataclass(frozen=True, slots=True)
+class RawObjects:
+    """The raw objects of a place, by the names that bookkeeping has for them (source_name)."""
+
+    listed: Mapping[str, StoredObject]
+    new: Mapping[str, StoredObject]  # those that the curated files do not hold, or hold as they were before
+    has_replaced: bool  # whether a curated file holds one as it was before
+    lack: str  # why they lack rows that the curated files have; "": they lack none
 
 
-def _has_broken_seal(objects: Objects, files: Sequence[StoredObject], *, can_be_remade: bool) -> bool:
-    """Whether the rows of any file were changed by hand. Raises BrokenSeal if so and it cannot be remade."""
-    broken_keys = [file.key for file in files if is_broken(objects, file.key)]
-    if broken_keys and not can_be_remade:
+def _raw_objects(
+    objects: Objects, place: Place, book: Bookkeeping, arrived: Collection[str] | None
+) -> RawObjects:
+    listed = {source_name(found.key): found for found in raw_objects_of_place(objects, place, arrived)}
+    new = {name: found for name, found in listed.items() if book.sources.get(name) != found.etag}
+    lack = "persons were erased" if book.erased else ""
+    if missing_names := book.sources.keys() - listed.keys():
+        lack = f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
+    return RawObjects(listed, new, not new.keys().isdisjoint(book.sources), lack)
+
+
+def _is_made_anew(
+    objects: Objects, files: Files, raw: RawObjects, rebuild: bool, arrived: Collection[str] | None
+) -> bool:
+    """Whether a file is made from all raw objects. The first case that holds decides.
+
+    | case | raw objects have all rows | they lack some |
+    |---|---|---|
+    | rebuild | True | False |
+    | a raw object was replaced | True | by the seal |
+    | raw objects are added, hours become a day, or arrived is None or empty | by the seal | by the seal |
+    | else | False | False |
+
+    By the seal: rows that were changed by hand break it. Then the file is made anew, if raw objects have all
+    rows and arrived is None; otherwise BrokenSeal is raised. A rebuild that keeps rows does not check it.
+    """
+    if rebuild or (raw.has_replaced and not raw.lack):
+        return not raw.lack
+    if not (raw.new or files.is_compaction or arrived is None or len(arrived) == 0):
+        return False
+    broken_keys = [file.key for file in files.sources_of_rows if is_broken(objects, file.key)]
+    if broken_keys and (raw.lack or arrived is not None):
         raise BrokenSeal(f"rows were changed since they were curated: {', '.join(broken_keys)}")
     return bool(broken_keys)
 
@@ -218,7 +226,7 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
             return Bookkeeping(len(entity.fields), counts, sources, rows.book.erased)
 
         counts = staging.write(path, bookkeeping).counts
-        objects.put_if(curated_key(place), path, files.own.etag if files.own else None)
+        objects.put_if(curated_key(place), path, files.to_replace.etag if files.to_replace else None)
     if rows.is_anew:  # lines that were not refused this time are rows now
         refused_keys = set(map(quarantine_key, intake.refused))
         objects.delete([key for key in quarantine_keys(objects, place) if key not in refused_keys])
@@ -237,8 +245,8 @@ def _check_neighbours(objects: Objects, files: Files) -> None:
     if place.hour is not None:
         has_new_file = objects.etag(curated_key(replace(place, hour=None))) is not None
     else:
-        seen = {(file.key, file.etag) for file in files.superfluous}
-        hours = _files(objects, place).superfluous
+        seen = {(file.key, file.etag) for file in files.hours_of_day}
+        hours = _files(objects, place).hours_of_day
         has_new_file = any((file.key, file.etag) not in seen for file in hours)
     if has_new_file:
         raise ObjectChanged(curated_key(place))

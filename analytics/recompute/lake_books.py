@@ -32,22 +32,25 @@ def lake_books(objects: Objects) -> Books:
     versions = [_version(number, list(items.values())) for number, items in rows.items()]
     if FIRST not in rows:
         shipped = shipped_version()
-        # A version that is sent to another process must not name a function without a name.
+        # A version may be sent to another process, and a function without a name cannot be.
         versions.append(replace(shipped, read=partial(replace, shipped.book)))
     return Books(versions)
 
 
 def _version(number: int, rows: Rows) -> Version:
+    """Return a version. Each of its rows has the version's instants, and one item of its book."""
     return Version(number, rows[0]["effective_at"], partial(_book, rows), rows[0]["published_at"])
 
 
 def _book(rows: Rows) -> Book:
     texts = [row["document"] for row in rows if row["kind"] == BOOK and row["document"]]
-    sections = json.loads(texts[0]) if texts else {}
-    with_expiry = {"event_types": {}, "expiry": sections["expiry"]} if "expiry" in sections else None
+    sections = json.loads(texts[0]) if texts else {}  # those parts of the book that are no items
+    expiry = None
+    if "expiry" in sections:  # it is read as the expiry of a book without event types
+        expiry = read_book({"event_types": {}, "expiry": sections["expiry"]}).expiry
     return replace(
         book_of(rows),
         freezes=FreezeRules(**sections["freezes"]) if "freezes" in sections else NO_FREEZES,
-        expiry=read_book(with_expiry).expiry if with_expiry else None,
+        expiry=expiry,
         pauses=PauseRules(**sections["pauses"]) if "pauses" in sections else NO_PAUSES,
     )

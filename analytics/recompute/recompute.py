@@ -4,7 +4,9 @@ A night does not read the whole lake. Each user's fold of the older partitions i
 share of the users (SettledFile: state/users/SHARES/NUMBER.parquet). A user's rows meet in this order:
 
     stored fold  +  rows of partitions that get settled tonight  ->  the fold to store
-    that fold    +  rows of recent partitions                    ->  tonight's row
+    that fold    +  rows of recent partitions                    ->  tonight's result row
+
+    partitions:  up to settled.until: in the stored fold | up to until: settled tonight | up to today: recent
 
 If that is not possible for a user (user_fold.py says when), a second pass folds this user from all
 partitions. `recompute` is the night; LakeFold makes the passes.
@@ -35,34 +37,6 @@ from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.ledger import Entry
 from rules.lake.entities import ENTITIES
 
-USER_COLUMNS = {"ledger": "account_id", "streaks": "user_id"}  # the column with the user, by entity
-# The columns that are read, by entity.
-READ_COLUMNS = {"ledger": ENTRY, "streaks": ("user_id", *SETTINGS)}
-# Older partitions are compacted to days, and get new rows only if somebody redrives some.
-SETTLED_AFTER = timedelta(days=5)
-# Streaks are settled so many days less far. Otherwise an event of a device that was offline for a fortnight
-# (rule 16) would need the user's whole ledger.
-OPEN_DATES = timedelta(days=16)
-USERS_AT_ONCE = 5_000  # their rows are Python objects, until they become a table
-STATES = ROWS.append(pa.field("state", pa.string()))  # a user's row, and UserFold.state
-# row: of all partitions. settled: of the settled partitions, stored for the next night.
-FOLDED_ROWS = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
-# The expressions of those columns of ENTRY that entry_of takes in another form than the file has.
-READ_AS = {
-    "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
-    **{name: f"{name}::VARCHAR AS {name}" for name in ("activity_date", "freeze_date", "expires_on")},
-    "freeze": '"freeze"',
-}
-# is_recent: whether the row's partition stays unsettled tonight.
-ENTRIES = f"""SELECT {", ".join(READ_AS.get(name, name) for name in ENTRY)}, is_recent FROM ledger
-ORDER BY account_id, is_recent, ledger.created_at, seq"""  # noqa: S608 (our own)
-PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_recent FROM streaks
-ORDER BY user_id, is_recent, version"""  # noqa: S608 (our own)
-PROFILE_COLUMNS = (*READ_COLUMNS["streaks"], "is_recent")
-STATES_OF_READ_USERS = """SELECT stored.* FROM stored
-SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
-ORDER BY user_id"""
-
 
 def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL) -> LakeUsers:
     """Recompute the users of a share, and settle partitions that are old enough. today: UTC.
@@ -70,25 +44,25 @@ def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserS
     anew: read all partitions, also those that are settled.
     """
     files = {entity: curated_files(objects, entity) for entity in USER_COLUMNS}
-    state_file = settled_users(objects, share)
-    settled = state_file.empty() if anew else state_file.load(files)
+    fold_file = stored_fold_file(objects, share)
+    settled = fold_file.empty() if anew else fold_file.load(files)
     until = max(today - SETTLED_AFTER, settled.until or date.min)
     later_files = {
         entity: files_between(of_entity, settled.until, None) for entity, of_entity in files.items()
     }
     lake_fold = LakeFold(objects, share, until, settled.rows)
-    users = lake_fold.continue_settled(later_files)
+    users = lake_fold.continue_stored_folds(later_files)
     if users:
         lake_fold.fold_from_beginning(files, users)
     if until != settled.until:
-        state_file.save(lake_fold.states(), files, until)
-    return LakeUsers(lake_fold.rows())
+        fold_file.save(lake_fold.folds_to_store(), files, until)
+    return LakeUsers(lake_fold.result_rows())
 
 
-def settled_users(objects: Objects, share: UserShare = ALL) -> SettledFile:
-    """Return the file with the folds of a share's users from older partitions (STATES)."""
-    columns_digest = hashlib.sha256(str(STATES).encode()).hexdigest()
-    return SettledFile(objects, share.state_key, STATES, {"form": columns_digest})
+def stored_fold_file(objects: Objects, share: UserShare = ALL) -> SettledFile:
+    """Return the file with the stored folds of a share's users (STORED_FOLDS)."""
+    columns_digest = hashlib.sha256(str(STORED_FOLDS).encode()).hexdigest()
+    return SettledFile(objects, share.state_key, STORED_FOLDS, {"form": columns_digest})
 
 
 @dataclass(slots=True)
@@ -98,29 +72,30 @@ class LakeFold:
     objects: Objects
     share: UserShare
     until: date  # the partitions up to this date get settled
-    stored: pa.Table  # the folds that an earlier night has stored of the share's users (STATES)
-    _folded: list[pa.Table] = field(default_factory=list)  # the results of the passes (FOLDED_ROWS)
+    stored_folds: pa.Table  # of the share's users, from an earlier night (STORED_FOLDS)
+    _pass_results: list[pa.Table] = field(default_factory=list)  # each has other users (PASS_RESULTS)
 
-    def continue_settled(self, files: Files) -> set[str]:
+    def continue_stored_folds(self, files: Files) -> set[str]:
         """Make the first pass: add the rows of these files to the stored folds.
 
         Returns the users for whom this is not possible.
         """
-        return self._fold_users(files, self.stored)
+        return self._fold_users(files, self.stored_folds)
 
     def fold_from_beginning(self, files: Files, users: Collection[str]) -> None:
         """Make the second pass: fold these users without their stored folds. files: all of the lake."""
-        self._fold_users(files, STATES.empty_table(), users)
+        if self._fold_users(files, STORED_FOLDS.empty_table(), users):
+            raise AssertionError("a fold that begins with the first entry needs no others")
 
-    def rows(self) -> pa.Table:
-        """Return the rows of all users of the share, by user_id (ROWS)."""
-        return self._with_unchanged_users("row").select(ROWS.names).cast(ROWS)
+    def result_rows(self) -> pa.Table:
+        """Return the result rows of all users of the share, by user_id (ROWS)."""
+        return self._result("result_row").select(ROWS.names).cast(ROWS)
 
-    def states(self) -> pa.Table:
-        """Return the new folds to store of all users of the share, by user_id (STATES)."""
-        return self._with_unchanged_users("settled").cast(STATES)
+    def folds_to_store(self) -> pa.Table:
+        """Return the new stored folds of all users of the share, by user_id (STORED_FOLDS)."""
+        return self._result("fold_to_store").cast(STORED_FOLDS)
 
-    def _fold_users(self, files: Files, stored: pa.Table, users: Collection[str] = ()) -> set[str]:
+    def _fold_users(self, files: Files, stored_folds: pa.Table, users: Collection[str] = ()) -> set[str]:
         """Fold the users of some files; returns those who need all their entries.
 
         users: fold only these; (): all of the share.
@@ -129,19 +104,19 @@ class LakeFold:
         for entity in USER_COLUMNS:
             with arrow_table(db, "read", self._read(entity, files, users)):
                 db.execute(f"CREATE TABLE {entity} AS FROM read")
-        with arrow_table(db, "stored", stored):
-            folds = {row["user_id"]: UserFold.of(row) for row in query(db, STATES_OF_READ_USERS).to_pylist()}
-        folded_rows: list[dict[str, Any]] = []
+        with arrow_table(db, "stored_folds", stored_folds):
+            folds = {row["user_id"]: UserFold.of(row) for row in query(db, FOLDS_OF_READ_USERS).to_pylist()}
+        results: list[dict[str, Any]] = []
         needing_all: set[str] = set()
         for rows in _rows_by_user(db):
             try:
-                folded_rows.append(self._fold(folds.get(rows.user_id) or UserFold(rows.user_id), rows))
+                results.append(self._fold_user(folds.get(rows.user_id) or UserFold(rows.user_id), rows))
             except AllEntriesNeeded:
                 needing_all.add(rows.user_id)
-            if len(folded_rows) >= USERS_AT_ONCE:
-                self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
-                folded_rows = []
-        self._folded.append(pa.Table.from_pylist(folded_rows, FOLDED_ROWS))
+            if len(results) >= USERS_AT_ONCE:
+                self._pass_results.append(pa.Table.from_pylist(results, PASS_RESULTS))
+                results = []
+        self._pass_results.append(pa.Table.from_pylist(results, PASS_RESULTS))
         return needing_all
 
     def _read(self, entity: str, files: Files, users: Collection[str]) -> pa.RecordBatchReader:
@@ -162,29 +137,63 @@ class LakeFold:
             is_recent = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
             yield from rows.append_column("is_recent", is_recent).to_batches()
 
-    def _fold(self, fold: UserFold, rows: "UserRows") -> dict[str, Any]:
-        """Return a user's rows of all and of settled partitions (FOLDED_ROWS). Raises AllEntriesNeeded."""
+    def _fold_user(self, fold: UserFold, rows: "UserRows") -> dict[str, Any]:
+        """Add a user's rows to a fold; returns a row of PASS_RESULTS. Raises AllEntriesNeeded."""
         rows.add_to(fold, are_recent=False)
         state = fold.settled_up_to(self.until - OPEN_DATES).state
-        settled = {**fold.row(), "state": state} if fold.head or fold.settings else None
+        fold_to_store = {**fold.row(), "state": state} if fold.head or fold.settings else None
         rows.add_to(fold, are_recent=True)
-        return {"row": fold.row(), "settled": settled}
+        return {"result_row": fold.row(), "fold_to_store": fold_to_store}
 
-    def _with_unchanged_users(self, column: str) -> pa.Table:
-        """Return a column of FOLDED_ROWS, and the stored folds of the users whom no pass has folded."""
+    def _result(self, column: str) -> pa.Table:
+        """Return a column of PASS_RESULTS, for all users of the share.
+
+        A user whom no pass has folded has no new rows. Then the stored fold is also the result.
+        """
         db = cursor()
         with (
-            arrow_table(db, "stored", self.stored),
-            arrow_table(db, "folded", pa.concat_tables(self._folded)),
+            arrow_table(db, "stored_folds", self.stored_folds),
+            arrow_table(db, "pass_results", pa.concat_tables(self._pass_results)),
         ):
             return query(
                 db,
                 f"""SELECT * FROM (
-                  SELECT stored.* FROM stored
-                  ANTI JOIN (SELECT "row".user_id AS user_id FROM folded) USING (user_id)
-                  UNION ALL BY NAME SELECT unnest("{column}") FROM folded WHERE "{column}" IS NOT NULL
+                  SELECT stored_folds.* FROM stored_folds
+                  ANTI JOIN (SELECT result_row.user_id AS user_id FROM pass_results) USING (user_id)
+                  UNION ALL BY NAME SELECT unnest({column}) FROM pass_results WHERE {column} IS NOT NULL
                 ) ORDER BY user_id""",  # noqa: S608 (our own)
             )
+
+
+USER_COLUMNS = {"ledger": "account_id", "streaks": "user_id"}  # the column with the user, by entity
+# The columns that are read, by entity.
+READ_COLUMNS = {"ledger": ENTRY, "streaks": ("user_id", *SETTINGS)}
+# Older partitions are compacted to days, and get new rows only if somebody redrives some.
+SETTLED_AFTER = timedelta(days=5)
+# Streaks are settled so many days less far. Otherwise an event of a device that was offline for a fortnight
+# (rule 16) would need the user's whole ledger.
+OPEN_DATES = timedelta(days=16)
+USERS_AT_ONCE = 5_000  # their rows are Python objects, until they become a table
+STORED_FOLDS = ROWS.append(pa.field("state", pa.string()))  # UserFold.row and UserFold.state
+# result_row: of all partitions. fold_to_store: of the settled ones; NULL: these have no row of the user.
+PASS_RESULTS = pa.schema(
+    [("result_row", pa.struct(list(ROWS))), ("fold_to_store", pa.struct(list(STORED_FOLDS)))]
+)
+FOLDS_OF_READ_USERS = """SELECT stored_folds.* FROM stored_folds
+SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
+ORDER BY user_id"""
+# The expressions of those columns of ENTRY that entry_of takes in another form than the file has.
+READ_AS = {
+    "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
+    **{name: f"{name}::VARCHAR AS {name}" for name in ("activity_date", "freeze_date", "expires_on")},
+    "freeze": '"freeze"',
+}
+# is_recent: whether the row's partition stays unsettled tonight.
+ENTRIES = f"""SELECT {", ".join(READ_AS.get(name, name) for name in ENTRY)}, is_recent FROM ledger
+ORDER BY account_id, is_recent, ledger.created_at, seq"""  # noqa: S608 (our own)
+PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_recent FROM streaks
+ORDER BY user_id, is_recent, version"""  # noqa: S608 (our own)
+PROFILE_COLUMNS = (*READ_COLUMNS["streaks"], "is_recent")
 
 
 @dataclass(frozen=True, slots=True)

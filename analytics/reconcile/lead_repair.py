@@ -1,9 +1,12 @@
 """Repairs leads whose features do not follow from their events.
 
-The warehouse names such leads (marts.lead_quality), at most a hundred a night, and lead_items.py finds those
-whose items contradict the lake. The deployed processor rebuilds their features from the stored events, on
-condition that nobody has changed a lead meanwhile. If lake and table have different events of a lead, nobody
-knows which are right. Then the report names the lead, and nothing is changed.
+Two sources name such leads, each at most a hundred a night:
+1. The warehouse's list (marts.lead_quality).
+2. The compared items: lead_items.py finds those that contradict the lake.
+
+The deployed processor rebuilds their features from the stored events, on condition that nobody has changed a
+lead meanwhile. A *doubt* is why a lead is not repaired, in words. For example, if lake and table have
+different events of it, nobody knows which are right. Then the report names the lead with the doubt.
 """
 
 from collections import Counter
@@ -16,7 +19,7 @@ from typing import Any
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
-from analytics.reconcile.lead_items import LEAD, LeadItems, Row, as_text
+from analytics.reconcile.lead_items import LEAD, LeadItems, Row, WrongItem, as_text
 from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
@@ -25,26 +28,17 @@ from rules.lake.entities import LEAD_EVENTS, row_of
 from rules.leads.lead_events import LeadEvent, to_item
 
 WRONG_ITEMS_MAX = 100  # in a night
-# The leaves of a lead. The warehouse has none of a lead that is too new: then it is its only leaf.
-LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
-# The columns that features depend on, and those that identify an event.
-EVENT_COLUMNS = (
-    "lead_organization_id",
-    "source",
-    "external_event_id",
-    "event_id",
-    "event_type",
-    "occurred_at",
-    "amount_minor",
-    "foreign_minor",
-    "sentiment_milli",
-    "order_id",
-    "currency",
-    "campaign_id",
-)
-_OF_LEAVES = "WHERE lead_organization_id IN ({leaves}) AND unreadable IS NULL AND received_at < {until}"
-EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM facts.lead_events\n{_OF_LEAVES}"  # noqa: S608 (literals, quoted)
 EventCounts = Counter[tuple[str, ...]]  # how many events have these values of EVENT_COLUMNS
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A lead that a source names."""
+
+    lead: str
+    features: list[str]  # the names of what is wrong
+    doubt: str  # why it is not repaired; "": it is
+    has_wrong_item: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +58,33 @@ class LeadRepair:
         Raises StatementFailed, and Unprocessed if SQS refuses.
         """
         wrong_items = list(islice(self.items.wrong_items(now), WRONG_ITEMS_MAX)) if self.items else []
-        features = {row[LEAD]: row["different"].split() for row in leads}
-        features |= {item.lead: item.attributes for item in wrong_items}
-        item_doubts = {item.lead: item.doubt for item in wrong_items}  # "": no doubt, the item is just wrong
-        doubts = {lead: item_doubts.get(lead) or self._doubt_of_events(lead, now) for lead in features}
+        candidates = self._candidates(leads, wrong_items, now)
         if self.may_repair:
-            self._ask_for_rebuilds({lead for lead, doubt in doubts.items() if not doubt}, {*item_doubts})
+            # Of a wrong item only the attributes of its group are taken over (FeatureStore.readable).
+            for is_wrong in (False, True):
+                chosen = [each for each in candidates if not each.doubt and each.has_wrong_item == is_wrong]
+                self.queue.request_rebuild(sorted(each.lead for each in chosen), ignores_stored=is_wrong)
             if self.items and len(wrong_items) < WRONG_ITEMS_MAX:  # else the next night compares the others
                 self.items.note_compared(now)
         outcome = "asked for anew" if self.may_repair else "a dry run"
         return [
-            {"lead": lead, "features": features[lead], "outcome": doubt or outcome}
-            for lead, doubt in doubts.items()
+            {"lead": each.lead, "features": each.features, "outcome": each.doubt or outcome}
+            for each in candidates
         ]
 
-    def _ask_for_rebuilds(self, leads: set[str], leads_of_wrong_items: set[str]) -> None:
-        """Ask for rebuilds of leads. Of a wrong item only the attributes of its group are taken over.
-
-        So they ignore what is stored (FeatureStore.readable).
-        """
-        self.queue.request_rebuild(sorted(leads - leads_of_wrong_items))
-        self.queue.request_rebuild(sorted(leads & leads_of_wrong_items), ignores_stored=True)
+    def _candidates(
+        self, leads: Sequence[Row], wrong_items: Sequence[WrongItem], now: datetime
+    ) -> list[Candidate]:
+        """Return each lead once. If both sources name it, the wrong item says what is wrong."""
+        item_by_lead = {item.lead: item for item in wrong_items}
+        features = {row[LEAD]: row["different"].split() for row in leads}
+        features |= {lead: item.attributes for lead, item in item_by_lead.items()}
+        candidates = []
+        for lead, names in features.items():
+            item = item_by_lead.get(lead)
+            doubt = (item.doubt if item else "") or self._doubt_of_events(lead, now)
+            candidates.append(Candidate(lead, names, doubt, has_wrong_item=item is not None))
+        return candidates
 
     def _doubt_of_events(self, lead: str, now: datetime) -> str:
         """Return how lake and table differ in a lead's events that are older than two hours; "" if not."""
@@ -108,6 +108,27 @@ class LeadRepair:
         stored = (event for event in self.events.of_leaves(leaves) if event.received_at < stamp(until))
         rows = (_lake_row(event, now) for event in stored)
         return event_counts(row for row in rows if "unreadable" not in row)
+
+
+# The leaves of a lead. The warehouse has none of a lead that is too new: then it is its only leaf.
+LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
+# The columns that features depend on, and those that identify an event.
+EVENT_COLUMNS = (
+    "lead_organization_id",
+    "source",
+    "external_event_id",
+    "event_id",
+    "event_type",
+    "occurred_at",
+    "amount_minor",
+    "foreign_minor",
+    "sentiment_milli",
+    "order_id",
+    "currency",
+    "campaign_id",
+)
+_OF_LEAVES = "WHERE lead_organization_id IN ({leaves}) AND unreadable IS NULL AND received_at < {until}"
+EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM facts.lead_events\n{_OF_LEAVES}"  # noqa: S608 (literals, quoted)
 
 
 def event_counts(rows: Iterable[Row]) -> EventCounts:

@@ -180,9 +180,10 @@ class KnownHooks:
     A hook is read again sooner if a request does not fit what is remembered, at most once in two seconds. So
     a new secret is valid two seconds after it was stored, and `streakline hook` prints it only then.
 
-    Requests that fit no hook are limited. If there are too many, each is told to try again, whether its hook
-    exists or not. They delay no request that fits a hook on the list of names, which is read once a minute.
-    The list may lack a hook of the last minutes. That hook is found as long as there are few strangers.
+    A *stranger* is a request that fits no remembered hook. If there are too many strangers, each is told to
+    try again, whether its hook exists or not. A hook on the list of names is read before that, so strangers
+    delay no request that fits it. The list is read once a minute. It may lack a new hook, which is found as
+    long as there are few strangers.
     """
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
@@ -199,15 +200,18 @@ class KnownHooks:
 
         address: of the sender. Raises 503 if too many requests of its network, or of all, fit no hook.
         """
+        # 1. The remembered hook. After a minute it is read again, if it was there or is listed.
         hook, read_at = self._hooks.get(name, NEVER_READ)
         if self._clock() - read_at >= CACHE_SECONDS and (hook or self._is_listed(name)):
             hook, read_at = self._read(name)
         if hook and fits(hook):
             return hook
+        # 2. A stranger. A name takes from the buckets once in two seconds, because it is read no more often.
         now = self._clock()
         if now - self._examined_at.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
             self._strangers.take(network_of(address), now)
             self._examined_at[name] = now
+        # 3. The hook as it is now. If it was just read, that would be the same one.
         if now - read_at < REREAD_SECONDS:
             return None
         hook, _ = self._read(name)

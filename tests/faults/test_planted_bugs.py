@@ -114,7 +114,7 @@ def profile_before_ledger(patch: Patch) -> None:
 def claims_not_conditional(patch: Patch) -> None:
     def claim(self: Any, claims: Any, _now: Any) -> tuple[dict[Any, Any], set[Any]]:
         for each in claims:
-            self._dynamodb.put_item(TableName=self._table, Item=adapters.engagement.claims.to_item(each))
+            self._dynamodb.put_item(TableName=self._table, Item=adapters.engagement.claims.claim_item(each))
         return {each.key: each for each in claims}, {each.key for each in claims}
 
     patch.setattr(adapters.engagement.claims.ClaimStore, "claim", claim)

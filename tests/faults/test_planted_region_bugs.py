@@ -111,7 +111,7 @@ def older_changes_overwrite_newer_ones(patch: Patch) -> None:
 
 
 def profiles_do_not_wait_for_their_days(patch: Patch) -> None:
-    patch.setattr("adapters.regions.FollowedDays.days_cover_profile", lambda *_: True)
+    patch.setattr("adapters.regions.FollowedDays.prepare_profile", lambda *_: True)
 
 
 def events_do_not_wait_for_their_claims(patch: Patch) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotRepair, columns_of, facts_of, plan_of
+from adapters.leads.identity_store import CannotRepair, columns_of, plan_json, read_facts
 from rules.leads.identity import STRONG, Identity, in_order
 from rules.leads.identity_plan import plan_identities
 from tests.support.identity_events import E1, E2, P1, P2, check, events
@@ -95,9 +95,9 @@ class Held:
         found = self.connection.execute("SELECT identity.facts(%s, %s, %s, %s)", asked).fetchone()
         assert found is not None
         facts = found[0]["facts"]
-        plan = plan_identities(ordered, facts_of(facts))
+        plan = plan_identities(ordered, read_facts(facts))
         assert plan.merges
-        values = [*asked, json.dumps(facts), json.dumps(plan_of(plan)), NOW]
+        values = [*asked, json.dumps(facts), json.dumps(plan_json(plan)), NOW]
         self.connection.execute("SELECT identity.apply(%s, %s, %s, %s, %s, %s, '{}', %s)", values)
 
     def commit(self) -> None:

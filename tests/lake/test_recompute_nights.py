@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files
-from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, recompute, settled_users
+from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, recompute, stored_fold_file
 from analytics.recompute.user_shares import UserShare
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
@@ -189,9 +189,9 @@ def test_a_night_reads_the_later_partitions_alone(world: World, monkeypatch: pyt
 def test_a_state_of_another_form_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     today = BASE + timedelta(days=NIGHTS)
     recompute(world.objects, today)
-    assert settled_users(world.objects).load(lake_files(world)).until == today - SETTLED_AFTER
-    monkeypatch.setattr("analytics.recompute.recompute.STATES", pa.schema([]))
-    assert settled_users(world.objects).load(lake_files(world)).until is None
+    assert stored_fold_file(world.objects).load(lake_files(world)).until == today - SETTLED_AFTER
+    monkeypatch.setattr("analytics.recompute.recompute.STORED_FOLDS", pa.schema([]))
+    assert stored_fold_file(world.objects).load(lake_files(world)).until is None
 
 
 def test_a_run_on_an_earlier_date_leaves_what_is_settled(world: World) -> None:

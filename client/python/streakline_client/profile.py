@@ -45,7 +45,7 @@ class _Run:
         if self.known_until is None:
             return replace(self, length=0)
         missed = max(0, (day - self.known_until).days - 1)
-        if missed > max(0, self.freezes):
+        if missed > max(0, self.freezes):  # a run that ends has used up all freezes. A debt of freezes stays
             return replace(self, length=0, freezes=min(0, self.freezes))
         return replace(self, freezes=self.freezes - missed)
 
@@ -74,15 +74,21 @@ def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:
         "active_days": profile["active_days"] + len(later),
         "as_of": today.isoformat(),
     }
-    return _as_of(shown, run, today)
+    return _with_streak(shown, run, today)
 
 
-def _as_of(shown: Any, run: _Run, today: date) -> Profile:
+def _with_streak(shown: Any, run: _Run, today: date) -> Profile:
+    """Return a profile with the figures of a run, as they are on the morning of a date."""
     is_active = run.last is not None and run.last >= today
-    now = run if is_active else run.reached(today)
-    status = "active" if is_active else "at_risk" if now.length else "broken" if run.last else "none"
-    state = {"current_streak": now.length, "streak_status": status, "freezes_available": now.freezes}
-    return cast("Profile", {**shown, **state})
+    run_today = run if is_active else run.reached(today)
+    if is_active:
+        status = "active"
+    elif run_today.length:
+        status = "at_risk"
+    else:
+        status = "broken" if run.last else "none"
+    streak = {"current_streak": run_today.length, "streak_status": status}
+    return cast("Profile", {**shown, **streak, "freezes_available": run_today.freezes})
 
 
 def _run_of(profile: Profile) -> _Run:

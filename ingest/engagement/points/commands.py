@@ -19,7 +19,7 @@ from adapters.engagement.account_store import (
     AccountStore,
     ProjectionMoved,
 )
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, put_unclaimed
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, claim_request
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler, clock_of, is_due
 from adapters.engagement.ledger_store import HeadMoved
@@ -211,7 +211,7 @@ class Commands:
 
     def _claim_action(self, key: str, body: str, entry: Entry, now: datetime) -> dict[str, Any]:
         claim = IdempotencyClaim(entry.account_id, COMMAND + key, body, entry.created_at, entry.created_at)
-        return {"Put": put_unclaimed(self.claims_table, claim, now)}
+        return {"Put": claim_request(self.claims_table, claim, now)}
 
 
 def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:

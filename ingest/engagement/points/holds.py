@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
+from adapters.engagement.claims import IdempotencyClaim, claim_request
 from adapters.engagement.expiry import clock_of
 from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.points.commands import COMMAND, Command, CommandResult, Commands, check_review
@@ -177,7 +177,7 @@ class Holds:
             results.append(HoldResult(hold, status))
             changed = replace(profile, holds=holds_without(profile.holds, hold_id))
             claim = self._end_claim(user_id, hold, status)
-            return changed, [{"Put": put_unclaimed(self.commands.claims_table, claim, now)}]
+            return changed, [{"Put": claim_request(self.commands.claims_table, claim, now)}]
 
         self.commands.change(user_id, now, remove_hold)
         return results[-1]

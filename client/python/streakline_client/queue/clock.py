@@ -120,6 +120,16 @@ def look(state: ClockState, watch: Watch | None, now: Reading, following: int) -
     return Watch(steady_base, state.noticed)
 
 
+def move_between(then: Reading, now: Reading) -> int:
+    """Return by how much somebody has moved the clock between two readings of one process.
+
+    If the clock went on by 3,610 s and the ticks by 10 s, it was moved by 3,600,000 ms. Where the ticks do
+    not count sleep, a move forward is left to `look`: the machine may have slept.
+    """
+    move = (now.wall - now.ticks) - (then.wall - then.ticks)
+    return move if abs(move) > STILL and (move < 0 or now.counts_sleep) else 0
+
+
 def _begin(state: ClockState, wall: int, following: int) -> None:
     """Note that a process starts: nobody knows for how long none ran. A clock that went back was moved."""
     if state.seen is None:

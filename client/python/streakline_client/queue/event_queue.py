@@ -59,12 +59,17 @@ class Batch:
 
 
 class EventQueue(QueueFile):
-    """A user's events that wait, in a file; without a path in memory, which ends with the process."""
+    """A user's events that wait, in a file; without a path in memory, which ends with the process.
 
-    def __init__(self, path: Path | None, clocks: Callable[[], Reading], zone: str | None, most: int) -> None:
-        """clocks: reads the device's. zone: IANA name; None: the machine's. most: how many may wait."""
+    clock.py says what shift, wall and fixes are.
+    """
+
+    def __init__(
+        self, path: Path | None, read_clock: Callable[[], Reading], zone: str | None, waiting_max: int
+    ) -> None:
+        """read_clock: the device's. zone: IANA name; None: the machine's. waiting_max: how many may wait."""
         super().__init__(path)
-        self._clocks, self._zone, self._most = clocks, zone, most
+        self._read_clock, self._zone, self._waiting_max = read_clock, zone, waiting_max
         self._watch: Watch | None = None
 
     @or_in_memory
@@ -76,8 +81,8 @@ class EventQueue(QueueFile):
         If the queue was full, the oldest events are dropped. Raises ValueError or TypeError for an event that
         cannot be sent.
         """
-        now = self._clocks()
-        _check(event_type, properties)
+        now = self._read_clock()
+        _check_sendable(event_type, properties)
         place = place_at(now.wall, self._zone)
         occurred_at = instant_text(now.wall, place.offset)
         event: Event = {
@@ -91,33 +96,28 @@ class EventQueue(QueueFile):
             event["properties"] = dict(properties)
         text = json.dumps(event)
         with self.change() as state:
-            moved_since = self._look(state.clock)
+            looked = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
             # Somebody may have moved the clock while this call waited for the lock. The event's time was
             # read before that.
-            row = (state.clock.shift - moved_since(now), now.wall, text, *proof)
+            row = (state.clock.shift - clock.move_between(now, looked), now.wall, text, *proof)
             values = f"INSERT INTO waiting ({COLUMNS}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 (our own words)
             self._base.execute(values, row)
             dropped = self._drop_oldest(state.sending_up_to)
         return event, dropped
 
-    def _look(self, state: ClockState) -> Callable[[Reading], int]:
-        """Look at the clock, with the lock held. Returns a function: a reading -> the clock's move since."""
-        now = self._clocks()
+    def _look(self, state: ClockState) -> Reading:
+        """Look at the clock, with the lock held; returns what was read."""
+        now = self._read_clock()
         self._watch = clock.look(state, self._watch, now, self._next_number())
-
-        def moved_since(then: Reading) -> int:
-            moved = (now.wall - now.ticks) - (then.wall - then.ticks)
-            return moved if abs(moved) > clock.STILL and (moved < 0 or now.counts_sleep) else 0
-
-        return moved_since
+        return now
 
     def _next_number(self) -> int:
         return last_number(self._base) + 1
 
     def _drop_oldest(self, sending_up_to: int) -> list[Event]:
         """Delete and return the oldest events if too many wait. Events in a request under way stay."""
-        surplus = max(0, len(self) - self._most)
+        surplus = max(0, len(self) - self._waiting_max)
         query = (
             "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting WHERE number > ? ORDER BY number"
         )
@@ -146,12 +146,12 @@ class EventQueue(QueueFile):
             # With the lock held, so that nobody drops one of them.
             waiting = self.waiting(min(most, BATCH_MAX))
             if not waiting:
-                state.clock.fixes = []
+                state.clock.fixes = []  # they correct the shifts of waiting events only
                 return None
             shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
             events = batch_of(waiting, state.clock)
             state.sending_up_to = events[-1].number
-        sent_at = instant_text(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
+        sent_at = instant_text(clock.sent_at(state.clock, shift, self._read_clock().wall), 0)
         return Batch(events, sent_at, events[0].proof)
 
     @or_in_memory
@@ -164,8 +164,8 @@ class EventQueue(QueueFile):
             state.sending_up_to = 0
 
     @or_in_memory
-    def is_in_doubt(self) -> bool:
-        """Whether the service should be asked for its time before anything is sent."""
+    def look_for_doubt(self) -> bool:
+        """Look at the clock; returns whether to ask the service for its time before anything is sent."""
         with self.change() as state:
             self._look(state.clock)
         return state.clock.is_in_doubt
@@ -174,7 +174,7 @@ class EventQueue(QueueFile):
     def note_server_time(self, server_time: int | None) -> None:
         """Note the service's time from a reply; None: the reply had none."""
         with self.change() as state:
-            clock.contact(state.clock, server_time, self._clocks().wall, self._next_number())
+            clock.contact(state.clock, server_time, self._read_clock().wall, self._next_number())
 
     @or_in_memory
     def device(self) -> str:
@@ -204,12 +204,12 @@ class EventQueue(QueueFile):
         with self.change() as state:
             self._look(state.clock)
         dates = [self.date_of(each, state.clock) for each in self.waiting() if counts(each.event)]
-        wall = self._clocks().wall
+        wall = self._read_clock().wall
         now = clock.right_time(state.clock, wall, state.clock.shift)
         return dates, date_at(now, place_at(wall, self._zone).offset)
 
 
-def _check(event_type: Any, properties: Any) -> None:
+def _check_sendable(event_type: Any, properties: Any) -> None:
     """Raise ValueError or TypeError, with the argument's name, for an event that cannot be sent."""
     if not (isinstance(event_type, str) and event_type.strip()):
         raise TypeError(f"event_type must be a text, such as LESSON_COMPLETED, and not {event_type!r}")

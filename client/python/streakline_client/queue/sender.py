@@ -91,7 +91,7 @@ class Sender:
     def _step(self) -> float | None:
         """Send one batch. Returns 0: go on; None: nothing waits; else the seconds to wait."""
         try:
-            if self._queue.is_in_doubt():
+            if self._queue.look_for_doubt():
                 self._queue.note_server_time(_time_of(self._calls.once("GET", "/v1/health")))
             batch = self._queue.batch(self._size)
             if batch is None:
