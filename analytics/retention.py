@@ -13,7 +13,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -167,14 +167,15 @@ class AnswerTexts(RetentionRule):
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a call has stopped within a partition."""
+    """Where a call has stopped within a partition. It counts only while the partition has the same files."""
 
-    key: str  # of the file under way
-    etag: str
-    batches: int  # how many batches of its rows are done
+    partition: str  # a digest of its files
+    until: str  # the date (YYYY-MM-DD) before which the rows of what is done were old enough
+    files: int  # how many are done
+    batches: int  # how many batches of the next file's rows are done
 
 
-NOTHING_DONE = Resume("", "", 0)
+NOTHING_DONE = Resume("", "", 0, 0)
 
 
 @dataclass(slots=True)
@@ -207,10 +208,6 @@ class RetentionState:
         if self.run_id != run_id:
             self.run_id = run_id
             self.due |= dict.fromkeys((dt for dt in curated_dates if dt <= self.through), today)
-
-    def batches_done(self, key: str, etag: str) -> int:
-        """Return how many batches of a file's rows are done."""
-        return self.resume.batches if (self.resume.key, self.resume.etag) == (key, etag) else 0
 
     def note_done(self, dt: str, due_again: str) -> None:
         """Note that a partition is done. due_again: the date on which it is due once more; "" for never."""
@@ -333,29 +330,40 @@ class RetentionPass:
     def _process_date(self, state: RetentionState, dt: str) -> None:
         """Remove the data of a partition's old rows, and note when its younger rows are old enough."""
         files = layout.curated_files(self.objects, self.rule.entity, dt, dt)
-        ages = self._due_span(state)
-        for stored in files:
-            if state.resume.key <= stored.key:
-                self._process_file(state, stored, ages)
+        progress = self._progress(state, files)
+        ages = self._due_span(state, progress.until)
+        for stored in files[progress.files :]:
+            self._process_file(state, progress, stored, ages)
+            progress = replace(progress, files=progress.files + 1, batches=0)
         young = next_instant_to_age(self.objects, self.rule.entity, files, ages)
         read_again_on = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
         state.note_done(dt, read_again_on)
         state.save(self.objects)
 
-    def _due_span(self, state: RetentionState) -> AgeSpan:
+    def _progress(self, state: RetentionState, files: list[StoredObject]) -> Resume:
+        """Return where to begin in a partition of these files."""
+        partition = curated_files.etags_digest({self.rule.entity: files}, date.max)
+        first_young = self._first_young_date().isoformat()
+        if state.resume.partition != partition:
+            return Resume(partition, first_young, 0, 0)
+        # Rows that have become old since then wait for the next reading, because some batches are done.
+        return replace(state.resume, until=min(state.resume.until, first_young))
+
+    def _due_span(self, state: RetentionState, until: str) -> AgeSpan:
         """Return the span of the rows that are due. DynamoDB has deleted older items that had a TTL."""
         since = None
         if self.rule.had_ttl:
             since = _begin(date.fromisoformat(state.began) - timedelta(days=TTL_DAYS))
-        return AgeSpan(self.rule.age, since, _begin(self._first_young_date()))
+        return AgeSpan(self.rule.age, since, _begin(date.fromisoformat(until)))
 
-    def _process_file(self, state: RetentionState, stored: StoredObject, ages: AgeSpan) -> None:
-        done = state.batches_done(stored.key, stored.etag)
+    def _process_file(
+        self, state: RetentionState, progress: Resume, stored: StoredObject, ages: AgeSpan
+    ) -> None:
         for number, rows in enumerate(old_rows(self.objects, self.rule.entity, stored, ages)):
-            if number < done:
+            if number < progress.batches:
                 continue
             if not self.has_time():
-                state.resume = Resume(stored.key, stored.etag, number)
+                state.resume = replace(progress, batches=number)
                 state.save(self.objects)
                 raise OutOfTime
             self.removals += self.rule.remove(rows)

@@ -5,10 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapters import clock
 from adapters.platform.item_tables import AgedItems
@@ -16,13 +20,22 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention import AnswerTexts, Events, RawPayloads, RetentionRule
+from analytics.retention import (
+    AnswerTexts,
+    Events,
+    ItemRow,
+    RawPayloads,
+    RemovalCounts,
+    RetentionPass,
+    RetentionRule,
+)
 from analytics.steps.retain_function import CALLS_MAX, RetainSteps
 from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
 from rules.leads.lead_events import SORT_KEY
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine, lean_client
+from tests.support.examples import examples
 from tests.support.raw_lake import put_raw
 from tests.support.site import PRODUCERS, Site
 
@@ -184,6 +197,86 @@ def test_a_night_ends_some_time_and_the_next_one_goes_on(events: Night, user: st
     told = [events.run(has_time=lambda: False, night="one")[2] for _ in range(CALLS_MAX)]
     assert told == [True] * (CALLS_MAX - 1) + [False]
     assert events.run() == (3, 0, False)
+
+
+def test_a_night_that_goes_on_passes_over_no_earlier_date(events: Night, user: str) -> None:
+    early = stored_event(user, -2 * 86_400, arrived=CAME + timedelta(days=1))
+    stored = [early, stored_event(user, 0)]
+    events.put(stored)
+    events.publish(stored)
+    assert events.run(has_time=lambda: False) == (0, 0, True)
+    assert events.run(OLD + timedelta(days=1)) == (2, 0, False)
+
+
+def test_a_partition_that_is_compacted_between_two_nights_is_read_as_a_whole(
+    events: Night, user: str
+) -> None:
+    stored = [stored_event(user, number) for number in (0, 3600)]
+    events.put(stored)
+    events.publish(stored)
+    left = iter([True, False])
+    assert events.run(has_time=lambda: next(left)) == (1, 0, True)
+    curate(events.objects, Place("events", f"{CAME:%Y-%m-%d}", None))
+    assert events.run() == (1, 0, False)
+
+
+def test_rows_that_become_old_behind_a_night_that_goes_on_leave_in_the_next(events: Night, user: str) -> None:
+    late = stored_event(user, 1, arrived=CAME + timedelta(days=1))
+    stored = [stored_event(user, 0), late, stored_event(user, 3600)]
+    events.put(stored)
+    events.publish(stored)
+    left = iter([True, False])
+    assert events.run(has_time=lambda: next(left)) == (1, 0, True)
+    assert events.run(OLD + timedelta(days=1)) == (1, 0, False)
+    assert events.run(OLD + timedelta(days=2)) == (1, 0, False)
+
+
+class Recording(Events):
+    """Notes what it removes in place of `items`."""
+
+    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
+        """Note the rows' instants."""
+        noted: Any = self.items
+        noted.update({row["event_id"]: row["created_at"] for row in rows})
+        return RemovalCounts(len(rows))
+
+
+# Between two nights: rows (date, hour, days until they are stored), a date to compact, and how many batches
+# the night's only call has time for.
+INTERVALS = st.tuples(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3)), max_size=3),
+    st.none() | st.integers(0, 2),
+    st.integers(0, 4),
+)
+
+
+@given(intervals=st.lists(INTERVALS, min_size=2, max_size=5))
+@settings(max_examples=examples(40))
+def test_every_row_leaves_whatever_comes_between_nights(
+    intervals: list[tuple[list[tuple[int, int, int]], int | None, int]],
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analytics.retention.BATCH_ROWS", 1)
+        objects, removed, published = FolderObjects(Path(folder)), dict[str, datetime](), set[str]()
+        rule = Recording(cast("Any", removed), DAYS)
+        for number, (moments, compacted, batches) in enumerate([*intervals, *[([], None, 99)] * 8]):
+            fresh, now = set[Place](), OLD + timedelta(days=number)
+            for day, hour, days_late in moments:
+                second = day * 86_400 + hour * 3600 + len(published)
+                item = stored_event("u", second, arrived=CAME + timedelta(days=day + days_late))
+                published.add(item["event_id"])
+                row = row_of(ENTITIES["events"], item, CAME)
+                place = Place("events", row["dt"], row["hour"])
+                put_raw(objects, f"n{len(published)}", [row], place)
+                curate(objects, place)
+                fresh.add(place)
+            if compacted is not None:
+                day_place = Place("events", f"{CAME + timedelta(days=compacted):%Y-%m-%d}", None)
+                curate(objects, day_place)
+            has_time = partial(next, iter([True] * batches), False)
+            RetentionPass(objects, rule, f"night-{number}", now.date(), fresh, has_time).run()
+            assert all(at.date() < now.date() - timedelta(days=DAYS) for at in removed.values())
+        assert removed.keys() == published
 
 
 @pytest.mark.parametrize("how", FAILURES)
