@@ -35,6 +35,8 @@ DEPLOYED = LOCAL / "deployed.txt"  # the digest of the deployment that the emula
 DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
+    # What changes the built template, what shares builds between functions, and what publishes the issuer.
+    *("local/cloud/deployment.py", "local/cloud/sam_cli.py", "local/cloud/tokens.py"),
 )
 BUILD = LOCAL / "aws-sam" / "build"
 BUILT = BUILD / "template.yaml"
@@ -78,6 +80,8 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     emulator = Stack("", endpoint, REGION, {}, {}, "")  # nothing is deployed to it yet
     emulator.client("s3").create_bucket(Bucket=ARTIFACTS)
     tokens.publish(emulator)
+    # A deployment that fails halfway leaves neither the old one nor the new one.
+    DEPLOYED.unlink(missing_ok=True)
     _sam(
         [
             *("deploy", "--template-file", str(BUILT)),
