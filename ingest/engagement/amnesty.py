@@ -60,7 +60,7 @@ def amnesty_of_body(body: dict[str, Any], author: str, now: datetime) -> Amnesty
         number=0,
         since=since,
         until=until,
-        zones=frozenset(known_zone(zone) for zone in body.get("zones", ())),
+        zones=frozenset(known_zone(zone, "zones") for zone in body.get("zones", ())),
         is_listed=body.get("listed", False),
         reason=body["reason"],
         author=author,

@@ -47,7 +47,7 @@ TIMEZONE = closed_object({"timezone": text(minLength=1, maxLength=64)})
 PAUSE = closed_object(
     {
         "first": text("not before the user's today", pattern=DATE),
-        "last": text("at most 90 days after the first", pattern=DATE),
+        "last": text("the book's pauses.dates_max is the most dates of a pause", pattern=DATE),
     }
 )
 REVIEW = closed_object(
@@ -140,8 +140,9 @@ class Preferences:
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:
         first, last = span
-        if terms.dates_max and (last - first).days >= terms.dates_max:
-            raise invalid_field("last", f"is more than {terms.dates_max} dates from first")
+        dates = (last - first).days + 1
+        if terms.dates_max and dates > terms.dates_max:
+            raise invalid_field("last", f"gives the pause {dates} dates; at most {terms.dates_max}")
         if not local <= first <= local + AHEAD_MAX:
             reason = "before today" if first < local else "more than a year ahead"
             raise invalid_field("first", f"is {reason}")
@@ -207,13 +208,12 @@ def review_view(profile: Profile) -> dict[str, Any]:
     }
 
 
-def known_zone(name: str) -> str:
-    """Return the name of a zone as it is stored; raises 422 if there is no such zone."""
+def known_zone(name: str, field: str) -> str:
+    """Return the name of a zone as it is stored; raises 422, with its field, if there is no such zone."""
     try:
         return find_zone(name)
     except UnknownZone as error:
-        details = [{"field": "timezone", "reason": str(error)}]
-        raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
+        raise invalid_field(field, str(error)) from None
 
 
 def timezone_view(profile: Profile) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def post_pause(user_id: str) -> Response[str]:
 def put_timezone(user_id: str) -> dict[str, Any]:
     """Set the zone."""
     user_services.require_command(user_id)
-    name = known_zone(app.body()["timezone"])
+    name = known_zone(app.body()["timezone"], "timezone")
     return timezone_view(services().preferences.set_timezone(user_id, name, clock.now()))
 
 

@@ -99,7 +99,7 @@ def forget_what_is_known(api: Site) -> None:
         ({"to": "2999-01-01T00:00:00Z"}, "to"),
         ({"from": "2026-01-01T00:00:00Z"}, "to"),
         ({"from": "2026-01-01T00:00:00"}, "from"),
-        ({"zones": ["Mars/Olympus"]}, "timezone"),
+        ({"zones": ["Mars/Olympus"]}, "zones"),
         ({"reason": ""}, "reason"),
         ({"users": []}, "users"),
     ],

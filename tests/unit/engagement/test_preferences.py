@@ -65,6 +65,17 @@ def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
     )
 
 
+def test_a_pause_of_one_date_too_many_says_how_many_it_has() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
+    start = NOW.date()
+    with pytest.raises(ApiError) as refused:
+        preferences.pause("u", start, start + timedelta(days=91), NOW)
+    reason = "gives the pause 92 dates; at most 91"
+    assert (refused.value.status, refused.value.details) == (422, [{"field": "last", "reason": reason}])
+    assert preferences.pause("u", start, start + timedelta(days=90), NOW)[1]
+
+
 def test_the_same_pause_asked_for_again_is_the_one_that_is_there_however_late() -> None:
     store: Any = Settled()
     preferences = Preferences(store, EngagementCache(""), KnownBooks())
@@ -111,11 +122,13 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     [("GMT+3", "+03:00"), ("right/Europe/Berlin", "Europe/Berlin"), ("asia/tokyo", "Asia/Tokyo")],
 )
 def test_a_zone_is_set_under_the_name_that_is_meant(said: str, name: str) -> None:
-    assert known_zone(said) == name
+    assert known_zone(said, "timezone") == name
 
 
 @pytest.mark.parametrize("said", ["SystemV/AST4ADT", "W. Europe Standard Time", "GMT+15", "localtime"])
 def test_a_zone_that_nobody_knows_is_not_set(said: str) -> None:
     with pytest.raises(ApiError) as refused:
-        known_zone(said)
-    assert (refused.value.status, refused.value.details[0]["field"]) == (422, "timezone")
+        known_zone(said, "zones")
+    assert refused.value.status == 422
+    assert [f"{each['field']} {each['reason']}" for each in refused.value.details] == [str(refused.value)]
+    assert refused.value.details[0]["field"] == "zones"

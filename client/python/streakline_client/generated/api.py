@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest e7a17f51d8e1dbcf58e0ca41609a8f33d5d02a0ce7d5cf4e04a022d5316a5556."""
+"""Made by `make clients` from the API with the digest bc0049055f008fef048a48e8241b7ab8944475f1341461a0d9434ff927290a33."""
 
 from __future__ import annotations
 

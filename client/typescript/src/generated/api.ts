@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest e7a17f51d8e1dbcf58e0ca41609a8f33d5d02a0ce7d5cf4e04a022d5316a5556.
+// Made by `make clients` from the API with the digest bc0049055f008fef048a48e8241b7ab8944475f1341461a0d9434ff927290a33.
 
 export interface paths {
     "/": {
@@ -4013,7 +4013,7 @@ export interface operations {
                 "application/json": {
                     /** @description not before the user's today */
                     first: string;
-                    /** @description at most 90 days after the first */
+                    /** @description the book's pauses.dates_max is the most dates of a pause */
                     last: string;
                 };
             };
