@@ -3,6 +3,7 @@
 A table of an entity follows from its declaration in rules/lake. sql/ddl has those of loads and builds.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -55,9 +56,10 @@ class Column:
         return self.type.partition("(")[0].lower()
 
     @property
-    def size_max(self) -> int | None:
-        """The most bytes that a text may have; None for other types."""
-        return int(self.type.partition("(")[2].rstrip(")")) if self.family == "varchar" else None
+    def sizes(self) -> tuple[int, ...]:
+        """The most bytes of a text, or digits before and behind a decimal's point; () for other types."""
+        sizes = tuple(map(int, re.findall(r"\d+", self.type)))
+        return (sizes[0] - sizes[1], sizes[1]) if self.family == "decimal" else sizes
 
 
 StoredColumns = dict[str, Column]  # the columns of a stored table, by name
@@ -199,6 +201,4 @@ def _is_outgrown(stored: Column, declared: Column) -> bool:
     """Whether a stored column has another type than declared, or a smaller size."""
     if stored.family != declared.family:
         return True
-    return (
-        stored.size_max is not None and declared.size_max is not None and stored.size_max < declared.size_max
-    )
+    return any(size < wanted for size, wanted in zip(stored.sizes, declared.sizes, strict=True))

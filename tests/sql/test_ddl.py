@@ -50,6 +50,20 @@ def test_decimals_keep_their_digits_in_a_table_that_is_made_anew(
         assert prepare(warehouse) == []
 
 
+@pytest.mark.parametrize("wide", ["DECIMAL(20, 2)", "DECIMAL(19, 3)"])
+def test_a_decimal_column_is_widened_before_and_behind_the_point_and_never_narrowed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, wide: str
+) -> None:
+    builds = ddl.declared_tables()["builds"]
+    for warehouse in lake.warehouses:
+        warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a DECIMAL(18, 2))"])
+        for declared, is_changed in ((wide, True), ("DECIMAL(9, 2)", False)):
+            grown = Table("t", (Column("a", declared),), f"CREATE TABLE IF NOT EXISTS lake.t (a {declared})")
+            monkeypatch.setattr(ddl, "declared_tables", lambda grown=grown: {"t": grown, "builds": builds})
+            assert bool(prepare(warehouse)) is is_changed
+            assert prepare(warehouse) == []
+
+
 def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three columns are new, and 41 tables."""
     columns = tuple(Column(f"a{number}", "VARCHAR(64)") for number in range(4))
