@@ -225,6 +225,8 @@ def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
         closes = parse_moment(body["closes_at"]).utc
     except ValueError as error:
         raise InputRefused("invalid_field", "closes_at", str(error)) from None
-    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # the agent's clock may be ahead
+    if closes <= now:
+        raise InputRefused("invalid_field", "closes_at", "must be in the future")
+    if closes > now + OPEN_MAX + FUTURE_MAX:  # the agent's clock may be ahead
         raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
     return closes

@@ -1,5 +1,6 @@
 """Questions: an agent asks, people answer, and the agent reads the answers as they come."""
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ class QuestionCalls:
     ) -> Question:
         """Ask people. With options (2 to 10) they choose one; without, they write a text.
 
-        closes_in: a timedelta, or seconds. closes_at: an instant, or its text (RFC 3339).
+        closes_in: a timedelta, or seconds. closes_at: an instant, or its text (RFC 3339). Only one of them.
 
         Raises Refused; its code is "conflict" if the key was used for another question.
         """
@@ -153,7 +154,7 @@ class QuestionCalls:
         wait: seconds that one request may stay open; with 0 it yields the answers that are there, and stops.
         timeout: seconds after which it stops in any case; None: never.
         """
-        wait = int(in_seconds(wait, "wait"))
+        wait = math.ceil(in_seconds(wait, "wait"))  # the service takes whole seconds
         deadline = None if timeout is None else time.monotonic() + in_seconds(timeout, "timeout")
         path, after = f"/v1/questions/{path_part(question_id)}/responses", None
         while True:
@@ -207,6 +208,8 @@ class QuestionCalls:
 
 def _closing(closes_in: timedelta | float | None, closes_at: datetime | str | None) -> str | None:
     if closes_in is not None:
+        if closes_at is not None:
+            raise ValueError("give either closes_in or closes_at")
         closes_at = datetime.now(UTC) + timedelta(seconds=in_seconds(closes_in, "closes_in"))
     if isinstance(closes_at, str):
         closes_at = datetime.fromisoformat(closes_at)

@@ -39,14 +39,15 @@ export class QuestionsApi {
 
   /** Yield each answer once, as it comes, until the question is done. wait: seconds that a request may stay open; with 0 it stops where there is no more. */
   async *answers(id: string, wait = WAIT_SECONDS_DEFAULT): AsyncGenerator<Responses['responses'][number]> {
+    const seconds = Math.ceil(wait); // the service takes whole ones
     let after: string | undefined;
     for (;;) {
       const started = Date.now();
-      const path = withQuery(`/v1/questions/${encodeURIComponent(id)}/responses`, { wait, after });
-      const page: Responses = await this.http.call('GET', path, undefined, TIMEOUT_MS + wait * 1000);
+      const path = withQuery(`/v1/questions/${encodeURIComponent(id)}/responses`, { wait: seconds, after });
+      const page: Responses = await this.http.call('GET', path, undefined, TIMEOUT_MS + seconds * 1000);
       yield* page.responses;
       after = page.cursor;
-      if (page.done || (!page.responses.length && wait === 0)) return;
+      if (page.done || (!page.responses.length && seconds === 0)) return;
       if (!page.responses.length) await new Promise((go) => setTimeout(go, Math.max(0, POLL_MS_MIN - (Date.now() - started))));
     }
   }

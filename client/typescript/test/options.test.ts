@@ -91,3 +91,15 @@ for (const [name, more] of [['nobody answers', ''], ['the token is refused', 'to
     if (name === 'nobody answers') assert.match(stderr, /fetch failed: (bad port|.*ECONNREFUSED)/);
   });
 }
+
+test('a service is asked to wait for whole seconds', async () => {
+  const asked: string[] = [];
+  const fetch = (url: string | URL | Request) => {
+    asked.push(String(url));
+    return Promise.resolve(Response.json({ responses: [], cursor: 'c', done: true }));
+  };
+  const me = new Streakline({ ...right, fetch });
+  for (const wait of [0, 0.5, 2]) for await (const answer of me.answers('q', wait)) assert.fail(JSON.stringify(answer));
+  me.close();
+  assert.deepEqual(asked.map((url) => new URL(url).searchParams.get('wait')), ['0', '1', '2']);
+});

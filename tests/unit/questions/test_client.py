@@ -161,6 +161,12 @@ def test_without_waiting_it_stops_where_there_is_no_more() -> None:
     assert len(list(script.client().answers("q1", wait=0))) == 2
 
 
+def test_a_wait_of_less_than_a_second_is_no_wait_of_zero() -> None:
+    script = Script(page(1, 0), page(1, 1, done=True))
+    assert len(list(script.client().answers("q1", wait=0.5))) == 1
+    assert script.requests[0].path.endswith("?wait=1")
+
+
 def test_it_stops_when_its_time_is_over() -> None:
     script = Script(page(1, 1))
     assert len(list(script.client().answers("q1", timeout=0))) == 1
@@ -172,9 +178,11 @@ def test_ids_cannot_leave_their_place_in_a_path() -> None:
     assert script.requests[0].path == "/v1/questions/..%2Fagents%2Fx%3Fy"
 
 
-def test_a_moment_without_a_zone_is_refused() -> None:
+def test_a_moment_without_a_zone_and_a_second_moment_are_refused() -> None:
     with pytest.raises(ValueError, match="time zone"):
         Script().client().ask("Which?", closes_at=datetime(2026, 3, 11))  # noqa: DTZ001 (that is the point)
+    with pytest.raises(ValueError, match="closes_in or closes_at"):
+        Script().client().ask("Which?", closes_in=60, closes_at="2026-03-11T07:00:00Z")
     script = Script(ok(QUESTION))
     script.client().ask("Which?", closes_in=timedelta(hours=1))
     assert json.loads(script.requests[0].body or b"")["closes_at"].endswith("+00:00")

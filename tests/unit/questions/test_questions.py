@@ -159,6 +159,17 @@ def test_what_cannot_be_asked_is_refused_by_field(changes: dict[str, Any], field
     assert refusal(lambda: asked(**changes)) == ("invalid_field", field)
 
 
+@pytest.mark.parametrize(
+    ("closes", "reason"),
+    [(NOW - SECOND, "must be in the future"), (NOW + 2 * OPEN_MAX, "must lie at most 30 days ahead")],
+)
+def test_a_question_that_closes_too_early_is_refused_otherwise_than_one_that_closes_too_late(
+    closes: datetime, reason: str
+) -> None:
+    with pytest.raises(InputRefused, match=reason):
+        asked(closes_at=stamp(closes))
+
+
 @given(st.timedeltas(timedelta(microseconds=1), OPEN_MAX))
 @settings(max_examples=examples(50))
 def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
