@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import processors.outgoing.notifications as telling
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
 from adapters.platform.aws import client
+from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.site import ADMIN
@@ -171,6 +173,25 @@ def test_endpoints_are_listed_and_ended(desk: Desk, there: Receiver) -> None:
     ):
         status, told = desk.admin(method, f"/{made['endpoint_id']}{path}", body)
         assert (status, told["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("service", ["dynamodb", "secretsmanager"])
+def test_an_end_that_died_anywhere_and_comes_again_leaves_no_secret(
+    desk: Desk, there: Receiver, service: str, how: str
+) -> None:
+    real = desk.services[service]
+    for dies_at in (1, 2):  # each service reads, and deletes
+        made = desk.register(there)
+        desk.services[service] = Dying(real, dies_at, how)
+        door._parts.cache_clear()
+        with suppress(Killed):
+            assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
+        desk.services[service] = real
+        door._parts.cache_clear()
+        assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] in (200, 404)
+        assert desk.admin("GET") == (200, {"endpoints": []})
+        assert made["endpoint_id"] not in str(door._parts().secrets.names())
 
 
 @pytest.mark.parametrize(
