@@ -82,10 +82,11 @@ class BatchResult:
             logger.exception("to come again", extra=about)
             self.again += [sequence_number_of(record) for record, _ in pairs]
         except Exception as error:  # whatever one record raises, the others are still processed
-            logger.exception("poison", extra=about)
             if len(pairs) == 1:
+                logger.exception("poison", extra=about)
                 self.poison.append((pairs[0][0], reason_of(error)))
                 return
+            logger.exception("each alone", extra=about)
             for pair in pairs:
                 self.attempt([pair], action, logger, transient, **about)
 

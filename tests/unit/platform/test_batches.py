@@ -101,6 +101,17 @@ def test_whatever_becomes_of_a_record_its_neighbours_go_on(sqs: Sqs) -> None:
     assert consumer.tried == [["a1", "a-bad", "a2"], ["a1"], ["a-bad"], ["a2"], ["b1", "b2"], ["c-later"]]
 
 
+def test_only_a_record_that_fails_alone_is_logged_as_poison(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse_two(pairs: Pairs) -> None:
+        if len(pairs) > 1 or pairs[0][1] == "bad":
+            raise RuntimeError
+
+    result, pairs = BatchResult(), [(record(number, text), text) for number, text in enumerate(("a", "bad"))]
+    result.attempt(pairs, refuse_two, Logger("test-batches"))
+    assert [each.getMessage() for each in caplog.records] == ["each alone", "poison"]
+    assert [kept for kept, _ in result.poison] == [record(1, "bad")]
+
+
 @pytest.mark.parametrize(
     "odd", [{}, {"NewImage": {}}, {"NewImage": {"text": {"N": "1"}}}, {"NewImage": {"text": None}}, None]
 )
