@@ -40,7 +40,7 @@ def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]
     if depth > DEPTH_MAX:
         yield (), f"is nested deeper than {DEPTH_MAX} levels"
         return
-    for name in contract.keys() - KEYWORDS:
+    for name in (name for name in contract if name not in KEYWORDS):
         yield (name,), f"is no keyword of a contract: {', '.join(sorted(KEYWORDS))}"
     yield from _simple_faults(contract)
     for name, property_contract in _property_contracts(contract).items():

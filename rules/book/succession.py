@@ -53,7 +53,7 @@ def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime
 
 def _sender_faults(before: Book, after: Book) -> Iterator[Fault]:
     """Yield where a contract refuses what senders may send under the book before."""
-    for name in before.event_types.keys() & after.event_types.keys():
+    for name in (name for name in after.event_types if name in before.event_types):
         contract, new_contract = before.event_types[name].properties, after.event_types[name].properties
         for path, reason in breaking_changes(contract, new_contract):
             text = f"{reason}: what may be sent before would be refused; a new event type may ask for it"

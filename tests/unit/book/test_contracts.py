@@ -98,6 +98,11 @@ def book_with(contract: Json) -> Json:
     return {"event_types": {"READ": {"points": 1, "properties": contract}}}
 
 
+def test_faults_are_told_in_the_order_of_the_contract() -> None:
+    named = [f"k{number * 7 % 23}" for number in range(23)]
+    assert [path for path, _ in contract_faults(dict.fromkeys(named))] == [(name,) for name in named]
+
+
 @pytest.mark.parametrize(
     ("contract", "told"),
     [

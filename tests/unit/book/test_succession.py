@@ -1,5 +1,6 @@
 """What a new version of the book may not change, given the versions before and after it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,6 +37,16 @@ def test_a_contract_may_not_get_narrower_but_a_new_type_may_have_any() -> None:
     check(before, with_contract({"required": ["pages"]}, "NEW"))
     with pytest.raises(BookRefused, match=r"event_types.READ.properties.required now has pages"):
         check(before, with_contract({"required": ["pages"]}))
+
+
+def test_contracts_that_get_narrower_are_told_in_the_order_of_the_book() -> None:
+    named = [f"KIND_{number * 7 % 23}" for number in range(23)]
+    types = {name: EventType(points=1) for name in named}
+    narrow = {name: replace(rule, properties={"required": ["pages"]}) for name, rule in types.items()}
+    books = Books([Version(1, march(1), lambda: Book(types))])
+    with pytest.raises(BookRefused) as refused:
+        check_succession(Book(narrow), books, march(5), march(5))
+    assert [fault.path[1] for fault in refused.value.faults] == named
 
 
 def test_a_name_keeps_its_period() -> None:
