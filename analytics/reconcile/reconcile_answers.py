@@ -253,7 +253,7 @@ class _Comparison:
             else:
                 findings.disagreements.append((person, "the table lacks all answers that the lake has"))
         with_stats = self.lake.rows.row_of_person.keys()
-        for person in with_stats - self.lake.answers.keys() - scan.known_pseudonyms:
+        for person in sorted(with_stats - self.lake.answers.keys() - scan.known_pseudonyms):
             if not is_residue(person):
                 findings.disagreements.append((person, "the table lacks the stats that the lake has"))
 

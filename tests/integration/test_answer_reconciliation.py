@@ -451,6 +451,15 @@ def test_a_row_of_stats_of_whom_the_table_does_not_know_is_told(world: Answerers
         assert world.night(everybody=True).disagreements == told
 
 
+def test_people_of_whom_the_table_does_not_know_are_told_by_name(world: Answerers) -> None:
+    people = [a_history(world)[0] for _ in range(6)]
+    world.publish_stats(*people)
+    for person in people:
+        spoil(world.objects, "answer_stats", "person", is_row_of(person))
+    told = [name for name, _ in world.night(everybody=True).disagreements]
+    assert told == sorted(f"{pseudonym(person)}x" for person in people)
+
+
 def test_whoever_changes_stats_meanwhile_wins(world: Answerers, monkeypatch: pytest.MonkeyPatch) -> None:
     person, _ = a_history(world)
     change(person, total_points=9999)
