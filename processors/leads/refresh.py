@@ -44,7 +44,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     moment = parse_moment(event["as_of"]).utc if event.get("as_of") else now
     as_of = stamp(moment)
     if moment > now + AHEAD_MAX:  # features only go forward, so they would never be right again
-        raise ValueError(f"as_of {as_of} is more than a day ahead of {stamp(now)}")
+        raise ValueError(f"as_of {as_of} is after {stamp(now + AHEAD_MAX)}")
     asked, messages = queue.request_refresh(as_of, leads.ids())
     logger.info("refresh", extra={"as_of": as_of, "leads": asked, "messages": messages})
     return {"as_of": as_of, "leads": asked, "messages": messages}

@@ -210,6 +210,17 @@ def test_the_schedule_asks_for_every_listed_lead_once(
     assert after.version == before.version + 1
 
 
+def test_an_instant_too_far_ahead_is_refused_with_the_last_one(
+    engine: Engine, queue_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clock(monkeypatch, START)
+    monkeypatch.setattr(refresh, "AHEAD_MAX", 2 * DAY)
+    too_late, last = stamp(START + 3 * DAY), stamp(START + 2 * DAY)
+    inner: Any = refresh.handler
+    with pytest.raises(ValueError, match=f"as_of {too_late} is after {last}"):
+        inner.__wrapped__({"as_of": too_late}, CONTEXT)  # what is around it takes the text away
+
+
 class RefusingOnce:
     """SQS that refuses one message of the first call."""
 
