@@ -88,11 +88,11 @@ export class Queue {
     }
   }
 
-  /** Take the oldest out that is not under way. */
+  /** Take the oldest out that is not under way, and never the newest: more may wait for a while. */
   private async giveUp(state: State): Promise<Waiting[]> {
     const waiting = await this.waiting();
     state.count = waiting.length;
-    const over = waiting.filter(({ number }) => number > state.flying).slice(0, Math.max(0, waiting.length - this.max));
+    const over = waiting.filter(({ number }) => number > state.flying && number < state.next - 1).slice(0, Math.max(0, waiting.length - this.max));
     await this.drop(over);
     state.count -= over.length;
     return over;

@@ -110,6 +110,28 @@ test('a full queue gives up the oldest, and says so', async () => {
   me.close();
 });
 
+test('a full queue whose events are under way gives up the oldest of those that came since, and never the newest', async () => {
+  const dropped: string[] = [];
+  const keys: string[] = [];
+  const { fetch } = service();
+  let isFirst = true;
+  const me = client(
+    plain(inMemory()),
+    async (...given) => {
+      if (isFirst && String(given[0]).endsWith('/v1/events')) {
+        isFirst = false;
+        for (const type of ['B', 'C']) keys.push((await me.track(type)).key);
+      }
+      return fetch(...given);
+    },
+    { queueMax: 1, onDropped: (event) => dropped.push(event.idempotency_key) },
+  );
+  await me.track('A');
+  for (let left = 1; left; ) left = await me.flush();
+  assert.deepEqual(dropped, keys.slice(0, 1));
+  me.close();
+});
+
 test('a full disk keeps nothing, loses nothing, and says so', async () => {
   let isFull = true;
   const real = inMemory();

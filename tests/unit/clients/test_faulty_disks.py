@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from streakline_client import Reply, Streakline
+from streakline_client.queue.clock import DeviceClocks
+from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.sender import RefusedEvent, Trouble
 from streakline_client.tracker import Queueing
 from streakline_client.transport import Request, Unreachable
@@ -173,3 +175,16 @@ def test_a_file_that_begins_on_a_full_disk_is_made_when_there_is_room(tmp_path: 
     again = client(path, Service())
     assert [each["idempotency_key"] for each in again.waiting()] == [key]
     again.close()
+
+
+def test_a_full_queue_whose_events_are_under_way_never_drops_the_newest() -> None:
+    queue = EventQueue(None, DeviceClocks().read, None, 1)
+    queue.add("A", None, "ann")
+    batch = queue.batch(100)
+    assert batch
+    second, dropped = queue.add("B", None, "ann")
+    assert dropped == []
+    third, dropped = queue.add("C", None, "ann")
+    assert dropped == [second]
+    queue.settle(batch.events)
+    assert [each.event for each in queue.waiting()] == [third]

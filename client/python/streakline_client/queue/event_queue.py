@@ -78,8 +78,8 @@ class EventQueue(QueueFile):
     ) -> tuple[Event, list[Event]]:
         """Store an event that happens now; returns (event, dropped events).
 
-        If the queue was full, the oldest events are dropped. Raises ValueError or TypeError for an event that
-        cannot be sent.
+        If the queue was full, the oldest events that are not under way are dropped. Raises ValueError or
+        TypeError for an event that cannot be sent.
         """
         now = self._read_clock()
         _check_sendable(event_type, properties)
@@ -116,12 +116,15 @@ class EventQueue(QueueFile):
         return last_number(self._base) + 1
 
     def _drop_oldest(self, sending_up_to: int) -> list[Event]:
-        """Delete and return the oldest events if too many wait. Events in a request under way stay."""
+        """Delete and return the oldest events if too many wait.
+
+        Events in a request under way stay. So does the newest one, also if more wait then for a while.
+        """
+        query = """DELETE FROM waiting WHERE number IN (
+            SELECT number FROM waiting WHERE number > ? AND number < ? ORDER BY number LIMIT ?
+        ) RETURNING event"""
         surplus = max(0, len(self) - self._waiting_max)
-        query = (
-            "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting WHERE number > ? ORDER BY number"
-        )
-        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (sending_up_to, surplus)).fetchall()
+        rows = self._base.execute(query, (sending_up_to, last_number(self._base), surplus)).fetchall()
         return [json.loads(text) for (text,) in rows]
 
     def __len__(self) -> int:
