@@ -4,7 +4,7 @@ Each item of the new writer's tables is taken over as a change, by the code that
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from adapters.platform.items import Item
@@ -32,9 +32,16 @@ class RegionFill:
     def run(self) -> None:
         """Let the old region take over all that the new one has. Raises RuntimeError if something remains.
 
+        First goes what the new region has deleted since the old one was cut: until every process knew the
+        epoch, deletions were not sent, or not taken over. An entry that the new region has not stored yet
+        goes too, and comes back with the carrier that names it.
+
         The order is that in which a writer writes: an event's claim first; an entry before the days, the
         profile and the command's claim that name it.
         """
+        for table in sorted(KEYS.keys() & self.old.tables.keys()):
+            deleted = self.new.lacking(table, self.old.items(table))
+            self._take_over([replace(self._change(table, item), image=None) for item in deleted])
         others = sorted(KEYS.keys() & self.new.tables.keys() - {CLAIMS, EVENTS, LEDGER, DAYS, PROFILES})
         self._take_over_all(CLAIMS, self._claims(of_commands=False))
         for table in (EVENTS, LEDGER, DAYS, PROFILES):

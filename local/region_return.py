@@ -4,7 +4,7 @@
 2. Apply it: events go to the new writer with their claims, and its API carries out commands under their keys.
 3. Cut the old ledgers where both regions agree, and delete whatever the new writer does not have.
 4. Join: from here on the new writer's changes are sent to the old region.
-5. Fill: the old region takes over what the new writer had before (local/region_fill.py).
+5. Fill: the old region takes over what the new writer had or deleted before (local/region_fill.py).
 
 The steps may be interrupted anywhere and run again. Steps 1 and 2 change nothing the second time: an event is
 applied once, a command is carried out once under its key.
@@ -29,7 +29,6 @@ from local.region_unseen import (
     ListedItem,
     Side,
     UnseenFinder,
-    is_deletion_mark,
     key_of,
     shared_fields,
 )
@@ -178,10 +177,9 @@ class RegionReturn:
         changed = sum(self._cut_ledger(account_id) for account_id in found.entries)
         for table in sorted(KEYS.keys() & self.old.tables.keys() - {LEDGER}):
             store = self.old.store(table)
-            for old_item, new_item in self.new.with_counterparts(table, self.old.items(table)):
-                if new_item is None and not is_deletion_mark(table, old_item):
-                    store.delete(old_item)
-                    changed += 1
+            for item in self.new.lacking(table, self.old.items(table)):
+                store.delete(item)
+                changed += 1
         return changed
 
     def _cut_ledger(self, account_id: str) -> int:

@@ -90,6 +90,11 @@ class Side:
             for item in chunk:
                 yield item, item_by_key.get(key_of(table, item))
 
+    def lacking(self, table: str, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield those of the other side's items whose keys this side has not, without marks of deletions."""
+        pairs = self.with_counterparts(table, items)
+        return (item for item, own in pairs if own is None and not is_deletion_mark(table, item))
+
 
 def key_of(table: str, stored: Item) -> tuple[str, ...]:
     """Return the key of an item of a table: the texts of its key attributes."""

@@ -3,11 +3,12 @@
 import json
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from adapters.engagement.account_items import entry_item
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
@@ -16,6 +17,8 @@ from local.region_return import RegionReturn
 from local.region_unseen import Side, UnseenFinder, shared_fields
 from local.regions import report_of, update_of
 from local.stack import Stack
+from rules.engagement.carriers import split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.register import Phase, Register
 from tests.support.engine import Engine, running
@@ -155,6 +158,45 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     assert steps.find(NO_ERASURES, NOW).listed == []
     steps.follow(steps.find(NO_ERASURES, NOW), old.dynamodb, NOW)  # again, it changes nothing but the epoch
     assert registers.read() == Register(6, "east", standby="west", is_filled=True)
+
+
+def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(both: tuple[Engine, Engine]) -> None:
+    """Nobody sends it, or whoever receives it does not know the epoch yet."""
+    old, new = (
+        Side(name, engine.client("dynamodb"), TABLES)
+        for name, engine in zip(("west", "east"), both, strict=True)
+    )
+    deleted = {
+        "Subscriptions": {"subscription_id": {"S": "deleted"}},
+        "RewardsLedger": {"account_id": {"S": "deleted"}, "created_at": {"S": STAMP}},
+    }
+    for name, item in deleted.items():
+        for side in (old, new):
+            side.store(name).put(item)
+
+    drafts = [
+        Draft(EntryKind.EARN, 1, f"2026-01-01T10:00:0{n}.000000Z#e", "READ", "2026-01-01") for n in range(3)
+    ]
+    carriers, carried = split_carriers(append_drafts("carl", None, drafts, NOW - timedelta(days=60)))
+    assert carried
+    for entry in carriers:
+        new.store("RewardsLedger").put(entry_item(entry))
+    for entry in (*carriers, *carried):
+        old.store("RewardsLedger").put(entry_item(entry))
+
+    def delete(_: float) -> None:
+        for name, item in deleted.items():
+            new.store(name).delete(item)
+
+    registers = register(both[0].client("dynamodb"), "deleted")
+    registers.change(None, Register(4, "east"))
+    steps = RegionReturn(old, new, registers, NobodyAsks(), delete, lambda _: None)
+    steps.follow(steps.find(NO_ERASURES, NOW), old.dynamodb, NOW)
+    assert stored(old, "Subscriptions") == stored(new, "Subscriptions")
+    places = [item["created_at"]["S"] for item in old.items("RewardsLedger")]
+    assert sorted(places) == sorted(entry.created_at for entry in (*carriers, *carried)), (
+        "the writer has not stored yet what its carrier names"
+    )
 
 
 def test_a_command_s_claim_is_carried_only_where_its_entry_is(both: tuple[Engine, Engine]) -> None:
