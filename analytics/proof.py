@@ -6,7 +6,8 @@ journal that it reads with the tree of the night before, and notes its head if t
 When all shares of users are done, share_steps.py puts these heads into the tree (LedgerTree.store_next) and
 publishes its root (publish_root).
 
-state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes.
+state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes, and goes when a
+                          second tree is without it: whoever reads the tree before the last one still can.
 state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
                           names are there. A night that died before changes nothing.
 """
@@ -62,6 +63,7 @@ class LedgerTree:
     at: str = ""  # when the night that stored it began; "": none has
     run_id: str = ""  # of that night
     since: str = ""  # when the first night that stored a tree began
+    former: frozenset[bytes] = frozenset()  # roots of buckets that only the tree before this one has
 
     @property
     def root(self) -> bytes:
@@ -75,8 +77,10 @@ class LedgerTree:
             values = json.loads(objects.get(HEADS))
         except NoObject:
             return cls()
-        roots = list(map(bytes.fromhex, values["roots"]))
-        return cls(roots, values["accounts"], values["at"], values["run_id"], values["since"])
+        roots, former = (list(map(bytes.fromhex, values.get(name, ()))) for name in ("roots", "former"))
+        return cls(
+            roots, values["accounts"], values["at"], values["run_id"], values["since"], frozenset(former)
+        )
 
     def leaves(self, objects: Objects, bucket: int) -> Leaves:
         """Return a bucket's leaves; raises ValueError if they do not give its root."""
@@ -108,7 +112,8 @@ class LedgerTree:
             leaves = {**self.leaves(objects, bucket), **leaves_of_heads}
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
             objects.put(_leaves_key(roots[bucket]), packed_leaves(leaves))
-        tree = LedgerTree(roots, accounts, at, run_id, self.since or at)
+        former = frozenset(self.roots) - {*roots, EMPTY}
+        tree = LedgerTree(roots, accounts, at, run_id, self.since or at, former)
         values = {
             "at": tree.at,
             "run_id": tree.run_id,
@@ -116,9 +121,10 @@ class LedgerTree:
             "root": tree.root.hex(),
             "accounts": tree.accounts,
             "roots": [root.hex() for root in tree.roots],
+            "former": sorted(root.hex() for root in tree.former),
         }
         objects.put(HEADS, json.dumps(values).encode())
-        objects.delete([_leaves_key(root) for root in set(self.roots) - {*roots, EMPTY}])
+        objects.delete([_leaves_key(root) for root in self.former - {*self.roots, *roots}])
         return tree
 
 

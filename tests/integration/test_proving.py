@@ -107,8 +107,13 @@ def test_the_next_night_follows_the_days_change_and_names_the_root_before(town: 
     assert (second["before"], second["accounts"]) == (first["root"], first["accounts"])
     assert sum(one != other for one, other in zip(before.roots, after.roots, strict=True)) == 1
     assert "points: " in "".join(proven(town, user, second["root"]))
+    assert before.leaves(town.objects, bucket_of(user)), "whoever reads the tree of before still can"
+    town.apply([town.event(user, 301, 1)])
+    town.curate()
+    town.reconcile("third")
+    assert after.leaves(town.objects, bucket_of(user))
     left = [each.key for each in town.objects.list("state/heads/")]
-    assert len(left) == sum(each > 0 for each in after.accounts)
+    assert len(left) == sum(each > 0 for each in after.accounts) + 1, "of the last two trees"
     assert HEADS not in left
 
 
