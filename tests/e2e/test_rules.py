@@ -14,6 +14,7 @@ from local.operate.redrive import list_failures, redrive
 from local.replay import put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
+from tests.support.effort import only_soak
 
 pytestmark = pytest.mark.xdist_group("cloud")
 KNOWN_WITHIN_SECONDS = 60
@@ -39,6 +40,11 @@ def statuses(me: Api, events: list[dict[str, Any]]) -> list[str]:
     return [each["status"] for each in told["results"]]
 
 
+@only_soak(
+    "test_a_type_is_refused_by_name_until_the_book_knows_it (tests/integration/test_rules_api.py) and"
+    " test_an_event_that_a_later_book_knows_is_taken_by_its_redrive (tests/unit/engagement/test_events_stream.py);"
+    " docs/tutorial.md in tests/e2e/test_documents.py publishes a book on the cloud, and waits until it is known"
+)
 def test_events_of_a_type_wait_until_the_book_has_learned_it(
     stack: Stack, me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
 ) -> None:
