@@ -17,6 +17,7 @@ from local.cloud.patience import drain
 from local.stack import Stack
 from rules.key_ring import KeyRing, from_text, to_text
 from tests.e2e.conftest import printed
+from tests.support.effort import only_soak
 from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
@@ -61,6 +62,9 @@ def settled(stack: Stack, check: Callable[[], Any]) -> Any:
         time.sleep(0.3)
 
 
+@only_soak(
+    "test_many_answers_at_once_on_each_of_many_questions (tests/integration/test_answers_under_load.py)"
+)
 def test_of_many_answers_at_once_exactly_the_required_ones_are_taken(
     stack: Stack, agent: Api, user: str
 ) -> None:
