@@ -38,6 +38,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
+from tests.support.effort import only_soak
 from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
 
@@ -284,6 +285,12 @@ def test_sql_recompute_equals_the_live_streaks(
         assert found == [*streak, profile["total_bestie_points"], profile["balance"]], user
 
 
+@only_soak(
+    "test_a_rebuild_says_of_what_raw_objects_are_gone (tests/integration/test_curate_function.py),"
+    " test_it_makes_what_a_rebuild_from_raw_makes (tests/lake/test_rebuild_without_raw.py), test_each_item_tells_its_day"
+    " (tests/integration/test_account_days.py), test_loaded_twice_is_loaded_once (tests/sql/test_load.py), and docs/commands.md"
+    " in tests/e2e/test_documents.py for a rebuild on the cloud"
+)
 def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     stack: Stack, people: list[str], first_run: dict[str, Any]
 ) -> None:

@@ -119,6 +119,10 @@ def put(stack: Stack, ring: KeyRing) -> None:
     release(stack, name, {**variables_of(stack, name), "READ_KEYS_AGAIN": str(time.time_ns())})
 
 
+@only_soak(
+    "test_at_every_step_one_of_many_answers_of_a_person_is_taken and test_a_person_sees_the_same_through_three_keys_and_after_their_end"
+    " (tests/integration/test_key_rotation.py), tests/integration/test_rotate_key_command.py for the command"
+)
 def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
     stack: Stack, agent: Api, user: str
 ) -> None:
