@@ -14,6 +14,7 @@ from local.api import Api
 from local.cloud.tokens import KEY_FILE, KEY_ID, token
 from local.stack import Stack
 from tests.e2e.conftest import event
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -137,6 +138,10 @@ def test_a_granted_date_of_a_freeze_is_for_admins(me: Api, user: str) -> None:
     assert me.call("POST", f"/v1/users/{user}/freezes", {})[0] == 201
 
 
+@only_soak(
+    "test_events_and_commands_are_limited_for_each_user (tests/integration/test_limits.py) and"
+    " test_over_the_limit_the_caller_is_told_when_to_come_again (tests/unit/web/test_rate_limit.py)"
+)
 def test_too_many_events_a_minute_are_429_with_retry_after(stack: Stack, user: str) -> None:
     # A window is a minute: at its end the test begins with the next one, and on a slow machine it takes several.
     if (wait := 60 - time.time() % 60) < 15:

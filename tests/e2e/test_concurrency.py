@@ -16,7 +16,7 @@ from local.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -46,6 +46,7 @@ def test_posts_of_one_key_are_one_event(stack: Stack, me: Api, user: str, settle
     assert {each.partition("-")[0] for each in folders} == {"unpacked"}
 
 
+@only_soak("test_64_bodies_under_one_key_are_one_event_and_63_conflicts (tests/integration/test_at_once.py)")
 def test_of_bodies_under_one_key_one_is_an_event_and_the_others_are_conflicts(
     me: Api, user: str, settled: Settled
 ) -> None:
@@ -76,6 +77,7 @@ def test_first_events_of_a_day_make_one_day(me: Api, user: str, settled: Settled
     assert profile["balance"] == 100  # the daily cap
 
 
+@only_soak("test_64_redemptions_of_the_whole_balance_succeed_once (tests/integration/test_at_once.py)")
 def test_of_redemptions_of_the_whole_balance_one_succeeds(
     me: Api, admin: Api, user: str, post: Post, settled: Settled
 ) -> None:
@@ -94,6 +96,10 @@ def test_of_redemptions_of_the_whole_balance_one_succeeds(
     settled(user)
 
 
+@only_soak(
+    "test_of_two_writers_on_one_head_one_is_told (tests/integration/test_ledger_store.py) and, for every entry's"
+    " place in its chain, test_rule_7_holds_after and test_points_are_money_after (tests/faults/test_schedules.py)"
+)
 def test_writers_leave_one_chain(admin: Api, user: str, post: Post, settled: Settled) -> None:
     days = [f"2026-0{month}-{day:02}T12:00:00Z" for month in (1, 2) for day in range(1, 29)]
     post(*[event(user, f"k{number}", day) for number, day in enumerate(days)])

@@ -10,6 +10,7 @@ from local.api import Api
 from local.cloud import laptop_cloud
 from local.stack import Stack
 from tests.e2e.conftest import event
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -105,6 +106,10 @@ def test_zone_changes_are_kept_and_flagged(me: Api, user: str) -> None:
     assert (status, answer["error"]["details"][0]["field"]) == (422, "timezone")
 
 
+@only_soak(
+    "test_two_freezes_and_three_missed_days_are_used_in_date_order_then_the_run_ends and"
+    " test_the_streak_shows_0_at_once_after_a_missed_day (tests/unit/engagement/test_streaks.py)"
+)
 def test_two_freezes_and_three_misses(admin: Api, user: str, post: Post, settled: Settled) -> None:
     for key in ("f1", "f2"):
         body = {"granted_on": "2026-01-01", "idempotency_key": key}
@@ -121,6 +126,10 @@ def test_two_freezes_and_three_misses(admin: Api, user: str, post: Post, settled
     assert (after["current_streak"], after["longest_streak"], after["freezes_available"]) == (1, 1, 0)
 
 
+@only_soak(
+    "test_a_late_event_refunds_the_freeze_that_covered_its_day_by_a_reversing_entry"
+    " (tests/unit/engagement/test_account_freezes.py), test_each_date_has_its_reason (tests/unit/engagement/test_streaks.py)"
+)
 def test_a_late_event_refunds_the_freeze_that_covered_its_day(
     admin: Api, user: str, post: Post, settled: Settled
 ) -> None:
@@ -194,9 +203,9 @@ def test_ties_share_a_rank(stack: Stack, admin: Api, user: str, post: Post, sett
 
 
 def test_history_pages_have_every_entry_once(admin: Api, user: str, post: Post, settled: Settled) -> None:
-    post(*[event(user, f"k{number}", f"2026-02-{1 + number:02}T08:00:00Z") for number in range(25)])
+    post(*[event(user, f"k{number}", f"2026-02-{1 + number:02}T08:00:00Z") for number in range(15)])
     settled(user)
-    for name, total in (("ledger", 26), ("activity", 25)):
+    for name, total in (("ledger", 16), ("activity", 15)):
         rows: list[dict[str, Any]] = []
         cursor = ""
         while True:

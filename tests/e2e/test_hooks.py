@@ -44,16 +44,12 @@ def external_id(source: str, body: Any) -> str:
     return str(body[0]["sg_event_id"] if source == "email_campaign" else body["external_event_id"])
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(
-            each,
-            marks=[only_soak("the same of ecommerce, and tests/integration/test_hooks.py of all")]
-            * (each != "ecommerce"),
-        )
-        for each in SIGNED
-    ],
+@pytest.mark.parametrize("source", SIGNED)
+@only_soak(
+    "test_what_a_vendor_signs_is_queued_and_a_delivery_that_comes_again_is_the_same_event,"
+    " test_whatever_does_not_fit_is_the_same_401_and_nothing_is_stored and"
+    " test_a_secret_is_changed_without_a_gap_and_the_old_one_ends (tests/integration/test_hooks.py) of each vendor,"
+    " test_a_shop_s_order_from_beginning_to_end (tests/e2e/test_hooks.py) on the cloud"
 )
 def test_a_vendor_s_webhook_lands_once_and_nothing_else_lands(
     stack: Stack, organization: str, lead_of: Lead, source: str

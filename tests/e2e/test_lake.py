@@ -38,6 +38,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
+from tests.support.effort import only_soak
 from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
 
@@ -119,7 +120,7 @@ def question(stack: Stack) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def leaver(stack: Stack) -> str:
-    """A user and, in an organization of the same number, a customer. Both are erased after the first run."""
+    """A user and, in an organization of the same number, a customer. Both are erased after the first night."""
     user = f"erased-{time.time_ns()}"
     post_events(stack, [event(user, str(number), event_type="LESSON_COMPLETED") for number in range(3)])
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
@@ -134,8 +135,13 @@ def organization_of(user: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def first_run(stack: Stack, people: list[str], leaver: str, question: dict[str, Any]) -> dict[str, Any]:
-    """A run that the schedule starts, over all of it, with lines planted that are none and an object twice."""
+def night_without_warehouse(
+    stack: Stack, people: list[str], leaver: str, question: dict[str, Any]
+) -> dict[str, Any]:
+    """A night that the schedule starts while the warehouse is away: over all of it, and over items corrupted by hand.
+
+    Lines are planted that are none, and an object twice.
+    """
     place = f"raw/events/arrived={ARRIVED}/dt=2026-03-02/hour=12/{people[0]}-"
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
     lake_put(stack, place + "planted-2.gz", gzip.compress(b'{"user_id": 5, "dt": "2026-03-02"}\n'))
@@ -145,9 +151,28 @@ def first_run(stack: Stack, people: list[str], leaver: str, question: dict[str, 
     lake_put(
         stack, f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key)
     )
-    execution = scheduled(stack)
-    assert nightly_run.wait(stack, execution) == "SUCCEEDED"
-    return nightly_run.report_of(stack, execution)
+    profiles = {user: lowered(plain_profile(stack, user)) for user in people}
+    victims = random.Random(SEED).sample(people, 10)
+    for number, user in enumerate(victims):
+        corrupt(stack, user, number)
+    stats = stats_of(stack, question)
+    change_points(stack, stats["fingerprint_hash"], 9999)
+    with away(stack):
+        execution = scheduled(stack)
+        assert nightly_run.wait(stack, execution) == "FAILED"
+    assert datetime.fromisoformat(watermark(stack)) >= first.modified
+    return {"profiles": profiles, "victims": victims, "stats": stats, "execution": execution}
+
+
+@pytest.fixture(scope="module")
+def loading_night(
+    stack: Stack,
+    night_without_warehouse: dict[str, Any],
+    erasures: dict[Path, tuple[persons.Person, Any]],
+) -> dict[str, Any]:
+    """The night after it, which loads what the warehouse lacked, and begins to forget."""
+    drain(stack, lake=True)  # what the first one has repaired
+    return nightly_run.run(stack)
 
 
 def scheduled(stack: Stack) -> str:
@@ -183,7 +208,7 @@ def _appears(listed: Callable[[], list[dict[str, Any]]], known: set[str]) -> str
 
 
 def test_every_event_is_in_the_warehouse_once(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
 ) -> None:
     stored = [each for each in scan(stack, "BPEvents") if each["user_id"] in people]
     assert len(stored) == PEOPLE * (12 + 2 * (DAYS - 1))
@@ -193,7 +218,7 @@ def test_every_event_is_in_the_warehouse_once(
 
 
 def test_every_answer_is_in_the_warehouse_once_and_names_nobody(
-    stack: Stack, question: dict[str, Any], first_run: dict[str, Any]
+    stack: Stack, question: dict[str, Any], loading_night: dict[str, Any]
 ) -> None:
     own = question["question_id"]
     stored = [each for each in scan(stack, "Responses") if each["question_id"] == own]
@@ -223,7 +248,7 @@ def test_every_answer_is_in_the_warehouse_once_and_names_nobody(
 
 
 def test_ledger_balances_lake_and_warehouse_agree(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
 ) -> None:
     live = {each["user_id"]: each for each in scan(stack, "UserStreaks")}
     sums: Counter[str] = Counter()
@@ -238,7 +263,7 @@ def test_ledger_balances_lake_and_warehouse_agree(
 
 
 def test_what_went_in_is_curated_a_duplicate_or_quarantined(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
 ) -> None:
     rows = query("SELECT rows_in, curated, duplicates, quarantined FROM lake.curation")
     assert rows
@@ -259,14 +284,14 @@ def test_what_went_in_is_curated_a_duplicate_or_quarantined(
     assert all(line["reason"] for line in mine)
 
 
-def test_the_recompute_finds_nothing_to_say_of_what_is_right(first_run: dict[str, Any]) -> None:
-    assert first_run["different"] == []
-    assert first_run["failed_tests"] == []
-    assert first_run["ledger_and_lake"] == first_run["warehouse_and_lake"] == []
+def test_the_recompute_finds_nothing_to_say_of_what_is_right(loading_night: dict[str, Any]) -> None:
+    assert loading_night["different"] == []
+    assert loading_night["failed_tests"] == []
+    assert loading_night["ledger_and_lake"] == loading_night["warehouse_and_lake"] == []
 
 
 def test_sql_recompute_equals_the_live_streaks(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
 ) -> None:
     recomputed = query(
         "SELECT user_id, last_activity_date::VARCHAR, current_streak, longest_streak, active_days,"
@@ -284,11 +309,17 @@ def test_sql_recompute_equals_the_live_streaks(
         assert found == [*streak, profile["total_bestie_points"], profile["balance"]], user
 
 
+@only_soak(
+    "test_a_rebuild_says_of_what_raw_objects_are_gone (tests/integration/test_curate_function.py),"
+    " test_it_makes_what_a_rebuild_from_raw_makes (tests/lake/test_rebuild_without_raw.py), test_each_item_tells_its_day"
+    " (tests/integration/test_account_days.py), test_loaded_twice_is_loaded_once (tests/sql/test_load.py), and docs/commands.md"
+    " in tests/e2e/test_documents.py for a rebuild on the cloud"
+)
 def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
 ) -> None:
     objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    # Rows of today may have come since: the first run has changed profiles, other tests have leads.
+    # Rows of today may have come since: the nights have changed profiles, other tests have leads.
     files = "lake.curation WHERE dt BETWEEN DATE '2026-03-01' AND DATE '2026-03-31'"
     marts = ("marts.daily_actives", "marts.points_liability")
     tables = ("lake.events", "lake.ledger", "lake.daily_activity", files, *marts)
@@ -321,7 +352,7 @@ def finished(admin: Api, what_if_id: str) -> dict[str, Any]:
 def test_an_admin_asks_the_api_what_if_and_gets_what_the_command_prints(
     stack: Stack,
     people: list[str],
-    first_run: dict[str, Any],
+    loading_night: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -353,7 +384,10 @@ def test_an_admin_asks_the_api_what_if_and_gets_what_the_command_prints(
 
 @pytest.fixture(scope="module")
 def erasures(
-    stack: Stack, leaver: str, first_run: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+    stack: Stack,
+    leaver: str,
+    night_without_warehouse: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[Path, tuple[persons.Person, Any]]:
     """Erasures of the user and of the lead, which a night has put into the lake; by their certificates' paths."""
     rooms = ("raw/events", "raw/ledger", "raw/daily_activity", "raw/streaks", "curated", "runs")
@@ -427,7 +461,15 @@ def plain_profile(stack: Stack, user: str) -> dict[str, Any]:
     return {k: v for k, v in decode_item(answer["Item"]).items() if k not in changing}
 
 
-def test_athena_answers_over_the_catalog(stack: Stack, people: list[str], first_run: dict[str, Any]) -> None:
+def lowered(profile: dict[str, Any]) -> dict[str, Any]:
+    """A profile as the first night leaves it after its streak has lapsed: it shows 0, and is in no index."""
+    rest = {name: value for name, value in profile.items() if name != "leaderboard_partition"}
+    return {**rest, "current_streak": 0, "run_length": profile["current_streak"]}
+
+
+def test_athena_answers_over_the_catalog(
+    stack: Stack, people: list[str], loading_night: dict[str, Any]
+) -> None:
     athena, database = stack.client("athena"), stack.outputs["GlueDatabaseName"]
     started = athena.start_query_execution(
         QueryString=f"SELECT count(DISTINCT event_id), count(*) FROM events WHERE user_id = '{people[0]}'",
@@ -464,34 +506,6 @@ def away(stack: Stack) -> Iterator[None]:
         set_warehouse(stack, url)
 
 
-@pytest.fixture(scope="module")
-def night_without_warehouse(
-    stack: Stack, people: list[str], question: dict[str, Any], first_run: dict[str, Any]
-) -> dict[str, Any]:
-    """A night over items that were corrupted by hand, and over a new user, while the warehouse is away."""
-    another = f"{people[0]}-late"
-    post_events(stack, [event(another, "away", "2026-03-20T12:00:00Z")])
-    drain(stack, lake=True)
-    profiles = {user: plain_profile(stack, user) for user in people}
-    victims = random.Random(SEED).sample(people, 10)
-    for number, user in enumerate(victims):
-        corrupt(stack, user, number)
-    stats = stats_of(stack, question)
-    change_points(stack, stats["fingerprint_hash"], 9999)
-    before = watermark(stack)
-    with away(stack):
-        execution = nightly_run.start(stack, None, None, repair=True)
-        assert nightly_run.wait(stack, execution) == "FAILED"
-    assert watermark(stack) > before
-    return {
-        "another": another,
-        "profiles": profiles,
-        "victims": victims,
-        "stats": stats,
-        "execution": execution,
-    }
-
-
 def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away(
     stack: Stack, people: list[str], question: dict[str, Any], night_without_warehouse: dict[str, Any]
 ) -> None:
@@ -523,14 +537,8 @@ def test_an_erasure_awaits_nights(erasures: dict[Path, tuple[persons.Person, Any
     assert "events" in next(iter(erasures.values()))[1]["awaits"]
 
 
-def test_the_next_night_loads_what_the_warehouse_lacked(
-    stack: Stack, night_without_warehouse: dict[str, Any], erasures: dict[Path, tuple[persons.Person, Any]]
-) -> None:
-    report = nightly_run.run(stack)
-    assert report["warehouse"]["lacks"] == {}
-    assert [report[each] for each in ("different", "warehouse_and_lake", "failed_tests")] == [[], [], []]
-    late = night_without_warehouse["another"]
-    assert query("SELECT count(*) FROM lake.events WHERE user_id = ?", late) == [(1,)]
+def test_the_next_night_loads_what_the_warehouse_lacked(loading_night: dict[str, Any]) -> None:
+    assert loading_night["warehouse"]["lacks"] == {}
 
 
 def watermark(stack: Stack) -> str:

@@ -13,11 +13,11 @@ from local.event_sources import Purchase, purchases
 from local.replay import shuffled
 from local.stack import Stack
 from local.verify import compare_features, expect_features
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 from tests.support.lead_orders import Lead, bought, send
 from tests.support.real_input import PURCHASES
 
-CUSTOMERS = effort(12, soak=40)
+CUSTOMERS = effort(5, soak=40)
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 
@@ -44,6 +44,10 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
         assert len(api.get(f"/v1/leads/{lead}/events?limit=500&from=1990-01-01")["events"]) == len(rows)
 
 
+@only_soak(
+    "test_32_concurrent_first_events_of_one_person_over_two_channels_are_one_lead"
+    " (tests/integration/test_identity_at_once.py)"
+)
 def test_32_first_events_of_one_person_over_two_channels_are_one_lead(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:

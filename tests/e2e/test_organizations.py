@@ -50,7 +50,7 @@ def test_organizations_with_the_same_people_are_apart(stack: Stack, organization
     for name in names:
         for what in (seen(name, "one", **email), seen(name, "two", **phone)):
             assert tokens[name].call("POST", "/v1/leads/events", what)[0] == 202
-            drain_leads(stack)
+    drain_leads(stack)
     one, two = ({name: lead_of(name, which, "generic") for name in names} for which in ("one", "two"))
     assert len({*one.values(), *two.values()}) == 6
 

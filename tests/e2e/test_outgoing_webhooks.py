@@ -17,6 +17,7 @@ from local.operate.functions import invoke
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_survival import workers
+from tests.support.effort import only_soak
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.lead_orders import bought, send
 
@@ -122,6 +123,10 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     assert [each["current_streak"] for each in customer.heard("streak.extended", user_id=user)] == [1, 2, 3]
 
 
+@only_soak(
+    "test_an_endpoint_that_is_dead_for_three_days_delays_no_other_and_gets_everything_in_order and"
+    " test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost (tests/integration/test_outgoing_delivery.py)"
+)
 def test_an_endpoint_that_refuses_gets_it_later_and_one_that_answers_410_is_left_alone(
     stack: Stack, admin: Api, user: str, organization: str, post: Callable[..., Any]
 ) -> None:

@@ -10,12 +10,17 @@ from local.cloud.tokens import token
 from local.stack import Stack
 from tests.browser.conftest import Visit
 from tests.e2e.test_questions import asked
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 MILLISECONDS = 60_000
 
 
+@only_soak(
+    "test_the_whole_round (tests/browser/test_rounds.py) for the page,"
+    " test_the_page_and_the_view_of_the_pipeline_are_served (tests/e2e/test_questions.py) for what the cloud serves of it"
+)
 def test_a_person_answers_by_keyboard_and_sees_points_streak_and_rank(
     stack: Stack, user: str, browser: Any
 ) -> None:

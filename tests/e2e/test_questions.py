@@ -17,6 +17,7 @@ from local.cloud.patience import drain
 from local.stack import Stack
 from rules.key_ring import KeyRing, from_text, to_text
 from tests.e2e.conftest import printed
+from tests.support.effort import only_soak
 from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
@@ -61,6 +62,9 @@ def settled(stack: Stack, check: Callable[[], Any]) -> Any:
         time.sleep(0.3)
 
 
+@only_soak(
+    "test_many_answers_at_once_on_each_of_many_questions (tests/integration/test_answers_under_load.py)"
+)
 def test_of_many_answers_at_once_exactly_the_required_ones_are_taken(
     stack: Stack, agent: Api, user: str
 ) -> None:
@@ -115,6 +119,10 @@ def put(stack: Stack, ring: KeyRing) -> None:
     release(stack, name, {**variables_of(stack, name), "READ_KEYS_AGAIN": str(time.time_ns())})
 
 
+@only_soak(
+    "test_at_every_step_one_of_many_answers_of_a_person_is_taken and test_a_person_sees_the_same_through_three_keys_and_after_their_end"
+    " (tests/integration/test_key_rotation.py), tests/integration/test_rotate_key_command.py for the command"
+)
 def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
     stack: Stack, agent: Api, user: str
 ) -> None:

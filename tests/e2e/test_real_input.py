@@ -1,6 +1,6 @@
 """A real history: every user's answers equal an independent calculation, however the events come in.
 
-`make soak` and `make demo` take all of it, `make test` every twelfth user.
+`make soak` and `make demo` take all of it, `make test` every twenty-fourth user.
 """
 
 from datetime import date
@@ -29,7 +29,7 @@ def history(path: Path, prefix: str) -> list[Body]:
 
 def test_shuffled_sent_twice_and_through_both_doors(stack: Stack, user: str) -> None:
     everybody = history(COMMITS, user)
-    users = set(sorted({each["user_id"] for each in everybody})[:: effort(12, soak=1)])
+    users = set(sorted({each["user_id"] for each in everybody})[:: effort(24, soak=1)])
     events = [each for each in everybody if each["user_id"] in users]
     outcome = replay(stack, shuffled(events * 2, seed=1), via="both")
     assert set(outcome.counts) == {"accepted", "duplicate", "sent"}

@@ -14,6 +14,7 @@ from local.operate.redrive import list_failures, redrive
 from local.replay import put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
+from tests.support.effort import only_soak
 
 pytestmark = pytest.mark.xdist_group("cloud")
 KNOWN_WITHIN_SECONDS = 60
@@ -39,6 +40,41 @@ def statuses(me: Api, events: list[dict[str, Any]]) -> list[str]:
     return [each["status"] for each in told["results"]]
 
 
+def book_with(name: str, folder: Path) -> Path:
+    """The book in force with another type, in a file."""
+    file = folder / "book.yaml"
+    more = f"event_types:\n  {name}:\n    points: 7\n    cap: {{points: 9, per: day}}\n"
+    file.write_text(re.sub(r"^event_types:\n", more, rules("show"), flags=re.MULTILINE))
+    return file
+
+
+def published(file: Path) -> dict[str, Any]:
+    """What is printed of the version that is in force from now on."""
+    words = ("publish", str(file), "--effective", "now", "--note", "reading counts", "--json")
+    told: dict[str, Any] = json.loads(rules(*words))
+    return told
+
+
+def test_a_version_is_compared_published_and_listed_and_a_bad_one_refused(
+    stack: Stack, tmp_path: Path
+) -> None:
+    name = f"READ_{time.time_ns()}"
+    file = book_with(name, tmp_path)
+    assert f"event_types.{name}: new" in rules("diff", str(file))
+    told = published(file)
+    assert {**json.loads(rules("list", "--json"))[0], "beginnings": []} == told
+    with pytest.raises(RuntimeError, match="effective is in the past"):
+        rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
+    file.write_text(file.read_text().replace("points: 9", "points: 6"))
+    with pytest.raises(RuntimeError, match=r"book.yaml:5: event_types.*cap.points is below the 7 points"):
+        rules("check", str(file))
+
+
+@only_soak(
+    "test_a_type_is_refused_by_name_until_the_book_knows_it (tests/integration/test_rules_api.py) and"
+    " test_an_event_that_a_later_book_knows_is_taken_by_its_redrive (tests/unit/engagement/test_events_stream.py);"
+    " docs/tutorial.md in tests/e2e/test_documents.py publishes a book on the cloud, and waits until it is known"
+)
 def test_events_of_a_type_wait_until_the_book_has_learned_it(
     stack: Stack, me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
 ) -> None:
@@ -50,25 +86,7 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
     settled()
     assert any(name in reason for reason in waiting(stack, user, only_list=True))
 
-    file = tmp_path / "book.yaml"
-    shown = rules("show")
-    file.write_text(
-        re.sub(
-            r"^event_types:\n",
-            f"event_types:\n  {name}:\n    points: 7\n    cap: {{points: 9, per: day}}\n",
-            shown,
-            flags=re.MULTILINE,
-        )
-    )
-    assert f"event_types.{name}: new" in rules("diff", str(file))
-    told = json.loads(rules("publish", str(file), "--effective", "now", "--note", "reading counts", "--json"))
-    assert {**json.loads(rules("list", "--json"))[0], "beginnings": []} == told
-    with pytest.raises(RuntimeError, match="effective is in the past"):
-        rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
-    file.write_text(file.read_text().replace("points: 9", "points: 6"))
-    with pytest.raises(RuntimeError, match=r"book.yaml:5: event_types.*cap.points is below the 7 points"):
-        rules("check", str(file))
-
+    told = published(book_with(name, tmp_path))
     until = time.monotonic() + KNOWN_WITHIN_SECONDS
     sent = [{**event(user, f"later-{number}"), "event_type": name} for number in range(2)]
     while statuses(me, sent) not in (["accepted", "accepted"], ["duplicate", "duplicate"]):

@@ -111,6 +111,10 @@ def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str
         time.sleep(0.5)
 
 
+@only_soak(
+    "test_what_fails_again_is_kept_with_the_reason_and_stops_nothing (tests/integration/test_redrive_on_aws.py) for the"
+    " command, test_one_poison_record_in_100_waits_with_its_reason (tests/e2e/test_survival.py) for a record on the cloud"
+)
 def test_redrive_says_why_a_record_failed_again(live: Stack, user: str) -> None:
     bad = {"user_id": {"S": user}, "event_id": {"S": "2026-01-01T00:00:00.000000Z#poison"}}
     dynamodb, table = live.client("dynamodb"), live.tables["BPEvents"]

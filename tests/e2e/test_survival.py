@@ -23,6 +23,7 @@ from local.operate.redrive import list_failures, redrive
 from local.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
+from tests.support.effort import only_soak
 from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
@@ -49,6 +50,10 @@ def days(user: str, number: int) -> list[dict[str, Any]]:
     ]
 
 
+@only_soak(
+    "test_rule_7_holds_after (tests/faults/test_schedules.py) for a processor that dies at any call,"
+    " tests/e2e/test_lead_survival.py and tests/e2e/test_lake.py for functions that are killed on the cloud"
+)
 def test_a_processor_killed_inside_a_batch(stack: Stack, user: str, settled: Settled) -> None:
     users = [f"{user}-{number}" for number in range(12)]
     events = [each for name in users for each in days(name, 30)]
@@ -185,6 +190,9 @@ def throttled(stack: Stack) -> Iterator[type[Throttling]]:
     Throttling.refusing = False
 
 
+@only_soak(
+    "test_rule_7_holds_after (tests/faults/test_schedules.py), whose schedules throttle any call of both functions"
+)
 def test_dynamodb_throttling_one_call_in_ten(
     stack: Stack, user: str, settled: Settled, throttled: type[Throttling]
 ) -> None:
@@ -200,6 +208,11 @@ def test_dynamodb_throttling_one_call_in_ten(
 BOARD_KNOWN_SECONDS = 60  # a function remembers the boards for half a minute
 
 
+@only_soak(
+    "test_boards_are_the_same_while_redis_is_away (tests/integration/test_board_snapshots.py),"
+    " test_dropped_writes_are_made_good_and_the_backlog_is_cleared (tests/integration/test_cache_contract.py), and"
+    " test_a_dead_part_is_named_and_mended_and_nothing_is_lost (tests/e2e/test_dead_parts.py) for Redis of the cloud"
+)
 def test_redis_stopped_halfway_changes_no_answer(stack: Stack, user: str, settled: Settled) -> None:
     api, users = Api(stack), [f"{user}-{number}" for number in range(6)]
     zone = {"timezone": "Antarctica/Troll"}
