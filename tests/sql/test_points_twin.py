@@ -43,7 +43,10 @@ def live(story: PointStory) -> dict[tuple[str, date], int]:
     }
 
 
-@pytest.mark.parametrize(("seed", "is_rewritten"), as_they_were_and_rewritten(effort(2, soak=60)))
+# `make test` takes a history that was rewritten. Those that were not are told night by night below.
+@pytest.mark.parametrize(
+    ("seed", "is_rewritten"), as_they_were_and_rewritten(effort(2, soak=60))[effort(1, soak=0) :]
+)
 def test_live_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
     story = PointStory(seed)
     story.live(2, 40)
