@@ -19,6 +19,7 @@ from adapters.platform.items import encode_item
 from rules.engagement.streak import advance
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 
 SEEDS_MAX = 40
@@ -180,25 +181,34 @@ def reversal_not_conditional(patch: Patch) -> None:
 
 BUGS: list[Callable[[Patch], None]] = [
     no_condition_on_the_head,
-    lost_deactivation,
-    unconditional_profile,
     unconditional_day,
     swallowed_partial_failure,
+    profile_before_ledger,
+    claims_not_conditional,
+    events_left_unstored,
+    late_dates_do_not_rejoin_runs,
+]
+LIKE_THESE: list[Callable[[Patch], None]] = [
+    lost_deactivation,
+    unconditional_profile,
     forgotten_duplicates,
     blind_trust_in_the_fast_path,
     no_repair_of_carried_entries,
     profile_before_days,
-    profile_before_ledger,
-    claims_not_conditional,
-    events_left_unstored,
     no_watermark_on_days,
-    late_dates_do_not_rejoin_runs,
     freezes_never_refunded,
     reversal_not_conditional,
 ]
+BESIDE_THESE = only_soak(
+    "tests/faults/test_planted_bugs.py, seven bugs unlike each other that the same schedules find"
+)
 
 
-@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "plant",
+    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
+    ids=lambda bug: bug.__name__,
+)
 def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
     must_be_caught(plant, run, fresh_environment, monkeypatch, seeds)

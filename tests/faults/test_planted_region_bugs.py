@@ -17,6 +17,7 @@ from local.region_fill import RegionFill
 from local.region_return import RegionReturn
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 
 SEEDS_MAX = 30
@@ -166,27 +167,37 @@ def the_old_ledger_is_not_cut(patch: Patch) -> None:
 
 
 BUGS: list[Callable[[Patch], None]] = [
-    the_fence_is_not_checked,
     nobody_waits_for_the_last_lease,
     a_double_spend_is_not_listed,
+    unseen_events_are_forgotten,
+    events_do_not_wait_for_their_claims,
+    a_region_follows_without_being_filled,
+]
+LIKE_THESE: list[Callable[[Patch], None]] = [
+    the_fence_is_not_checked,
     the_returned_side_overwrites,
     the_returned_ledger_is_merged,
-    unseen_events_are_forgotten,
     late_changes_are_followed_by_a_writer,
     entries_do_not_wait_for_their_predecessors,
     older_changes_overwrite_newer_ones,
     profiles_do_not_wait_for_their_days,
-    events_do_not_wait_for_their_claims,
     entries_do_not_wait_for_their_events,
     nobody_stores_what_a_carrier_names,
     places_in_the_writer_s_stream_are_followed,
     reversals_leave_no_mark,
-    a_region_follows_without_being_filled,
     the_old_ledger_is_not_cut,
 ]
+BESIDE_THESE = only_soak(
+    "tests/faults/test_failovers.py with five bugs unlike each other in tests/faults/test_planted_region_bugs.py; "
+    "of the product, tests/unit/regions/ and tests/integration/test_region_return.py"
+)
 
 
-@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "plant",
+    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
+    ids=lambda bug: bug.__name__,
+)
 def test_is_caught(
     plant: Callable[[Patch], None], regions: tuple[Engine, Engine], monkeypatch: Patch
 ) -> None:

@@ -17,6 +17,7 @@ from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
 from analytics.lake.run_notes import odd_objects
 from analytics.recompute.recompute import recompute
+from tests.support.effort import only_soak
 from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
 
 
@@ -65,7 +66,16 @@ CUT = {
 
 
 @pytest.mark.parametrize(
-    "before", [b"", zipped(ONE), zipped(ONE) + zipped(THREE)], ids=["first", "second", "third"]
+    "before",
+    [
+        pytest.param(b"", id="first"),
+        pytest.param(zipped(ONE), id="second"),
+        pytest.param(
+            zipped(ONE) + zipped(THREE),
+            id="third",
+            marks=only_soak("tests/lake/test_curate_damage.py, the same after one whole member"),
+        ),
+    ],
 )
 @pytest.mark.parametrize("rest", CUT.values(), ids=CUT)
 def test_an_object_that_is_not_whole_gives_its_whole_members_and_the_report_names_it(

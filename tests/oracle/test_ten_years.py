@@ -8,6 +8,7 @@ import pytest
 from tests.oracle import plans
 from tests.oracle.machines import Stream
 from tests.oracle.rounds import played
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 
 START = datetime(2026, 1, 1, 18, tzinfo=UTC)
@@ -58,5 +59,9 @@ def ten_years() -> plans.Plan:
     return plans.Plan(-1, "ten years", "some", False, False, tuple(phases), batches=(30,))
 
 
+@only_soak(
+    "tests/oracle/test_rounds.py, of weeks and of archives, and in tests/unit/engagement/test_archive.py "
+    "test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everything, of years"
+)
 def test_ten_years_of_one_user(environment: Engine, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     assert played(environment, stream, ten_years(), monkeypatch) == []

@@ -35,7 +35,7 @@ def test_tests_hold(told: Lake) -> None:
 
 
 def test_tests_of_what_came_hold_too(told: Lake) -> None:
-    """For each kind of scope: by load number, by date. DuckDB's nights test so (test_function.py)."""
+    """For each kind of scope: by load number, by date. DuckDB's nights test so (test_forgetting.py)."""
     warehouse = told.redshift
     builder = Builder.read(warehouse)
     since = replace_all(builder.last_builds, tested=dict.fromkeys(LOADED, 1))

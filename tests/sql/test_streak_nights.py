@@ -164,7 +164,7 @@ def told(warehouse: Warehouse, name: str = MODEL) -> Iterator[tuple[Any, ...]]:
 def test_each_night_is_what_the_rule_says(laptop: Laptop, seed: int) -> None:
     """The last one is also held against what is built at once."""
     town, warehouse = Town(seed), laptop.warehouse
-    for number in range(effort(6, soak=12)):
+    for number in range(effort(4, soak=12)):
         for _ in range(town.chance.randrange(30 if number == 0 else 9)):
             town.change()
         gone = town.chance.choice(NAMES) if town.chance.random() < 0.3 else None
