@@ -83,7 +83,7 @@ class Expiring(Town):
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Expiring]:
-    made = Expiring(engine.client("dynamodb"), tmp_path, f"x{zlib.crc32(request.node.name.encode())}", 12)
+    made = Expiring(engine.client("dynamodb"), tmp_path, f"x{zlib.crc32(request.node.name.encode())}", 6)
     made.clear()
     made.live()
     made.curate()
