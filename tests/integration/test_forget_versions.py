@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Any
 
 import boto3
@@ -119,8 +120,11 @@ COPIES = {
     "raw/unknown/copy": gzip.compress(MINE),
     "notes.txt": b"ask canary-user",
 }
-# One object of each folder that somebody has deleted: only a former version has its bytes.
-DELETED = {f"{key}.deleted": PLACES[key] for key in {key.partition("/")[0]: key for key in PLACES}.values()}
+# The same beside them, which somebody has deleted: former versions alone have the bytes.
+DELETED = {
+    str(path.with_name(f"deleted-{path.name}")): data
+    for path, data in zip(map(PurePosixPath, PLACES), PLACES.values(), strict=True)
+}
 
 
 def test_no_certificate_while_any_object_of_the_bucket_names_somebody(s3: Any) -> None:
