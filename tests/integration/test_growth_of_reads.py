@@ -27,9 +27,9 @@ from tests.support.engine import Engine, cpu_seconds
 from tests.support.rewards import a_name, earn, publish, with_rewards
 from tests.support.site import Site, site
 
-# Entries of two histories: `make test` ends at 800, `make soak` at 100,000. (The engine looks through the
+# Entries of two histories: `make test` ends at 400, `make soak` at 100,000. (The engine looks through the
 # whole partition for each query, which DynamoDB does not.)
-MORE, MANY = effort(200, soak=1_000), effort(800, soak=100_000)
+MORE, MANY = effort(100, soak=1_000), effort(400, soak=100_000)
 EXPONENT_MAX = 0.1
 PAGE_UNITS = 5  # of a page's rows, which a short history does not fill
 NOW = datetime.now(UTC)
