@@ -61,6 +61,10 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
         aws.client("s3").create_bucket(Bucket="lake")
         # Too early for a day to be compacted.
         monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 2, tzinfo=UTC))
+        # Each table is made and followed in the same way: test_the_catalog_lists_tables_and_partitions has them all.
+        monkeypatch.setattr(
+            lake_catalog, "LOADED", {name: LOADED[name] for name in ("events", "ledger", "streaks")}
+        )
         yield S3Objects(aws.client("s3"), "lake")
     aws.client.cache_clear()
     curate_function._parts.cache_clear()
@@ -265,7 +269,8 @@ def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
     assert [each["QuarantinedRows"] for each in lines if "QuarantinedRows" in each] == [[1.0]]
 
 
-def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:
+def test_the_catalog_lists_tables_and_partitions(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lake_catalog, "LOADED", LOADED)
     fill(lake)
     step("plan")
     step("curate", tasks=TASKS, arrived=[ARRIVED])
@@ -286,7 +291,7 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     catalog.register([Place("events", dt, None) for dt in dates])
     catalog.register([Place("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
-    monkeypatch.setitem(LOADED, "events", grown)
+    monkeypatch.setitem(lake_catalog.LOADED, "events", grown)
     catalog.ensure()
     catalog.ensure()
     table = glue.get_table(DatabaseName="lake", Name="events")["Table"]
@@ -354,7 +359,8 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     catalog.register([Place("streaks", dt, None) for dt in dates[:3]])
     for name in ("events", "streaks"):
         mood = Field("mood", Type.TEXT, "how it felt")
-        monkeypatch.setitem(LOADED, name, replace(LOADED[name], fields=(*LOADED[name].fields, mood)))
+        grown = replace(LOADED[name], fields=(*LOADED[name].fields, mood))
+        monkeypatch.setitem(lake_catalog.LOADED, name, grown)
     with pytest.raises(ClientError if not partly else RuntimeError, match="Throttling"):
         Catalog(Throttled(glue, operation, after, partly), "lake", "lake").ensure()
     again = Throttled(glue, "", 0, False)
@@ -363,7 +369,9 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     for name in ("events", "streaks"):
         pages = glue.get_paginator("get_partitions").paginate(DatabaseName="lake", TableName=name)
         found = [each for page in pages for each in page["Partitions"]]
-        assert all(each["StorageDescriptor"]["Columns"] == glue_columns(LOADED[name]) for each in found)
+        assert all(
+            each["StorageDescriptor"]["Columns"] == glue_columns(lake_catalog.LOADED[name]) for each in found
+        )
     Catalog(again, "lake", "lake").ensure()
     assert again.updated == left, "a night without a change updates nothing"
 
