@@ -31,7 +31,7 @@ from analytics.lake.layout import Place, curated_key
 from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
-from rules.lake.entities import EVENTS, LOADED, Field, Type
+from rules.lake.entities import EVENTS, LOADED, Entity, Field, Type
 from rules.lake.valid_row import RowRefused
 from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows
 
@@ -42,7 +42,15 @@ LATER, NEXT = replace(PLACE, hour="06"), replace(PLACE, dt="2026-03-02")
 
 
 @pytest.fixture
-def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
+def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Entity]:
+    """Three, which are made and followed as all are. test_the_catalog_lists_tables_and_partitions has them all."""
+    few = {name: LOADED[name] for name in ("events", "ledger", "streaks")}
+    monkeypatch.setattr(lake_catalog, "LOADED", few)
+    return few
+
+
+@pytest.fixture
+def lake(monkeypatch: pytest.MonkeyPatch, tables: dict[str, Entity]) -> Iterator[S3Objects]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     for name, value in {
@@ -61,10 +69,6 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
         aws.client("s3").create_bucket(Bucket="lake")
         # Too early for a day to be compacted.
         monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 2, tzinfo=UTC))
-        # Each table is made and followed in the same way: test_the_catalog_lists_tables_and_partitions has them all.
-        monkeypatch.setattr(
-            lake_catalog, "LOADED", {name: LOADED[name] for name in ("events", "ledger", "streaks")}
-        )
         yield S3Objects(aws.client("s3"), "lake")
     aws.client.cache_clear()
     curate_function._parts.cache_clear()
@@ -283,7 +287,7 @@ def test_the_catalog_lists_tables_and_partitions(lake: S3Objects, monkeypatch: p
     assert partition["StorageDescriptor"]["Columns"] == glue_columns(EVENTS)
 
 
-def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_catalog_follows_a_grown_schema(lake: S3Objects, tables: dict[str, Entity]) -> None:
     glue = aws.client("glue")
     catalog = Catalog(glue, "lake", "lake")
     catalog.ensure()
@@ -291,7 +295,7 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     catalog.register([Place("events", dt, None) for dt in dates])
     catalog.register([Place("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
-    monkeypatch.setitem(lake_catalog.LOADED, "events", grown)
+    tables["events"] = grown
     catalog.ensure()
     catalog.ensure()
     table = glue.get_table(DatabaseName="lake", Name="events")["Table"]
@@ -348,7 +352,13 @@ class Throttled:
     ],
 )
 def test_a_catalog_that_throttles_is_whole_the_next_night(
-    lake: S3Objects, monkeypatch: pytest.MonkeyPatch, operation: str, after: int, partly: bool, left: int
+    lake: S3Objects,
+    tables: dict[str, Entity],
+    monkeypatch: pytest.MonkeyPatch,
+    operation: str,
+    after: int,
+    partly: bool,
+    left: int,
 ) -> None:
     """Another table's partitions are updated all the same, and what is done is not done again."""
     monkeypatch.setattr(lake_catalog, "PARTITIONS_MAX", 4)
@@ -360,7 +370,7 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     for name in ("events", "streaks"):
         mood = Field("mood", Type.TEXT, "how it felt")
         grown = replace(LOADED[name], fields=(*LOADED[name].fields, mood))
-        monkeypatch.setitem(lake_catalog.LOADED, name, grown)
+        tables[name] = grown
     with pytest.raises(ClientError if not partly else RuntimeError, match="Throttling"):
         Catalog(Throttled(glue, operation, after, partly), "lake", "lake").ensure()
     again = Throttled(glue, "", 0, False)
@@ -369,9 +379,7 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     for name in ("events", "streaks"):
         pages = glue.get_paginator("get_partitions").paginate(DatabaseName="lake", TableName=name)
         found = [each for page in pages for each in page["Partitions"]]
-        assert all(
-            each["StorageDescriptor"]["Columns"] == glue_columns(lake_catalog.LOADED[name]) for each in found
-        )
+        assert all(each["StorageDescriptor"]["Columns"] == glue_columns(tables[name]) for each in found)
     Catalog(again, "lake", "lake").ensure()
     assert again.updated == left, "a night without a change updates nothing"
 
