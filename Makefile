@@ -7,7 +7,7 @@ RUN := $(UV) run --frozen --quiet
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist up down deploy clean
+.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -68,10 +68,17 @@ clients: setup ## the clients' types from the API, the page's elements, and the 
 
 DIST := dist
 dist: setup ## what is released, with checksums, in dist/: command, clients, and all that a deployment is made of
+	@$(MAKE) --no-print-directory dist-python dist-typescript dist-sums
+
+dist-python:
 	@rm -rf "$(DIST)" && $(UV) build --quiet --out-dir "$(DIST)" && $(UV) build --quiet --wheel --out-dir "$(DIST)" client/python
+
+dist-typescript:
 	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
 	@$(RUN) npm --prefix client/typescript run --silent build
 	@$(RUN) npm pack ./client/typescript --pack-destination "$(DIST)" --silent >/dev/null
+
+dist-sums:
 	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null
 	@cd "$(DIST)" && wc -c streakline* | awk '!/total/ { what = /client/ ? "the Python client" : /tgz/ ? "the TypeScript client, for npm" \
 	    : /whl/ ? "the command" : "what a deployment is made of"; printf "%9d bytes  %s: %s\n", $$1, $$2, what }'

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from infra.stacks import resolve_stacks
+from infra.stacks import Stack, resolve_stacks
 from infra.template_text import parse
 from local.paths import ROOT
 from local.plan.cost import ACU_AWAKE, DAYS_A_MONTH, GB, SECONDS_A_DAY, SHARED, sums
@@ -39,8 +39,13 @@ def sizes() -> dict[str, dict[str, dict[str, float]]]:
 @cache
 def resources(size: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the resources of a size and of the stacks that it nests, by their paths: Type and Properties."""
-    stacks = resolve_stacks({"Size": size}).items()
+    stacks = _stacks(size).items()
     return {f"{path}{name}": resource for path, stack in stacks for name, resource in stack.resources.items()}
+
+
+@cache
+def _stacks(size: str) -> Mapping[str, Stack]:
+    return resolve_stacks({"Size": size})
 
 
 def called(named: Mapping[str, Any]) -> str:
@@ -85,7 +90,7 @@ def _rpu_hours(size: str) -> float:
 def _settings(size: str) -> dict[str, float]:
     """Return what decides how often something is done, and the API's throttle."""
     rows = parse((ROOT / "template.yaml").read_text())["Mappings"]["Sizes"]
-    parameters = resolve_stacks({"Size": size})["/"].parameters
+    parameters = _stacks(size)["/"].parameters
     mappings = _of(size, "AWS::Lambda::EventSourceMapping")
     publisher = next(each for each in mappings if "PublisherFunction" in called(each["FunctionName"]))
     clusters = [each["ServerlessV2ScalingConfiguration"] for each in _of(size, "AWS::RDS::DBCluster")]

@@ -13,6 +13,16 @@ from tests.support.node_tools import CLIENT, built, must, packages
 pytestmark = pytest.mark.xdist_group("clients")
 BUNDLE_BYTES_MAX = 12_000
 ELEMENTS_BYTES_MAX = 9_000
+# Somebody who is offline: what happens is kept, and shown at once.
+NODE_APP = """
+import { Streakline } from 'streakline';
+import { inFolder } from 'streakline/node';
+
+const me = new Streakline({ url: 'http://127.0.0.1:9', user: 'ann', token: 'token', platform: inFolder('kept') });
+await me.track('LESSON_COMPLETED', { minutes: 12 });
+console.log((await me.estimate()).current_streak, (await me.waiting()).length);
+process.exit(0);
+"""
 
 
 def test_its_own_tests_pass() -> None:
@@ -83,3 +93,11 @@ def test_an_app_compiles_against_the_packed_package(
     modules = {"module": "NodeNext", "moduleResolution": "NodeNext"}
     (app / "tsconfig.json").write_text(json.dumps({"compilerOptions": {**strict, **browser, **modules}}))
     must(str(packages() / "tsc"), "-p", str(app))
+
+
+def test_the_packed_package_works_alone(packed: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    told = must("npm", "install", "--offline", "--no-audit", "--no-fund", str(packed[1]), folder=tmp_path)
+    assert "warn" not in told
+    (tmp_path / "app.js").write_text(NODE_APP)
+    assert must("node", "app.js", folder=tmp_path) == "1 1\n"

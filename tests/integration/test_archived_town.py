@@ -19,17 +19,17 @@ from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
-DAYS = 150
+DAYS = 60
 
 
 def live(town: Town) -> None:
     """Months with many freezes; the newest events come last, and a few come very late."""
     for user in town.users:
-        for ago in (DAYS, 100, 60):
+        for ago in (DAYS, 40, 20):
             for _ in range(8):
                 granted = (START - timedelta(days=ago)).date()
                 town.rewards.give_freeze(user, None, granted, town.tick())
-        active = sorted(town.chance.sample(range(DAYS), 70), reverse=True)
+        active = sorted(town.chance.sample(range(DAYS), 28), reverse=True)
         late = set(town.chance.sample(active, 3))
         events = [town.event(user, number, ago) for number, ago in enumerate(active) if ago not in late]
         for first in range(0, len(events), 9):

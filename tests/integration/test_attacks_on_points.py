@@ -210,7 +210,7 @@ def test_a_settled_on_that_lies_ahead_holds_no_points_for_decades(shop: Shop) ->
     assert shop.balance()["held"] == 0
 
 
-@pytest.mark.parametrize("seed", range(effort(2, soak=200)))
+@pytest.mark.parametrize("seed", range(effort(1, soak=200)))
 def test_clocks_that_differ_by_minutes_give_the_answer_of_the_simulation(shop: Shop, seed: int) -> None:
     """Random stories by machines that are up to five minutes ahead or behind, near noon."""
     chance = random.Random(seed)

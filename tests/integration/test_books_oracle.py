@@ -164,7 +164,7 @@ def shown(entries: Any) -> dict[Any, int]:
     return dict(told)
 
 
-ROUNDS = range(effort(2, soak=100))
+ROUNDS = range(effort(1, soak=100))
 
 
 @pytest.mark.parametrize("seed", ROUNDS)

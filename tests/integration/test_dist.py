@@ -1,4 +1,4 @@
-"""What `make dist` makes: each package is installed in an empty environment and used there, far from the checkout."""
+"""What `make dist` makes: each package of Python is installed in an empty environment and used there, far from the checkout."""
 
 import hashlib
 import json
@@ -15,10 +15,17 @@ import pytest
 
 from adapters.book import shipped_document
 from local.cloud.processes import sam, uv
-from tests.support.effort import only_soak
+from tests.support.declared import FUNCTIONS, properties
+from tests.support.effort import SOAK, only_soak
 from tests.support.node_tools import ENVIRONMENT, packages
 from tests.support.template import ROOT
 
+RELEASED = {
+    "streakline-*.whl": "the command",
+    "streakline-*.tar.gz": "what a deployment is made of",
+    "streakline_client-*.whl": "the Python client",
+    **({"streakline-*.tgz": "the TypeScript client, for npm"} if SOAK else {}),
+}
 OF_CALLER = ("PYTHON", "VIRTUAL_ENV", "STREAKLINE_", "AWS_", "UV_PROJECT", "UV_TOOL")
 SECONDS_MAX = 580
 # Somebody who is offline: what happens is kept, and shown at once.
@@ -28,15 +35,6 @@ from streakline_client import Queueing, Streakline
 me = Streakline("http://127.0.0.1:9", "token", user="ann", queue=Queueing(path="ann.db", zone="UTC"))
 me.track("LESSON_COMPLETED", {"minutes": 12})
 print(me.estimate()["current_streak"], len(me.waiting()))
-"""
-NODE_APP = """
-import { Streakline } from 'streakline';
-import { inFolder } from 'streakline/node';
-
-const me = new Streakline({ url: 'http://127.0.0.1:9', user: 'ann', token: 'token', platform: inFolder('kept') });
-await me.track('LESSON_COMPLETED', { minutes: 12 });
-console.log((await me.estimate()).current_streak, (await me.waiting()).length);
-process.exit(0);
 """
 
 
@@ -67,10 +65,12 @@ def environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of what is released, and what `make dist` printed."""
-    packages()
+    """The folder of what is released, and what `make dist` printed. `make test` makes the packages of Python alone."""
     folder = tmp_path_factory.mktemp("dist")
-    return folder, must("make", "dist", f"DIST={folder}", f"UV={uv()}", cwd=ROOT, env=ENVIRONMENT)
+    targets = ["dist"] if SOAK else ["dist-python", "dist-sums"]
+    if SOAK:
+        packages()
+    return folder, must("make", *targets, f"DIST={folder}", f"UV={uv()}", cwd=ROOT, env=ENVIRONMENT)
 
 
 @pytest.fixture(scope="module")
@@ -100,17 +100,12 @@ def test_checksums_are_those_of_the_files(dist: Path) -> None:
     assert listed == {
         each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in dist.glob("streakline*")
     }
-    assert len(listed) == 4
+    assert len(listed) == len(RELEASED)
 
 
 def test_it_is_told_what_each_file_is_and_how_large(made: tuple[Path, str]) -> None:
     folder, printed = made
-    for name, kind in (
-        ("streakline-*.whl", "the command"),
-        ("streakline-*.tar.gz", "what a deployment is made of"),
-        ("streakline-*.tgz", "the TypeScript client, for npm"),
-        ("streakline_client-*.whl", "the Python client"),
-    ):
+    for name, kind in RELEASED.items():
         (file,) = folder.glob(name)
         assert f"{file.stat().st_size} bytes  {file.name}: {kind}\n" in printed
 
@@ -147,13 +142,25 @@ def test_without_uv_a_laptop_cloud_is_refused_with_a_sentence(home: Path, tmp_pa
 
 
 def test_the_command_has_all_that_the_source_distribution_has(dist: Path) -> None:
-    """A laptop cloud is built from it. What lies beside the wheel's folder is of the package index."""
+    """A laptop cloud is built from it. What lies beside the wheel's folder is of the package index.
+
+    Each has all that functions, layers and the stack are made of: to build from it is to build from the checkout.
+    """
     (wheel,), (archive,) = dist.glob("streakline-*.whl"), dist.glob("streakline-*.tar.gz")
     with zipfile.ZipFile(wheel) as installed, tarfile.open(archive) as source:
         names = {name.removeprefix("streakline/") for name in installed.namelist()}
         files = {each.name.partition("/")[2] for each in source if each.isfile()}
     assert len(files) > 500
     assert files - names <= {"PKG-INFO", ".gitignore", "NOTICE"}
+    made_of = {"infra", "sql", "page", *(properties(name)["Handler"].partition(".")[0] for name in FUNCTIONS)}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in (*made_of, "rules", "adapters", "local")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    found |= {"template.yaml", "samconfig.toml", "Makefile", "pyproject.toml", "uv.lock"}
+    assert found - files == set()
 
 
 @only_soak(
@@ -183,17 +190,10 @@ def test_the_python_client_works_alone(dist: Path, tmp_path: Path) -> None:
     assert must(python, "-c", PYTHON_APP, cwd=tmp_path, env=env) == "1 1\n"
 
 
-def test_the_typescript_client_works_alone(dist: Path, tmp_path: Path) -> None:
-    (tarball,) = dist.glob("streakline-*.tgz")
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    said = must(
-        "npm", "install", "--offline", "--no-audit", "--no-fund", tarball, cwd=tmp_path, env=ENVIRONMENT
-    )
-    assert "warn" not in said
-    (tmp_path / "app.js").write_text(NODE_APP)
-    assert must("node", "app.js", cwd=tmp_path, env=ENVIRONMENT) == "1 1\n"
-
-
+@only_soak(
+    "tests/integration/test_dist.py::test_the_command_has_all_that_the_source_distribution_has,"
+    " and tests/e2e/test_smoke.py, whose cloud is built of the same files in the checkout"
+)
 def test_a_deployment_is_built_from_the_source_distribution(dist: Path, tmp_path: Path) -> None:
     (archive,) = dist.glob("streakline-*.tar.gz")
     must("tar", "-xzf", archive, cwd=tmp_path, env=ENVIRONMENT)

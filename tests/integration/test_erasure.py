@@ -25,6 +25,7 @@ from rules.privacy.erasures import problem_of, sign_certificate
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.exports import downloaded
 from tests.support.forgetting import two_nights
@@ -261,15 +262,20 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
     erasure._parts.cache_clear()
 
 
-@pytest.mark.parametrize("how", ["dies after", "throttled"])
-def test_it_survives_death_at_any_call_and_finishes(site: Site, lone_redis_url: str, how: str) -> None:
+DEATHS = ("dies after", "throttled")
+
+
+@pytest.mark.parametrize("hows", [DEATHS, DEATHS[:1], DEATHS[1:]][: effort(1, soak=3)], ids=" or ".join)
+def test_it_survives_death_at_any_call_and_finishes(
+    site: Site, lone_redis_url: str, hows: tuple[str, ...]
+) -> None:
     """The process dies at one call after the other, further and further on, until it is through."""
     user, deaths = canary(), 0
     live(site, user)
     erasure_id = erase(site, user)
-    chance = random.Random(how)
+    chance = random.Random(" ".join(hows))
     for _ in range(500):
-        dynamodb = Dying(site.engine.client("dynamodb"), chance.randrange(2, 14), how)
+        dynamodb = Dying(site.engine.client("dynamodb"), chance.randrange(2, 14), chance.choice(hows))
         try:
             if run(runner(dynamodb=dynamodb, s3=site.engine.client("s3")))["finished"]:
                 break

@@ -232,7 +232,8 @@ def test_an_export_that_is_killed_at_any_call_goes_on_when_it_is_asked_for_again
     clock = [datetime.now(UTC)]
     monkeypatch.setattr("adapters.clock.now", lambda: clock[0])
     functions.is_kept_back = True
-    for dies_at in range(1, 100):
+    # In make test each way of DynamoDB at every second call: a refused call leaves what a death behind the one before it does.
+    for dies_at in range(1, 100, effort(1 + (service == "dynamodb"), soak=1)):
         job = ask(site, user)
         assert ask(site, user) == job, "it may be under way yet"
         dying = exporter(**{service: Dying(client(service), dies_at, how)})

@@ -36,16 +36,16 @@ def packages() -> Path:
     return CLIENT / "node_modules" / ".bin"
 
 
-def run(*command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command in the client's folder; returns what came of it."""
+def run(*command: str, folder: Path = CLIENT) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder; returns what came of it."""
     return subprocess.run(
-        command, cwd=CLIENT, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
     )
 
 
-def must(*command: str) -> str:
+def must(*command: str, folder: Path = CLIENT) -> str:
     """Run a command that has to succeed; returns what it printed."""
-    done = run(*command)
+    done = run(*command, folder=folder)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
