@@ -13,7 +13,7 @@ import pytest
 
 from infra.intrinsics import Refusal
 from infra.stacks import Stack, resolve_stacks
-from tests.support.effort import only_soak
+from tests.support.effort import SOAK, only_soak
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
@@ -64,7 +64,7 @@ def test_cfn_lint_finds_no_fault_in_a_deployment(deployment: str) -> None:
 BESIDE_THE_SMALL = only_soak(
     "the same of the small size, and test_a_deployment_has_no_fault of the large one"
 )
-# By parameter: what somebody may answer, each by itself in each size. Rules may refuse it.
+# By parameter: what somebody may answer in each size. Rules may refuse it.
 ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.items() if name != "Size"} | {
     "AlarmEmail": "ops@example.com",
     "AvailabilityZones": "us-east-1a,us-east-1b,us-east-1c",
@@ -77,6 +77,11 @@ ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.
     "Role": "standby",
     "Settings": "Currency=EUR",
 }
+# These make or take away little: they are answered at once, in `make soak` each by itself, too.
+AT_ONCE = {
+    *("AlarmEmail", "CreateIdempotencyIndex", "DeletionProtection", "JwtGroupsClaim", "LogRetentionDays"),
+    *("NightlyAt", "Settings"),
+}
 # Rules refuse these without another one, in one size at least.
 NEED_ANOTHER = {
     *("JwtIssuer", "SignInClientId", "MonthlyBudgetDollars", "Role", "WitnessRegion", "PeerBuckets"),
@@ -87,11 +92,13 @@ NEED_ANOTHER = {
 @pytest.mark.parametrize("size", ["small", pytest.param("large", marks=BESIDE_THE_SMALL)])
 def test_no_answer_makes_a_fault(size: str) -> None:
     assert ANSWERS.keys() | {"Size"} == template()["Parameters"].keys(), "say what may be answered"
-    for name, value in [*ANSWERS.items(), ("OwnWarehouse", "none")]:
+    together = {name: ANSWERS[name] for name in AT_ONCE}
+    alone = [{name: value} for name, value in ANSWERS.items() if SOAK or name not in AT_ONCE]
+    for answers in [*alone, together, {"OwnWarehouse": "none"}]:
         try:
-            assert faults(resolve_stacks({"Size": size, name: value})) == [], name
+            assert faults(resolve_stacks({"Size": size, **answers})) == [], answers
         except Refusal:
-            assert name in NEED_ANOTHER
+            assert answers.keys() <= NEED_ANOTHER
 
 
 @pytest.mark.parametrize(
