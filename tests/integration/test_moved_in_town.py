@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("reconcile")
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     """The same one each time: what users did follows from its name."""
-    with lived_in(engine, tmp_path, request.node.name[:40], 40) as made:
+    with lived_in(engine, tmp_path, request.node.name[:40], 12) as made:
         yield made
 
 

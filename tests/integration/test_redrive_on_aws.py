@@ -74,11 +74,19 @@ class Streams:
         return {"Records": records, "NextShardIterator": str(place + 1)}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    """One session for all tests of this module: each would read the services' models anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("test", "test"))
+        yield
+
+
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
-    with mock_aws():
+    with mock_aws(config={"core": {"reset_boto3_session": False}}):
         sqs: Any = boto3.client("sqs", region_name="eu-west-1")
         dynamodb: Any = boto3.client("dynamodb", region_name="eu-west-1")
         dynamodb.create_table(

@@ -38,7 +38,7 @@ from tests.support.restore_drill import keys_of
 
 TABLES = ("Event", "Memory", "Feature", "GroupEvents", "IdempotencyKeys", "Questions")
 WHICH = ("a", "b", "c", "d")
-SEEDS = range(effort(2, soak=40))
+SEEDS = range(effort(1, soak=40))
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +109,10 @@ def lost(engine: Engine, tmp_path: Path) -> Lost:
 def town(lost: Lost, seed: int) -> Leads:
     """Leads with two years of events, two of them merged, others merged and parted; all in the lake."""
     leads, chance = Leads(lost.dynamodb, f"town{seed}-{uuid.uuid4().hex[:6]}"), random.Random(seed)
-    events = leads.some(40, seed, WHICH)
-    leads.store(events[:25])
+    events = leads.some(24, seed, WHICH)
+    leads.store(events[:15])
     changes = [leads.change(1, ("a", "b")), leads.change(2, ("c", "d")), leads.change(3, ("c",), ("d",))]
-    leads.store(events[25:])
+    leads.store(events[15:])
     for each in sorted([*events, *changes], key=lambda _: chance.random()):
         note_at_roots([each], leads.features, leads.rows)
         leads.both(each)

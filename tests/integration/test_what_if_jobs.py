@@ -44,7 +44,8 @@ def functions(own: tuple[S3Objects, Functions]) -> Functions:
 
 @pytest.fixture
 def story(lake: S3Objects) -> WhatIfStory:
-    told = WhatIfStory(26)
+    """Books, and nobody who has lived under them: how a question is asked and ends does not depend on it."""
+    told = WhatIfStory(26, users=0)
     told.into(lake)
     return told
 
@@ -77,11 +78,12 @@ def test_the_report_is_what_the_command_prints(
     api: Site,
     lake: S3Objects,
     functions: Functions,
-    story: WhatIfStory,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     is_bounded: bool,
 ) -> None:
+    story = WhatIfStory(26)
+    story.into(lake)
     move_clock(monkeypatch, story.now)
     book, day = story.some_book(), timedelta(days=1)
     days = [(story.now - count * day).date() for count in (20, 2)] if is_bounded else []

@@ -36,6 +36,7 @@ from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
 from rules.lake.packed_records import HEADER
 from rules.lake.table_items import CHANGED, KEYS, PHONES
+from tests.support.effort import effort
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
@@ -85,7 +86,7 @@ class Drill:
         self.chance = random.Random(self.seed)
         self.streams = {name: Stream(self.api.engine, name) for name in {*ENTITIES_OF, *KEYS}}
         self.objects = FolderObjects(self.folder / "lake")
-        self.users = [f"drill{self.seed}-{number}" for number in range(4)]
+        self.users = [f"drill{self.seed}-{number}" for number in range(effort(2, soak=4))]
         self.dynamodb = self.api.engine.client("dynamodb")
         self.puts = 0
 
@@ -96,7 +97,7 @@ class Drill:
             self.sent[user] = [self.event(number) for number in range(self.chance.randrange(8, 16))]
             for some in (self.sent[user][::2], self.sent[user][1::2], self.sent[user][:3]):
                 self.api.send("server", *[{**each, "user_id": user} for each in some], groups=(PRODUCERS,))
-            for _ in range(6):
+            for _ in range(effort(12, soak=6)):
                 self.command(user)
             self.subscribe(user)
         self.told = [self.ask(), self.ask("it")]
