@@ -112,7 +112,8 @@ class LedgerTree:
             leaves = {**self.leaves(objects, bucket), **leaves_of_heads}
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
             objects.put(_leaves_key(roots[bucket]), packed_leaves(leaves))
-        former = frozenset(self.roots) - {*roots, EMPTY}
+        kept = self.former if self.run_id == run_id else frozenset[bytes]()  # this night is repeated
+        former = kept.union(self.roots) - {*roots, EMPTY}
         tree = LedgerTree(roots, accounts, at, run_id, self.since or at, former)
         values = {
             "at": tree.at,
@@ -124,7 +125,7 @@ class LedgerTree:
             "former": sorted(root.hex() for root in tree.former),
         }
         objects.put(HEADS, json.dumps(values).encode())
-        objects.delete([_leaves_key(root) for root in self.former - {*self.roots, *roots}])
+        objects.delete([_leaves_key(root) for root in self.former - {*roots, *former}])
         return tree
 
 

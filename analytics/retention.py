@@ -209,13 +209,17 @@ class RetentionState:
             self.run_id = run_id
             self.due |= dict.fromkeys((dt for dt in curated_dates if dt <= self.through), today)
 
-    def note_done(self, dt: str, due_again: str) -> None:
-        """Note that a partition is done. due_again: the date on which it is due once more; "" for never."""
+    def note_done(self, dt: str, partition: str, due_again: str) -> None:
+        """Note that a partition is done. partition: its digest (Resume).
+
+        due_again: the date on which it is due once more; "" for never.
+        """
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
         if due_again:
             self.due[dt] = due_again
-        self.resume = NOTHING_DONE
+        if self.resume.partition == partition:
+            self.resume = NOTHING_DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +341,7 @@ class RetentionPass:
             progress = replace(progress, files=progress.files + 1, batches=0)
         young = next_instant_to_age(self.objects, self.rule.entity, files, ages)
         read_again_on = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
-        state.note_done(dt, read_again_on)
+        state.note_done(dt, progress.partition, read_again_on)
         state.save(self.objects)
 
     def _progress(self, state: RetentionState, files: list[StoredObject]) -> Resume:

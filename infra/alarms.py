@@ -24,7 +24,8 @@ DIMENSIONS = {
 # These functions run seldom: by a schedule, at a deployment, or if somebody asks. So one error raises their
 # alarm. The other functions raise it only if each of five minutes has an error.
 ONE_ERROR_IS_ENOUGH = {
-    *("Curate", "Warehouse", "Reconcile", "Ranks", "Erasure", "Refresh", "Reminders", "ExpireQuestions"),
+    *("Curate", "CurateLarge", "Forget", "Retain", "Warehouse", "Reconcile"),
+    *("Ranks", "Erasure", "Refresh", "Reminders", "ExpireQuestions"),
     *("Migrate", "Release", "WhatIf"),
 }
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.

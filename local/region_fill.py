@@ -40,8 +40,7 @@ class RegionFill:
         profile and the command's claim that name it.
         """
         for table in sorted(KEYS.keys() & self.old.tables.keys()):
-            deleted = self.new.lacking(table, self.old.items(table))
-            self._take_over([replace(self._change(table, item), image=None) for item in deleted])
+            self._take_over_all(table, self.new.lacking(table, self.old.items(table)), are_deleted=True)
         others = sorted(KEYS.keys() & self.new.tables.keys() - {CLAIMS, EVENTS, LEDGER, DAYS, PROFILES})
         self._take_over_all(CLAIMS, self._claims(of_commands=False))
         for table in (EVENTS, LEDGER, DAYS, PROFILES):
@@ -56,12 +55,13 @@ class RegionFill:
             if not is_deletion_mark(CLAIMS, claim) and bool(place_needed(CLAIMS, claim)) is of_commands:
                 yield claim
 
-    def _take_over_all(self, table: str, items: Iterable[Item]) -> None:
+    def _take_over_all(self, table: str, items: Iterable[Item], *, are_deleted: bool = False) -> None:
         count = 0
         for chunk in chunks(items, CHUNK_ITEMS):
-            self._take_over([self._change(table, item) for item in chunk])
+            changes = [self._change(table, item) for item in chunk]
+            self._take_over([replace(each, image=None) for each in changes] if are_deleted else changes)
             count += len(chunk)
-        self.say(f"{table}: {count} items")
+        self.say(f"{table}: {count} items{' deleted' * are_deleted}")
 
     def _take_over(self, changes: list[ItemChange]) -> None:
         """Let the old region take over changes. Before one that waits for others, it takes over these.

@@ -14,11 +14,10 @@ from rules.engagement.events import to_item as event_attributes
 
 ClaimKey = tuple[str, str]  # user id, idempotency key
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
-# Attributes of an event that follow from the service's clock and book, and not from the body alone. Each has
-# a function: the claim's value (None: it lacks one) -> the event's. None: both have the same value.
+# Attributes of an event that follow from the service's clock and book, and not from the body alone. Those
+# that a claim may lack have a function: the claim's value (None: it lacks one) -> the event's.
 DERIVED: Mapping[str, Callable[[Any], Any] | None] = {
-    "activity_date": date.fromisoformat,
-    **dict.fromkeys(("zone", "points_awarded", "source", "rules_version")),
+    **dict.fromkeys(("activity_date", "zone", "points_awarded", "source", "rules_version")),
     "cap": Cap.of,
     **dict.fromkeys(("is_passive", "by_server"), bool),
     **dict.fromkeys(("expiry", "measures", "offline_since"), lambda text: text),
@@ -56,6 +55,7 @@ def claimed_event(event: Event, claim: IdempotencyClaim) -> Event:
     sent_time = event.device_time or event.occurred_at
     derived["device_time"] = sent_time if "occurred_at" in derived else None
     derived.setdefault("occurred_at", sent_time)
+    derived["activity_date"] = date.fromisoformat(derived["activity_date"])
     derived |= {name: decode(derived.get(name)) for name, decode in DERIVED.items() if decode}
     return replace(event, event_id=claim.target, created_at=claim.created_at, **derived)
 

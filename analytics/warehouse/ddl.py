@@ -59,7 +59,10 @@ class Column:
     def sizes(self) -> tuple[int, ...]:
         """The most bytes of a text, or digits before and behind a decimal's point; () for other types."""
         sizes = tuple(map(int, re.findall(r"\d+", self.type)))
-        return (sizes[0] - sizes[1], sizes[1]) if self.family == "decimal" else sizes
+        if self.family != "decimal":
+            return sizes
+        digits, decimals = (*sizes, 0)[:2]
+        return digits - decimals, decimals
 
 
 StoredColumns = dict[str, Column]  # the columns of a stored table, by name
@@ -173,7 +176,12 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
+    types = {}
+    for declared in table.columns:
+        present = stored.get(declared.name, declared)  # may have more digits, or bytes, than declared
+        types[declared.name] = declared.type if _is_outgrown(present, declared) else present.type
     for column in tree.find_all(exp.ColumnDef):
+        column.set("kind", exp.DataType.build(types[column.name], dialect=REDSHIFT))
         if column.name not in stored:  # earlier rows have no value for it, so it cannot be NOT NULL
             constraints = [
                 constraint
@@ -181,7 +189,6 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
                 if not isinstance(constraint.kind, exp.NotNullColumnConstraint)
             ]
             column.set("constraints", constraints)
-    types = {column.name: column.type for column in table.columns}
     for name in sorted(stored.keys() - types.keys()):  # no longer declared: it stays
         types[name] = stored[name].type
         kind = exp.DataType.build(types[name], dialect=REDSHIFT)
@@ -198,7 +205,8 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
 
 
 def _is_outgrown(stored: Column, declared: Column) -> bool:
-    """Whether a stored column has another type than declared, or a smaller size."""
+    """Whether a stored column has another type than declared, or fewer digits or bytes, and nowhere more."""
     if stored.family != declared.family:
         return True
-    return any(size < wanted for size, wanted in zip(stored.sizes, declared.sizes, strict=True))
+    sizes = list(zip(stored.sizes, declared.sizes, strict=True))
+    return all(size <= wanted for size, wanted in sizes) and any(size < wanted for size, wanted in sizes)

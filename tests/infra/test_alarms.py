@@ -11,6 +11,7 @@ from tests.support.declared import (
     FAILURES,
     FUNCTIONS,
     MAPPINGS,
+    NIGHTLY,
     NO_VALUE,
     QUEUES,
     TABLES,
@@ -46,6 +47,13 @@ def watched(namespace: str, metric: str, dimension: str) -> set[str]:
 @pytest.mark.parametrize("metric", ["Errors", "Throttles"])
 def test_each_function_s_errors_and_throttles_raise_an_alarm(metric: str) -> None:
     assert watched("AWS/Lambda", metric, "FunctionName") == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("function", sorted(NIGHTLY))
+def test_one_error_of_a_nightly_step_raises_an_alarm(function: str) -> None:
+    """The tries of a step end within three minutes."""
+    alarm = alarms()[f"{function.removesuffix('Function')}Errors"]
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 1)
 
 
 def test_a_stream_function_that_falls_behind_raises_an_alarm() -> None:

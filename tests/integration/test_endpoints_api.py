@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from standardwebhooks import Webhook, WebhookVerificationError
 
 import ingest.endpoints_api as door
@@ -17,6 +18,7 @@ import processors.outgoing.notifications as telling
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
 from adapters.platform.aws import client
+from adapters.platform.fence import RegionFenced
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver
@@ -175,13 +177,52 @@ def test_endpoints_are_listed_and_ended(desk: Desk, there: Receiver) -> None:
         assert (status, told["error"]["code"]) == (404, "not_found")
 
 
+class Refusing:
+    """A client that refuses some operations each time."""
+
+    def __init__(self, real: Any, error: Exception, *operations: str) -> None:
+        self._real, self._error, self._operations = real, error, operations
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse if name in self._operations else getattr(self._real, name)
+
+    def _refuse(self, **_: Any) -> None:
+        raise self._error
+
+
+def test_a_region_that_may_not_write_ends_no_endpoint_and_keeps_its_secret(
+    desk: Desk, there: Receiver
+) -> None:
+    made = desk.register(there)
+    real, fenced = desk.services["dynamodb"], RegionFenced(region="us-west-2", why="us-east-1 writes")
+    desk.services["dynamodb"] = Refusing(real, fenced, "put_item", "update_item", "delete_item")
+    door._parts.cache_clear()
+    assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
+    assert made["endpoint_id"] in str(door._parts().secrets.names())
+    desk.services["dynamodb"] = real
+    desk.admin("POST", f"/{made['endpoint_id']}/test", {})
+    assert len(there.received) == 1
+
+
+def test_an_endpoint_whose_secret_cannot_be_deleted_gets_nothing_more(desk: Desk, there: Receiver) -> None:
+    made = desk.register(there)
+    real = desk.services["secretsmanager"]
+    replicated: Any = {"Error": {"Code": "InvalidRequestException", "Message": "it has replicas"}}
+    desk.services["secretsmanager"] = Refusing(real, ClientError(replicated, "DeleteSecret"), "delete_secret")
+    door._parts.cache_clear()
+    assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
+    desk.admin("POST", f"/{made['endpoint_id']}/test", {})
+    assert there.received == []
+    assert [each["disabled"] for each in desk.admin("GET")[1]["endpoints"]] == ["ended"]
+
+
 @pytest.mark.parametrize("how", FAILURES)
-@pytest.mark.parametrize("service", ["dynamodb", "secretsmanager"])
+@pytest.mark.parametrize(("service", "calls"), [("dynamodb", 3), ("secretsmanager", 2)])
 def test_an_end_that_died_anywhere_and_comes_again_leaves_no_secret(
-    desk: Desk, there: Receiver, service: str, how: str
+    desk: Desk, there: Receiver, service: str, calls: int, how: str
 ) -> None:
     real = desk.services[service]
-    for dies_at in (1, 2):  # each service reads, and deletes
+    for dies_at in range(1, calls + 1):
         made = desk.register(there)
         desk.services[service] = Dying(real, dies_at, how)
         door._parts.cache_clear()

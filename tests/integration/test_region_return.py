@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from adapters.engagement.account_items import entry_item
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
-from adapters.regions import FollowedItems
+from adapters.regions import FollowedItems, Follower
 from ingest.engagement.points.commands import COMMAND
 from local.region_return import RegionReturn
 from local.region_unseen import Side, UnseenFinder, shared_fields
@@ -160,17 +160,20 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     assert registers.read() == Register(6, "east", standby="west", is_filled=True)
 
 
-def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(both: tuple[Engine, Engine]) -> None:
+def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(
+    both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody sends it, or whoever receives it does not know the epoch yet."""
     old, new = (
         Side(name, engine.client("dynamodb"), TABLES)
         for name, engine in zip(("west", "east"), both, strict=True)
     )
-    deleted = {
-        "Subscriptions": {"subscription_id": {"S": "deleted"}},
-        "RewardsLedger": {"account_id": {"S": "deleted"}, "created_at": {"S": STAMP}},
-    }
-    for name, item in deleted.items():
+    deleted = [
+        ("Subscriptions", {"subscription_id": {"S": "deleted"}}),
+        ("Subscriptions", {"subscription_id": {"S": "deleted too"}}),
+        ("RewardsLedger", {"account_id": {"S": "deleted"}, "created_at": {"S": STAMP}}),
+    ]
+    for name, item in deleted:
         for side in (old, new):
             side.store(name).put(item)
 
@@ -185,13 +188,24 @@ def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(both: tu
         old.store("RewardsLedger").put(entry_item(entry))
 
     def delete(_: float) -> None:
-        for name, item in deleted.items():
+        for name, item in deleted:
             new.store(name).delete(item)
+
+    sizes, said, follow = set[int](), list[str](), Follower.follow
+
+    def count(follower: Follower, changes: Sequence[ItemChange], now: datetime) -> Any:
+        sizes.update(len(changes) for each in changes if each.image is None)
+        return follow(follower, changes, now)
+
+    monkeypatch.setattr(Follower, "follow", count)
+    monkeypatch.setattr("local.region_fill.CHUNK_ITEMS", 1)
 
     registers = register(both[0].client("dynamodb"), "deleted")
     registers.change(None, Register(4, "east"))
-    steps = RegionReturn(old, new, registers, NobodyAsks(), delete, lambda _: None)
+    steps = RegionReturn(old, new, registers, NobodyAsks(), delete, said.append)
     steps.follow(steps.find(NO_ERASURES, NOW), old.dynamodb, NOW)
+    assert sizes == {1}, "no table is listed as a whole first"
+    assert "Subscriptions: 2 items deleted" in said
     assert stored(old, "Subscriptions") == stored(new, "Subscriptions")
     places = [item["created_at"]["S"] for item in old.items("RewardsLedger")]
     assert sorted(places) == sorted(entry.created_at for entry in (*carriers, *carried)), (

@@ -220,6 +220,20 @@ def test_a_partition_that_is_compacted_between_two_nights_is_read_as_a_whole(
     assert events.run() == (1, 0, False)
 
 
+def test_an_earlier_partition_that_is_done_again_does_not_undo_what_a_later_one_has_done(
+    events: Night, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics.retention.BATCH_ROWS", 1)
+    early = [stored_event(user, number - 86_400) for number in range(2)]
+    stored = [stored_event(user, number) for number in range(4)]
+    events.put([*early, *stored])
+    events.publish([early[0], *stored])
+    left = iter([True, True, True, False])
+    assert events.run(has_time=lambda: next(left)) == (3, 0, True)
+    left = iter([True, True, True, False])
+    assert events.run(OLD, events.publish([early[1]]), has_time=lambda: next(left)) == (2, 0, True)
+
+
 def test_rows_that_become_old_behind_a_night_that_goes_on_leave_in_the_next(events: Night, user: str) -> None:
     late = stored_event(user, 1, arrived=CAME + timedelta(days=1))
     stored = [stored_event(user, 0), late, stored_event(user, 3600)]

@@ -64,6 +64,25 @@ def test_a_decimal_column_is_widened_before_and_behind_the_point_and_never_narro
             assert prepare(warehouse) == []
 
 
+@pytest.mark.parametrize("other", ["BIGINT", "VARCHAR(64)"])
+def test_no_digit_behind_the_point_is_lost_where_a_column_is_declared_with_fewer(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """Also where another column's new type makes the table anew."""
+    columns = (Column("a", "DECIMAL(18)"), Column("b", "DECIMAL(18, 2)"), Column("c", other))
+    listed = ", ".join(f"{column.name} {column.type}" for column in columns)
+    narrow = Table("t", columns, f"CREATE TABLE IF NOT EXISTS lake.t ({listed})")
+    builds = ddl.declared_tables()["builds"]
+    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": narrow, "builds": builds})
+    for warehouse in lake.warehouses:
+        old = "CREATE TABLE lake.t (a DECIMAL(18, 0), b DECIMAL(18, 4), c BIGINT)"
+        warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES (1, 2.2525, 3)"])
+        assert bool(prepare(warehouse)) is (other != "BIGINT")
+        (row,) = warehouse.rows("SELECT a, b FROM lake.t")
+        assert (row["a"], row["b"]) == (Decimal(1), Decimal("2.2525"))
+        assert prepare(warehouse) == []
+
+
 def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three columns are new, and 41 tables."""
     columns = tuple(Column(f"a{number}", "VARCHAR(64)") for number in range(4))

@@ -154,7 +154,8 @@ class QuestionCalls:
         wait: seconds that one request may stay open; with 0 it yields the answers that are there, and stops.
         timeout: seconds after which it stops in any case; None: never.
         """
-        wait = math.ceil(in_seconds(wait, "wait"))  # the service takes whole seconds
+        seconds = in_seconds(wait, "wait")
+        wait = math.ceil(seconds) if seconds < 1 else int(seconds)  # the service takes whole seconds
         deadline = None if timeout is None else time.monotonic() + in_seconds(timeout, "timeout")
         path, after = f"/v1/questions/{path_part(question_id)}/responses", None
         while True:

@@ -39,7 +39,7 @@ export class QuestionsApi {
 
   /** Yield each answer once, as it comes, until the question is done. wait: seconds that a request may stay open; with 0 it stops where there is no more. */
   async *answers(id: string, wait = WAIT_SECONDS_DEFAULT): AsyncGenerator<Responses['responses'][number]> {
-    const seconds = Math.ceil(wait); // the service takes whole ones
+    const seconds = wait < 1 ? Math.ceil(wait) : Math.floor(wait); // the service takes whole ones
     let after: string | undefined;
     for (;;) {
       const started = Date.now();

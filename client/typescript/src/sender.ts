@@ -82,6 +82,7 @@ export class Sender {
       return await this.judged(batch, reply);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
+      await this.queue.settle([]); // nothing is under way any more
       return this.again({ kind: 'unreachable', reason: error.message }, null);
     }
   }

@@ -99,7 +99,7 @@ test('a service is asked to wait for whole seconds', async () => {
     return Promise.resolve(Response.json({ responses: [], cursor: 'c', done: true }));
   };
   const me = new Streakline({ ...right, fetch });
-  for (const wait of [0, 0.5, 2]) for await (const answer of me.answers('q', wait)) assert.fail(JSON.stringify(answer));
+  for (const wait of [0, 0.5, 2, 20.5]) for await (const answer of me.answers('q', wait)) assert.fail(JSON.stringify(answer));
   me.close();
-  assert.deepEqual(asked.map((url) => new URL(url).searchParams.get('wait')), ['0', '1', '2']);
+  assert.deepEqual(asked.map((url) => new URL(url).searchParams.get('wait')), ['0', '1', '2', '20']);
 });

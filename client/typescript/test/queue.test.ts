@@ -132,6 +132,18 @@ test('a full queue whose events are under way gives up the oldest of those that 
   me.close();
 });
 
+test('events whose request got no answer are under way no more', async () => {
+  const dropped: string[] = [];
+  const me = client(plain(inMemory()), service(...Array(50).fill(new Error('offline'))).fetch, { queueMax: 3, onDropped: (event) => dropped.push(event.idempotency_key) });
+  const keys: string[] = [];
+  for (let number = 0; number < 3; number += 1) keys.push((await me.track('A')).key);
+  assert.equal(await me.flush(), 3);
+  for (let number = 0; number < 2; number += 1) keys.push((await me.track('A')).key);
+  assert.deepEqual(dropped, keys.slice(0, 2));
+  assert.deepEqual((await me.waiting()).map((each) => each.idempotency_key), keys.slice(2));
+  me.close();
+});
+
 test('a full disk keeps nothing, loses nothing, and says so', async () => {
   let isFull = true;
   const real = inMemory();

@@ -188,3 +188,19 @@ def test_a_full_queue_whose_events_are_under_way_never_drops_the_newest() -> Non
     assert dropped == [second]
     queue.settle(batch.events)
     assert [each.event for each in queue.waiting()] == [third]
+
+
+def test_events_whose_request_got_no_answer_are_under_way_no_more() -> None:
+    dropped: list[str] = []
+    me = client(
+        None,
+        Service(is_online=False),
+        most=3,
+        on_dropped=lambda event: dropped.append(event["idempotency_key"]),
+    )
+    keys = [me.track("A") for _ in range(3)]
+    assert me.flush() == 3
+    keys += [me.track("A") for _ in range(2)]
+    assert dropped == keys[:2]
+    assert [each["idempotency_key"] for each in me.waiting()] == keys[2:]
+    me.close()

@@ -98,6 +98,13 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
     assert claimed_event(again, claim) == won
 
 
+def test_a_claim_without_a_date_is_named_by_what_it_lacks() -> None:
+    event = arrived(said(NOW), timedelta())
+    claim = IdempotencyClaim("u", "k", "h", event.event_id, event.created_at, {"zone": "UTC"})
+    with pytest.raises(KeyError, match="activity_date"):
+        claimed_event(event, claim)
+
+
 def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     """The first attempt won the key and died; the second comes without a receipt, and is refused by now."""
     since = NOW - 100 * HOUR

@@ -1,11 +1,14 @@
 """The tree over all accounts, against RFC 6962's own definition (rule 19)."""
 
 from hashlib import sha256
+from pathlib import Path as FilePath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.platform.objects import FolderObjects
+from analytics.proof import LEAVES, Head, LedgerTree
 from rules.engagement.proof import (
     LEFT,
     Path,
@@ -65,3 +68,21 @@ def test_a_buckets_leaves_are_read_as_they_were_packed(some: list[bytes], seq: i
 def test_the_root_of_nothing_and_buckets() -> None:
     assert root_of([]) == sha256(b"").digest()
     assert {bucket_of(str(number)) for number in range(5000)} == set(range(256))
+
+
+def test_a_repeated_night_keeps_the_leaves_of_the_night_before_and_the_next_one_does_not(
+    tmp_path: FilePath,
+) -> None:
+    objects = FolderObjects(tmp_path)
+
+    def tree_after(night: int) -> LedgerTree:
+        head = Head(5, "aa" * 32, night, sha256(bytes(night)).hexdigest())
+        return LedgerTree.read(objects).store_next(objects, [head], f"2026-11-2{night}", f"night-{night}")
+
+    first, second = tree_after(1), tree_after(2)
+    assert tree_after(2) == second
+    assert tree_after(2) == second
+    assert first.leaves(objects, 5)
+    tree_after(3)
+    assert second.leaves(objects, 5)
+    assert len(list(objects.list(LEAVES))) == 2

@@ -161,10 +161,11 @@ def test_without_waiting_it_stops_where_there_is_no_more() -> None:
     assert len(list(script.client().answers("q1", wait=0))) == 2
 
 
-def test_a_wait_of_less_than_a_second_is_no_wait_of_zero() -> None:
+@pytest.mark.parametrize(("wait", "asked"), [(0.5, 1), (1.5, 1), (20.5, 20)])
+def test_a_wait_is_asked_for_in_whole_seconds_and_never_becomes_zero(wait: float, asked: int) -> None:
     script = Script(page(1, 0), page(1, 1, done=True))
-    assert len(list(script.client().answers("q1", wait=0.5))) == 1
-    assert script.requests[0].path.endswith("?wait=1")
+    assert len(list(script.client().answers("q1", wait=wait))) == 1
+    assert script.requests[0].path.endswith(f"?wait={asked}")
 
 
 def test_it_stops_when_its_time_is_over() -> None:
