@@ -13,7 +13,7 @@ def effort(test: int, soak: int) -> int:
 
 
 def only_soak(proven_by: str) -> pytest.MarkDecorator:
-    """Leave a test to `make soak`: it takes a minute or more, and other tests prove the same in `make test`.
+    """Leave a test to `make soak`: it is dear, and other tests prove the same in `make test`.
 
     proven_by: these tests; `make test` names them at its end. tests/conftest.py deselects the test.
     """
