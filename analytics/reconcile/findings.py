@@ -201,9 +201,13 @@ class NightPlan:
         return len(self.last_compared_at)
 
     def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
-        """Note that all ledgers whose turn it was were compared, except for those of failed shares."""
+        """Note that all ledgers whose turn it was were compared, except for those of failed shares.
+
+        A comparison of named dates alone notes nothing: the changes of other dates are left.
+        """
         compared_at = [
-            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
+            last if self.span or number in failed else self.at
+            for number, last in enumerate(self.last_compared_at)
         ]
         values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
         objects.put(LEDGERS_COMPARED, json.dumps(values).encode())
