@@ -91,5 +91,7 @@ def redact_error(error: Exception) -> Exception:
     # A subclass of the same name, so that the text is replaced without calling the type's own __init__.
     texts = {"__str__": lambda _: text, "__repr__": lambda _: text}
     redacted_type = type(error_type.__name__, (error_type,), texts)
-    redacted: Exception = error_type.__new__(redacted_type)
+    # A group cannot be made without its exceptions, which are redacted, too.
+    group = (text, list(map(redact_error, error.exceptions))) if isinstance(error, ExceptionGroup) else ()
+    redacted: Exception = error_type.__new__(redacted_type, *group)
     return redacted

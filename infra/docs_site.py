@@ -49,8 +49,10 @@ START = """
 
 ![The page: a streak of 44 days, points, and why a date counts](images/you.png)
 """
-LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+# Code, which stays as it is, or a link, whose text may have code
+CODE_OR_LINK = re.compile(
+    r"```.*?```|`[^`\n]*`|\[((?:[^\[\]`]|`[^`\n]*`|\[[^\]]*\])*)\]\(([^)\s]+)\)", re.DOTALL
+)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -87,11 +89,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         title, first, rest = markdown.split("\n\n", 2)
         markdown = f"{title}\n\n{first}\n\n{START}\n\n{rest}"
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
-    parts = CODE.split(markdown)
-    return "".join(
-        # The odd parts are code, which stays as it is.
-        part if number % 2 else LINK.sub(lambda match: _site_link(match, source, page_path), part)
-        for number, part in enumerate(parts)
+    return CODE_OR_LINK.sub(
+        lambda match: match[0] if match[2] is None else _site_link(match, source, page_path), markdown
     )
 
 

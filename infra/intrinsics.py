@@ -15,7 +15,9 @@ from typing import Any
 NO_VALUE = {"Ref": "AWS::NoValue"}
 REGION = "us-east-1"
 ZONES = [f"{REGION}{letter}" for letter in "abc"]
-PLACEHOLDER = re.compile(r"\$\{(!?)([^}]*)\}")  # of Fn::Sub; with an exclamation mark it is meant literally
+PLACEHOLDER = re.compile(
+    r"\$\{(!?)\s*([^}]*?)\s*\}"
+)  # of Fn::Sub; with an exclamation mark it is meant literally
 # What conditions and Rules compare with: both sides are texts or lists of texts.
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "Fn::Equals": lambda left, right: bool(left == right),
@@ -168,12 +170,13 @@ def _substitute(argument: Any, scope: Scope) -> Any:
     unwritable = {name: item for name, item in resolved.items() if _within_sub(item) is None}
 
     def replacement(mark: re.Match[str]) -> str:
-        name = mark[2].strip()
-        outside = None if mark[1] else scope.values.get(name)
-        value = resolved.get(name, outside)
+        if mark[1]:
+            return mark[0]
+        name = mark[2]
+        value = resolved[name] if name in resolved else scope.values.get(name)
         if isinstance(value, list):
             raise Refusal(f"Fn::Sub takes no list: {name}")
-        return mark[0] if value is None or name in unwritable else _within_sub(value) or ""
+        return f"${{{name}}}" if value is None or name in unwritable else _within_sub(value) or ""
 
     text = PLACEHOLDER.sub(replacement, text)
     return {"Fn::Sub": [text, unwritable]} if unwritable else _simplest_form(text)

@@ -252,5 +252,5 @@ def _ask_what_if(stack: Stack) -> None:
     WHAT_IF.write_text(page(figures), encoding="utf-8")
     users = figures["users"]
     print("\nwhat if a lesson had earned 12 points instead of 10, and lessons at most 36 a day?")
-    print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} less.")
+    print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} fewer.")
     print(f"In full: {WHAT_IF.relative_to(ROOT)}")

@@ -101,6 +101,7 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
 def _ended(outcome: ReplayResult, started: float) -> ReplayResult:
     """Return what became of a replay that ends now; what was refused is in REFUSED_FILE."""
     outcome.seconds = time.monotonic() - started
+    REFUSED_FILE.unlink(missing_ok=True)
     if outcome.refused:
         REFUSED_FILE.parent.mkdir(parents=True, exist_ok=True)
         REFUSED_FILE.write_text("".join(json.dumps(refusal) + "\n" for refusal in outcome.refused))

@@ -81,8 +81,10 @@ class Fence:
 def guard_client(dynamodb: Any, fence: Fence, rule: RegisterRule) -> Any:
     """Let a client write only while the rule lets the fence's region write; returns the client.
 
-    A client that is guarded twice checks once.
+    A client that is guarded twice checks once. Raises ValueError if another rule guards it already.
     """
+    if vars(dynamodb).setdefault("fence_rule", rule) is not rule:
+        raise ValueError("another rule guards this client")
     for write in WRITES:
         name = f"before-send.dynamodb.{write}"
         dynamodb.meta.events.register(name, partial(_check_fence, fence, rule), unique_id=f"fence {write}")

@@ -56,6 +56,8 @@ class Findings:
     # doubt -> how many redemptions do not wait, because the accounts are too many
     spared: dict[str, int] = field(default_factory=dict)
     after: str | None = None  # the last user that was examined, if users are left
+    # Those that were examined beside users whose examination raised an error
+    examined: list[str] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)  # of sound ledgers, for the tree over all ledgers
     root: dict[str, Any] | None = None  # the published root over all accounts; None: none was published
 
@@ -199,9 +201,13 @@ class NightPlan:
         return len(self.last_compared_at)
 
     def note_compared(self, objects: Objects, failed: Collection[int]) -> None:
-        """Note that all ledgers whose turn it was were compared, except for those of failed shares."""
+        """Note that all ledgers whose turn it was were compared, except for those of failed shares.
+
+        A comparison of named dates alone notes nothing: the changes of other dates are left.
+        """
         compared_at = [
-            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
+            last if self.span or number in failed else self.at
+            for number, last in enumerate(self.last_compared_at)
         ]
         values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
         objects.put(LEDGERS_COMPARED, json.dumps(values).encode())

@@ -178,7 +178,8 @@ class ShareReconciliation:
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
         all_suspects = sorted(suspects.to_examine | suspects.to_check)
-        users_left = [user for user in all_suspects if findings.after is None or user > findings.after]
+        examined, after = {*findings.examined}, findings.after or ""
+        users_left = [user for user in all_suspects if user > after and user not in examined]
         try:
             is_done = self._look_at(findings, suspects, users_left, now)
         except Exception:
@@ -186,7 +187,7 @@ class ShareReconciliation:
             findings.save_share(self.objects, run_id, self.share, PROGRESS)
             raise
         if is_done:
-            findings.after = None
+            findings.after, findings.examined = None, []
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
             findings.compared = len(all_suspects)
@@ -267,11 +268,15 @@ class ShareReconciliation:
                 if start and not self.has_time():
                     return False
                 batch = users[start : start + USERS_AT_ONCE]
-                _add_results(findings, dict(zip(batch, pool.map(look, batch), strict=True)))
+                results = dict(zip(batch, pool.map(look, batch), strict=True))
+                errors = _add_results(findings, results)
                 if self.reconciler.previous_tree:
                     findings.heads += self.reconciler.previous_tree.take_heads()
                 if self.reconciler.goal_rows:
                     self.reconciler.goal_rows.write(now)
+                if errors:
+                    findings.examined += results.keys() - errors.keys()
+                    raise next(iter(errors.values()))
                 findings.after = batch[-1]
         return True
 
@@ -281,11 +286,11 @@ class ShareReconciliation:
         An error is returned, so that the results of the others are not lost.
         """
         lake = suspects.lake.user(user_id)
-        if user_id in suspects.to_check and self._passes_check(user_id, lake):
-            return None
         try:
+            if user_id in suspects.to_check and self._passes_check(user_id, lake):
+                return None
             return self.reconciler.examine(user_id, lake, now)
-        except Exception as error:  # noqa: BLE001 (_add_results raises it)
+        except Exception as error:  # noqa: BLE001 (_look_at raises it)
             return error
 
     def _passes_check(self, user_id: str, lake: LakeUser | None) -> bool:
@@ -321,15 +326,16 @@ class ShareReconciliation:
             findings.lowered = len(lapsed)
 
 
-def _add_results(findings: Findings, results: Mapping[str, Verdict | Exception | None]) -> None:
-    """Add the results of some users, and then raise the first error among them."""
-    errors = []
+def _add_results(
+    findings: Findings, results: Mapping[str, Verdict | Exception | None]
+) -> dict[str, Exception]:
+    """Add the results of some users; returns the errors among them, by user."""
+    errors = {}
     for user_id, result in results.items():
         if isinstance(result, Verdict):
             findings.add(user_id, result)
         elif isinstance(result, AccountContended):
             findings.contended.append(user_id)
         elif result is not None:
-            errors.append(result)
-    for error in errors:
-        raise error
+            errors[user_id] = result
+    return errors

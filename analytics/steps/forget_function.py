@@ -26,7 +26,7 @@ from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass, Progress
 from rules.days import stamp, unstamp
-from rules.privacy.erasures import after_pass
+from rules.privacy.erasures import Erasure, after_part, after_pass
 
 logger = Logger(service="forgetting")
 metrics = Metrics(namespace="Streakline", service="forgetting")
@@ -86,25 +86,32 @@ class ForgetSteps:
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 
     def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Note the night in each erasure for which it has searched everything: {"run_id"} -> {"passed"}.
+        """Note the night in the erasures: {"run_id"} -> {"passed"}.
 
-        passed: the number of these erasures.
+        passed: the number of erasures for which the night has searched everything. Of the others it notes
+        only how many rows it has found.
         """
         progress = Progress.read(self.objects, event["run_id"])
-        if progress is None or not (progress.is_done and progress.is_warehouse_done):
-            # The lake or the warehouse may still have rows of a person, so the night does not count.
+        if progress is None:
             return {"passed": 0}
+        # Otherwise the lake or the warehouse may still have rows of a person.
+        is_whole = progress.is_done and progress.is_warehouse_done
         passed = 0
-        for erasure_id in progress.due:
+        for erasure_id in sorted({*progress.due, *progress.counts}):
             if erasure := self.jobs.get(erasure_id):
-                counts = progress.counts.get(erasure_id, {})
-                began = unstamp(progress.began)
-                still_named = progress.still_named.get(erasure_id, 0)
-                after = after_pass(erasure, progress.run_id, counts, self.settle_time, began, still_named)
+                is_passed = is_whole and erasure_id in progress.due
+                after = self._after_night(erasure, progress, is_passed=is_passed)
                 if after != erasure:
                     self.jobs.save(after)
-                passed += 1
+                passed += is_passed
         return {"passed": passed}
+
+    def _after_night(self, erasure: Erasure, progress: Progress, *, is_passed: bool) -> Erasure:
+        found = progress.counts.get(erasure.erasure_id, {})
+        if not is_passed:
+            return after_part(erasure, progress.run_id, found)
+        began, left = unstamp(progress.began), progress.still_named.get(erasure.erasure_id, 0)
+        return after_pass(erasure, progress.run_id, found, self.settle_time, began, left)
 
 
 @cache

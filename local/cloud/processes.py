@@ -39,9 +39,11 @@ def is_open(port: int) -> bool:
 def pid_of(name: str) -> int | None:
     """Return the process's id if it still runs, else None."""
     try:
-        pid = int(_pid_file(name).read_text())
+        pid, *began = map(int, _pid_file(name).read_text().split())
         os.kill(pid, 0)
     except (OSError, ValueError):
+        return None
+    if began != _began(pid)[: len(began)]:  # It is another process: the machine has been started anew.
         return None
     with contextlib.suppress(ChildProcessError):
         if os.waitpid(pid, os.WNOHANG)[0] == pid:  # It was our own child, and it has ended.
@@ -69,9 +71,9 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _pid_file(name).write_text(str(process.pid))
+    _pid_file(name).write_text(" ".join(map(str, [process.pid, *_began(process.pid)])))
     deadline = time.monotonic() + READY_SECONDS_MAX
-    while not is_ready():
+    while not is_ready() or process.poll() is not None:  # Another process may answer in its place.
         if process.poll() is not None or time.monotonic() > deadline:
             stop(name)
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
@@ -149,10 +151,20 @@ def _pid_file(name: str) -> Path:
 
 def _is_dead(pid: int) -> bool:
     """Whether a process has ended, and only whoever started it has not taken notice."""
+    return _status(pid)[:1] == ["Z"]
+
+
+def _began(pid: int) -> list[int]:
+    """Return when a process began, in ticks since the machine's start; [] if that is unknown."""
+    return list(map(int, _status(pid)[19:20]))
+
+
+def _status(pid: int) -> list[str]:
+    """Return the system's fields of a process, from its state on; [] where there is no /proc."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False  # there is no /proc here
+        return []
 
 
 def _install(name: str, home: Path) -> None:

@@ -155,7 +155,7 @@ class HistoryFiles:
         undecided = list(range(len(bodies)))
         for attempt in range(ATTEMPTS_MAX):
             if not undecided:
-                return [result_of[index] for index in range(len(bodies))]
+                break
             time.sleep(self.pause_seconds if attempt else 0)
             events = [bodies[index] for index in undecided]
             status, answer = self.api.call("POST", "/v1/events", {"events": events})
@@ -168,10 +168,12 @@ class HistoryFiles:
             undecided = [
                 index for index in undecided if (result_of[index].get("error") or {}).get("code") == UNDECIDED
             ]
-        raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
+        if undecided:
+            raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
+        return [result_of[index] for index in range(len(bodies))]
 
     def compare(self, path: Path, out: Path) -> ComparisonResult:
-        """Compare each event with the ledger of its user, and write a line for each; returns a summary."""
+        """Compare each event that is not refused with its user's ledger, and write its line."""
         by_user: dict[str, list[HistoryRow]] = defaultdict(list)
         for row in read_rows(path):
             body = row if isinstance(row, RefusedRow) else self.check(row)

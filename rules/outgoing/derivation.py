@@ -77,8 +77,9 @@ def notices_of_profile(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
-    at: now. The notices are as of now, or as of state.as_of if that is later. For the first look at an older
-    profile, and for a change of the past alone, the only notice is profile.changed (rule 20).
+    at: now. The notices are as of now, or as of state.as_of if that is later. At the first look at an older
+    profile, and for a change of the past alone, profile.changed tells of all changes (rule 20). A streak at
+    risk and expired holds have their own notices always.
     """
     as_of = max(state.as_of, stamp(at))
     view = profile_view(profile, unstamp(as_of))

@@ -143,7 +143,7 @@ class Erasure:
     waits_until: str = ""  # a stamp; "" if it does not wait
     salt: str = ""  # of the random names in the lake; "" while the online stores are not done
     passes: int = 0  # how many nights have gone through the lake
-    last_run: str = ""  # the id of the last of these nights' runs
+    last_run: str = ""  # the id of the last night's run that is counted in `found`
     version: int = 0  # counts writes
 
     @property
@@ -232,7 +232,6 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     """
     if erasure.last_run == run_id:
         return erasure
-    counts = {store: erasure.found.get(store, 0) + number for store, number in found.items()}
     settled = unstamp(erasure.started_at) + settles
     passes = erasure.passes + 1 if began >= settled else min(erasure.passes + 1, PASSES_MIN - 1)
     later = "" if began >= settled else stamp(settled)
@@ -240,10 +239,25 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
         erasure,
         passes=passes,
         last_run=run_id,
-        found={**erasure.found, **counts},
+        found=_sums(erasure, found),
         found_now=sum(found.values()) + left,
         waits_until=later,
     )
+
+
+def after_part(erasure: Erasure, run_id: str, found: Mapping[str, int]) -> Erasure:
+    """Return an erasure after a night that has not searched everything, and so is no pass.
+
+    Noting it again changes nothing. found: as for after_pass.
+    """
+    if erasure.last_run == run_id or not found:
+        return erasure
+    return replace(erasure, last_run=run_id, found=_sums(erasure, found))
+
+
+def _sums(erasure: Erasure, found: Mapping[str, int]) -> dict[str, int]:
+    sums = {store: erasure.found.get(store, 0) + number for store, number in found.items()}
+    return {**erasure.found, **sums}
 
 
 def lead_of(erasure: Erasure) -> Person:

@@ -117,6 +117,8 @@ def test_what_cloudformation_refuses_is_refused(
             {"Fn::Sub": ["${X}/y", {"X": {"Fn::Select": [0, {"Ref": "B"}]}}]},
         ),
         ({"Fn::Sub": ["${X}/${Y}", {"X": {"Ref": "B"}, "Y": {"Ref": "A"}}]}, {"Fn::Sub": "${B}/a"}),
+        ({"Fn::Sub": ["${!X}${!X}", {"X": "x"}]}, "${X}${X}"),
+        ({"Fn::Sub": ["${ B }", {"X": "x"}]}, {"Ref": "B"}),
         ({"Fn::Join": [":", ["x", {"Fn::GetAtt": "B.Arn"}]]}, {"Fn::Sub": "x:${B.Arn}"}),
         ({"Fn::Join": ["", [{"Ref": "B"}]]}, {"Ref": "B"}),
         ({"Fn::Select": ["1", {"Fn::Split": [",", "x,y"]}]}, "y"),
@@ -156,5 +158,9 @@ def test_a_reference_to_what_is_not_made_is_an_error(template: Path, name: str) 
 
 
 def test_all_references_are_seen() -> None:
-    value = [{"Ref": "A"}, {"k": {"Fn::GetAtt": ["B", "Arn"]}}, {"Fn::Sub": "${C}${D.Arn}${!E}"}]
+    value = [
+        {"Ref": "A"},
+        {"k": {"Fn::GetAtt": ["B", "Arn"]}},
+        {"Fn::Sub": ["${C}${ D.Arn }${!E}${ F }", {"F": 1}]},
+    ]
     assert list(references(value)) == [("A", ""), ("B", "Arn"), ("C", ""), ("D", "Arn")]

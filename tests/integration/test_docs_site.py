@@ -19,5 +19,9 @@ def test_a_file_that_is_not_there_ends_the_build() -> None:
         == "[a](../ARCHITECTURE.md#x) [b](../runbook.md)"
     )
     assert shown("[the rules' code](../../rules) `[x](y)`") == "the rules' code `[x](y)`"
+    assert shown("[`a` b](../../rules) [`c`](../runbook.md)") == "`a` b [`c`](../runbook.md)"
+    assert shown("```\n[`x`](y)\n``` `[` [x](../../rules)") == "```\n[`x`](y)\n``` `[` x"
+    with pytest.raises(PluginError, match="which is not there"):
+        shown("[`x`](../../rules/nothing.py)")
     with pytest.raises(PluginError, match="which is not there"):
         shown("[x](../../rules/nothing.py)")

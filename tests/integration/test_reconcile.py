@@ -19,6 +19,7 @@ from adapters.platform.items import Item, decode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import BEFORE_ALL
 from analytics.recompute.user_shares import UserShare
+from analytics.reconcile.findings import RESULT
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
@@ -273,6 +274,29 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     after = town.reconcile("third", everybody=True)
     assert told | {*after["different"], *after["frozen"]} == set(users.values())
     assert bad in after["different"]
+
+
+def test_a_call_that_follows_an_error_counts_nobody_twice(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = corrupted(town)
+    whole = town.reconcile("whole", repair=False, everybody=True)
+    examine = Reconciler.examine
+
+    def failing(self: Reconciler, user_id: str, *others: object) -> object:
+        if user_id == users["total"]:
+            raise Broken(user_id)
+        return examine(self, user_id, *others)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched, pytest.raises(Broken):
+        patched.setattr(Reconciler, "examine", failing)
+        town.reconcile("night", repair=False, everybody=True)
+    found = town.reconcile("night", repair=False, everybody=True)
+    assert (found["counts"], found["different"]) == (whole["counts"], whole["different"])
+    heads = [
+        json.loads(town.objects.get(UserShare().key(run, RESULT)))["heads"] for run in ("whole", "night")
+    ]
+    assert sorted(heads[0]) == sorted(heads[1])
 
 
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:

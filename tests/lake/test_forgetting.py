@@ -79,16 +79,24 @@ def waiting() -> MemoryJobs:
 
 
 def night(
-    objects: FolderObjects, jobs: Any, run_id: str, at: datetime = NOW, *fresh: Place, stones: Any = None
+    objects: FolderObjects,
+    jobs: Any,
+    run_id: str,
+    at: datetime = NOW,
+    *fresh: Place,
+    stones: Any = None,
+    is_warehouse_there: bool = True,
 ) -> None:
-    """A night's pass, in as many calls as it takes; the warehouse of it has nobody."""
+    """A night's pass, in as many calls as it takes; the warehouse of it has nobody, or is away."""
     tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in fresh]
     objects.put(f"runs/{run_id}/tasks.json", json.dumps(tasks).encode())
     steps = ForgetSteps(objects, jobs, stones, timedelta(days=2))
     while steps.forget({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, at)["is_left"]:
         pass
     key = f"runs/{run_id}/forget.json"
-    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"is_warehouse_done": True}).encode())
+    objects.put(
+        key, json.dumps(json.loads(objects.get(key)) | {"is_warehouse_done": is_warehouse_there}).encode()
+    )
     steps.finish({"run_id": run_id})
 
 
@@ -146,6 +154,22 @@ def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -
     assert not jobs.all["of-user"].is_done
     night(lake, jobs, "two", NOW + timedelta(days=3))
     assert [(each.is_done, each.found_now) for each in jobs.all.values()] == [(True, 0), (True, 0)]
+
+
+def test_what_a_night_without_a_warehouse_removes_is_certified(tmp_path: Path) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user=USER)
+    put_raw(lake, "a", [event(1, user_id=USER), event(2, user_id=OTHER)])
+    curate(lake, PLACE)
+    night(lake, jobs, "away", is_warehouse_there=False)
+    assert (jobs.all["e"].found["events"], jobs.all["e"].passes) == (1, 0)
+    ForgetSteps(lake, jobs, None, timedelta(days=2)).finish({"run_id": "away"})  # type: ignore[arg-type]
+    night(lake, jobs, "there", NOW + timedelta(days=1))
+    assert (jobs.all["e"].found["events"], jobs.all["e"].passes) == (1, 1)
+    put_raw(lake, "late", [event(3, user_id=USER)])
+    curate(lake, PLACE)
+    night(lake, jobs, "before it is due", NOW + timedelta(hours=25), PLACE)
+    assert (jobs.all["e"].found["events"], jobs.all["e"].passes) == (2, 1)
 
 
 def test_it_survives_death_at_any_change_with_curation_beside_it(

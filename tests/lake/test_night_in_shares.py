@@ -2,16 +2,19 @@
 
 import random
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.platform.objects import FolderObjects
 from analytics.recompute.lake_days import days_touched
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import NightPlan
+from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.reconciliation import LAKE_LAG
 from tests.lake.test_recompute_nights import BASE, World, told
@@ -62,3 +65,12 @@ def test_of_another_number_of_shares_nothing_is_known(tmp_path_factory: pytest.T
     NightPlan.of(objects, noon(BASE), 2, {"run_id": "two"}).note_compared(objects, ())
     assert NightPlan.of(objects, noon(BASE), 2, {"run_id": "again"}).last_compared_at == [noon(BASE)] * 2
     assert NightPlan.of(objects, noon(BASE), 4, {"run_id": "four"}).last_compared_at == [None] * 4
+
+
+def test_a_night_over_named_dates_leaves_the_watermarks(tmp_path: Path) -> None:
+    objects = FolderObjects(tmp_path)
+    NightPlan.of(objects, noon(BASE), 2, {"run_id": "one"}).note_compared(objects, ())
+    dates = {"from": "2020-01-01", "to": "2020-01-02"}
+    NightPlan.of(objects, noon(BASE + DAY), 2, {"run_id": "two", **dates}).note_compared(objects, ())
+    after = NightPlan.of(objects, noon(BASE + DAY), 2, {"run_id": "three"})
+    assert after.last_compared_at == [noon(BASE)] * 2

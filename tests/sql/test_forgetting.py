@@ -92,6 +92,7 @@ def test_redshifts_sql_does_the_same(lake: Lake, monkeypatch: pytest.MonkeyPatch
 def _forgets(lake: Lake, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: NOW)
     monkeypatch.setattr(warehouse_function, "grant_analysts", lambda _: None)  # PostgreSQL has no svv_roles
+    # In fewer days somebody's first source is in no other row of its file: it becomes "erased", as it should.
     story, jobs = Story(days=8), MemoryJobs()
     parts = (("one", story.first_part), ("two", story.late_part))
     places = [place for name, part in parts for place in write_raw(part(), lake.objects, name)]

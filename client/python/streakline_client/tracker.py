@@ -222,16 +222,17 @@ class Tracker:
         self._queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
 
     def _work(self) -> None:
-        while not self._closed.is_set():
+        while True:
+            self._woken.clear()  # before the look at `_closed`: `close` sets that first
+            if self._closed.is_set():
+                return
             wait = self._drain()
             if wait is None:
                 self._woken.wait()
-                self._woken.clear()
                 wait = SOON_SECONDS
             self._closed.wait(wait)
 
     def _drain(self) -> float | None:
-        self._woken.clear()
         try:
             return self._sender.drain()
         except Exception as error:  # noqa: BLE001 (a full disk, for one; the thread goes on, and tells)

@@ -3,6 +3,7 @@
 import json
 import logging
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,26 @@ def test_events_whose_request_got_no_answer_are_under_way_no_more() -> None:
     assert dropped == keys[:2]
     assert [each["idempotency_key"] for each in me.waiting()] == keys[2:]
     me.close()
+
+
+def test_a_thread_that_is_closed_right_after_its_look_ends() -> None:
+    tracker = client(None, Service())._tracker
+    assert tracker
+    closed, woken = tracker._closed, tracker._woken
+
+    class Look(threading.Event):
+        def is_set(self) -> bool:
+            try:
+                return closed.is_set()
+            finally:
+                closed.set()
+                woken.set()
+
+    class Wait(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert self.is_set(), "it waits for ever"
+            return True
+
+    woken = tracker._woken = Wait()
+    tracker._closed = Look()
+    tracker._work()

@@ -15,7 +15,7 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES, NoErasures
 from ingest.web.json_schema import USER_ID
-from local.move_in.histories import HistoryFiles, check_row
+from local.move_in.histories import ATTEMPTS_MAX, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
 from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
@@ -208,3 +208,21 @@ def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbou
     assert refused
     assert (refused.field, refused.reason) == ("user_id", "was erased")
     assert fine is None
+
+
+@pytest.mark.parametrize("refusals", [ATTEMPTS_MAX - 1, ATTEMPTS_MAX])
+def test_the_last_attempt_may_decide(tmp_path: Path, refusals: int) -> None:
+    results = [{"status": "rejected", "error": {"code": UNDECIDED}}] * refusals + [{"status": "accepted"}]
+
+    class Door:
+        def call(self, *_: object) -> tuple[int, Any]:
+            return 207, {"results": [results.pop(0)]}
+
+    door: Any = Door()
+    kind = HistoryFiles(door, None, BOOKS, NOW, None, NO_ERASURES, pause_seconds=0)  # type: ignore[arg-type]
+    rows = [row for row in read_rows(text(tmp_path / "h.csv", HEADER, ROW)) if isinstance(row, Row)]
+    if refusals == ATTEMPTS_MAX:
+        with pytest.raises(RuntimeError, match="by now"):
+            kind.send(rows)
+    else:
+        assert kind.send(rows) == [None]

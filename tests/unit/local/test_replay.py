@@ -93,3 +93,7 @@ def test_what_is_refused_fails_the_command_and_stands_in_a_file(
         f"streakline: 2 refused, with reasons: {refused_file}",
     )
     assert [json.loads(line)["result"] for line in refused_file.read_text().splitlines()] == ["no", "no"]
+    for name in ("post_events", "post_webhooks"):
+        monkeypatch.setattr(replay, name, lambda *_: ReplayResult())
+    assert ended(monkeypatch, "events", "replay", f"tests/data/{file}", "--format", kind)[0] == 0
+    assert not refused_file.exists()

@@ -82,6 +82,7 @@ def test_what_a_service_answers_is_a_code() -> None:
         ClientError({"Error": {"Code": "X", "Message": "canary"}}, "PutItem"),
         UnicodeDecodeError("utf-8", b"canary", 0, 1, "canary"),
         OSError(5, "canary"),
+        ExceptionGroup("canary", [ValueError("canary")]),
     ],
 )
 def test_what_ends_a_handler_is_of_its_type_and_quotes_nothing(

@@ -107,6 +107,8 @@ def test_a_client_that_is_guarded_twice_asks_once() -> None:
     for each in WRITES:
         dynamodb.meta.events.emit(f"before-send.dynamodb.{each}", request=None)
     assert asked == ["west"] * len(WRITES)
+    with pytest.raises(ValueError, match="another rule"):
+        guard_client(dynamodb, world.fence, may_write)
 
 
 def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are() -> None:

@@ -1,0 +1,40 @@
+"""Processes of the laptop cloud, and others that are taken for them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from local.cloud import processes
+
+NAME = "ours"
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(processes, "LOCAL", tmp_path)
+    monkeypatch.setattr(processes, "LOGS", tmp_path / "logs")
+    return tmp_path / "run" / f"{NAME}.pid"
+
+
+def test_another_process_that_has_got_the_id_is_left_alone(pid_file: Path) -> None:
+    processes.start(NAME, ["sleep", "60"], {}, lambda: True)
+    written, pid = pid_file.read_text(), processes.pid_of(NAME)
+    assert pid
+    try:
+        pid_file.write_text(f"{pid} 1")
+        assert processes.pid_of(NAME) is None
+        assert not processes.stop(NAME)
+        os.kill(pid, 0)
+    finally:
+        pid_file.write_text(written)
+        assert processes.stop(NAME)
+
+
+def test_a_process_that_has_ended_is_not_ready_though_another_answers(pid_file: Path) -> None:
+    def is_ready() -> bool:
+        os.waitid(os.P_PID, int(pid_file.read_text().split()[0]), os.WEXITED | os.WNOWAIT)
+        return True
+
+    with pytest.raises(RuntimeError, match="did not start"):
+        processes.start(NAME, ["false"], {}, is_ready)
