@@ -13,6 +13,9 @@ from analytics.lake.layout import curated_files
 
 # ruff: noqa: S608 (names of columns and folders are our own)
 MEMORY = "300MB"
+# All parts are written at once, before anybody folds. 50 million entries do not fit into MEMORY.
+# With this limit the process takes 1.3 GB for them.
+WRITER_MEMORY = "1GB"
 # A part is sorted in memory. So many bytes of curated files are some 250,000 entries of a ledger.
 PART_BYTES, PARTS_MAX = 10_000_000, 250
 # All parts are written at once, and each has a row group in memory.
@@ -39,6 +42,7 @@ def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: in
 
     sql: a query with the column `user_id`.
     """
+    db.execute(f"SET memory_limit = '{WRITER_MEMORY}'")
     db.execute(f"SET partitioned_write_max_open_files = {PARTS_MAX + 50}")
     rows = max(ROW_GROUP_MIN, OPEN_ROWS // parts)
     db.execute(
