@@ -15,9 +15,8 @@ from typing import Any
 NO_VALUE = {"Ref": "AWS::NoValue"}
 REGION = "us-east-1"
 ZONES = [f"{REGION}{letter}" for letter in "abc"]
-PLACEHOLDER = re.compile(
-    r"\$\{(!?)\s*([^}]*?)\s*\}"
-)  # of Fn::Sub; with an exclamation mark it is meant literally
+# Of Fn::Sub; with an exclamation mark it is meant literally
+PLACEHOLDER = re.compile(r"\$\{(!?)\s*([^}]*?)\s*\}")
 # What conditions and Rules compare with: both sides are texts or lists of texts.
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "Fn::Equals": lambda left, right: bool(left == right),

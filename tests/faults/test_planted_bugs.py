@@ -19,7 +19,7 @@ from adapters.platform.items import encode_item
 from rules.engagement.streak import advance
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run
-from tests.support.effort import only_soak
+from tests.support.effort import plant_each
 from tests.support.engine import Engine
 
 SEEDS_MAX = 40
@@ -199,16 +199,10 @@ LIKE_THESE: list[Callable[[Patch], None]] = [
     freezes_never_refunded,
     reversal_not_conditional,
 ]
-BESIDE_THESE = only_soak(
-    "tests/faults/test_planted_bugs.py, seven bugs unlike each other that the same schedules find"
-)
+BESIDE_THESE = "tests/faults/test_planted_bugs.py, seven bugs unlike each other that the same schedules find"
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
-    ids=lambda bug: bug.__name__,
-)
+@plant_each(BUGS, LIKE_THESE, BESIDE_THESE)
 def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
     must_be_caught(plant, run, fresh_environment, monkeypatch, seeds)

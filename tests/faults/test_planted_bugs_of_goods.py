@@ -15,7 +15,7 @@ from local.rerate import Rerater
 from rules.engagement.ledger import EntryKind
 from tests.faults.planting import must_be_caught
 from tests.faults.test_taken_back import run_goods
-from tests.support.effort import only_soak
+from tests.support.effort import plant_each
 from tests.support.engine import Engine
 
 SEEDS_MAX = 20
@@ -104,16 +104,12 @@ LIKE_THESE: list[Callable[[Patch], None]] = [
     stock_by_read_and_write,
     limit_is_not_in_the_transaction,
 ]
-BESIDE_THESE = only_soak(
+BESIDE_THESE = (
     "tests/faults/test_planted_bugs_of_goods.py, three bugs unlike each other that the same schedules find"
 )
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
-    ids=lambda bug: bug.__name__,
-)
+@plant_each(BUGS, LIKE_THESE, BESIDE_THESE)
 def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
     must_be_caught(plant, run_goods, fresh_environment, monkeypatch, seeds)

@@ -16,7 +16,7 @@ from rules.book.book import Books
 from rules.engagement.lots import Hold
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run_money
-from tests.support.effort import only_soak
+from tests.support.effort import plant_each
 from tests.support.engine import Engine
 
 SEEDS_MAX = 40
@@ -107,16 +107,12 @@ LIKE_THESE: list[Callable[[Patch], None]] = [
     captured_after_release,
     captured_twice,
 ]
-BESIDE_THESE = only_soak(
+BESIDE_THESE = (
     "tests/faults/test_planted_money_bugs.py, five bugs unlike each other that the same schedules find"
 )
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
-    ids=lambda bug: bug.__name__,
-)
+@plant_each(BUGS, LIKE_THESE, BESIDE_THESE)
 def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
     must_be_caught(plant, run_money, fresh_environment, monkeypatch, seeds)

@@ -17,7 +17,7 @@ from local.region_fill import RegionFill
 from local.region_return import RegionReturn
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
-from tests.support.effort import only_soak
+from tests.support.effort import plant_each
 from tests.support.engine import Engine
 
 SEEDS_MAX = 30
@@ -187,17 +187,13 @@ LIKE_THESE: list[Callable[[Patch], None]] = [
     reversals_leave_no_mark,
     the_old_ledger_is_not_cut,
 ]
-BESIDE_THESE = only_soak(
+BESIDE_THESE = (
     "tests/faults/test_failovers.py with five bugs unlike each other in tests/faults/test_planted_region_bugs.py; "
     "of the product, tests/unit/regions/ and tests/integration/test_region_return.py"
 )
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [*BUGS, *(pytest.param(each, marks=BESIDE_THESE) for each in LIKE_THESE)],
-    ids=lambda bug: bug.__name__,
-)
+@plant_each(BUGS, LIKE_THESE, BESIDE_THESE)
 def test_is_caught(
     plant: Callable[[Patch], None], regions: tuple[Engine, Engine], monkeypatch: Patch
 ) -> None:

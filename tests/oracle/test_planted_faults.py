@@ -13,7 +13,7 @@ import pytest
 from tests.oracle.machines import Stream
 from tests.oracle.plans import STYLES, planned
 from tests.oracle.rounds import played
-from tests.support.effort import only_soak
+from tests.support.effort import plant_each
 from tests.support.engine import Engine
 
 SEEDS_MAX = 240
@@ -138,14 +138,10 @@ LATER: list[Callable[[Patch], None]] = [
     one_instant_earns_three_dates,
     a_command_forgets_its_key,
 ]
-BESIDE_THESE = only_soak("tests/oracle/test_planted_faults.py, eight faults that the same rounds find sooner")
+BESIDE_THESE = "tests/oracle/test_planted_faults.py, eight faults that the same rounds find sooner"
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [*FAULTS, *(pytest.param(each, marks=BESIDE_THESE) for each in LATER)],
-    ids=lambda fault: fault.__name__,
-)
+@plant_each(FAULTS, LATER, BESIDE_THESE)
 def test_is_found(
     plant: Callable[[Patch], None], environment: Engine, stream: Stream, monkeypatch: Patch
 ) -> None:
