@@ -34,7 +34,8 @@ test: setup machine ## all tests: unit, integration, end to end, 19 fault schedu
 	@$(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
 
 test-all: setup machine ## each night: these, those that they leave to soak, and each step of each recipe
-	@ALL=1 $(RUN) pytest -n 4 --dist loadgroup --durations 10
+	@ALL=1 $(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
+	@ALL=1 $(RUN) pytest tests/recipes -n 2
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
 	@$(RUN) pytest tests/recipes -n 2
