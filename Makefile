@@ -7,7 +7,7 @@ RUN := $(UV) run --frozen --quiet
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
+.PHONY: help setup machine demo test test-all unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -32,6 +32,10 @@ demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 
 test: setup machine ## all tests: unit, integration, end to end, 19 fault schedules, 40 rounds against the oracle
 	@$(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
+
+test-all: setup machine ## each night: these, those that they leave to soak, and each step of each recipe
+	@ALL=1 $(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
+	@ALL=1 $(RUN) pytest tests/recipes -n 2
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
 	@$(RUN) pytest tests/recipes -n 2

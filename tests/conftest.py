@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from tests.support import calls
 from tests.support.chromium import browser
-from tests.support.effort import SOAK, effort
+from tests.support.effort import LEAVES_NONE, effort
 from tests.support.engine import stop_servers
 from tests.support.memory import forget
 
@@ -36,10 +36,10 @@ LEFT_TO_SOAK: dict[str, str] = {}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what `make soak` runs. Then freeze what is there: to look through it for garbage took a tenth of all CPU."""
+    """Deselect what is left to `make soak`. Then freeze what is there: to look through it for garbage took a tenth of all CPU."""
     left = []
     for each in items:
-        if not SOAK and (mark := each.get_closest_marker("only_soak")):
+        if not LEAVES_NONE and (mark := each.get_closest_marker("only_soak")):
             left.append(each)
             LEFT_TO_SOAK[each.nodeid.partition("@")[0]] = mark.args[0]
     config.hook.pytest_deselected(items=left)
@@ -127,7 +127,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in skipped:
         terminalreporter.write_line(f"skipped {each.nodeid}: {each.longrepr[-1]}")
     for name, proven_by in sorted(LEFT_TO_SOAK.items()):
-        terminalreporter.write_line(f"left to make soak {name}: make test has {proven_by}")
+        terminalreporter.write_line(f"left to make soak {name}: proven by {proven_by}")
     if terminalreporter.config.getoption("durations"):
         terminalreporter.section(
             f"slowest {MODULES_SHOWN} modules of {len(SECONDS)}, {sum(SECONDS.values()):.0f}s in all"

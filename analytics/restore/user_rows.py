@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import connect, table_of
+from analytics.lake.curated_files import cursor, table_of
 from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX as RESIDUE_PREFIX
 from rules.lake.table_items import PHONES, REMOVED
@@ -177,7 +177,7 @@ class LakeBefore:
         values = {name: instant for name, instant in instants.items() if f"${name}" in sql}
         with ExitStack() as stack:
             # Each statement has a connection of its own, because a connection has one result at a time.
-            db = stack.enter_context(connect())
+            db = stack.enter_context(cursor())
             for entity in entities:
                 stack.enter_context(table_of(db, entity, self.objects, entity, READERS))
             reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)

@@ -24,7 +24,6 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from adapters.platform.schema_check import first_problem
 from analytics.lake.curated_files import arrow_table, query, table_of
-from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import rows_of_users
 from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NO_SETTINGS, CountedUsers, ReplayInputs
@@ -134,13 +133,22 @@ def _changes_activity(objects: Objects, book: Book) -> bool:
     )
 
 
-PART_BYTES = 300_000_000  # of curated files, for one part of the users: some five million events
+PART_EVENTS = 5_000_000  # events of suspects in one part of them, so that the part fits into memory
+# In one calendar without clock changes, all events come within 24 hours of the same time of their dates. Only
+# users whose events do not are looked at.
+SUSPECTS = """
+CREATE TABLE suspects AS
+SELECT user_id, count(*) AS events
+FROM (SELECT user_id, epoch_us(occurred_at) - epoch_us(activity_date) AS since_midnight FROM events)
+GROUP BY user_id HAVING max(since_midnight) - min(since_midnight) >= epoch_us(INTERVAL 1 DAY)
+"""
 # In one calendar, dates rise with instants, and two dates with another one between them are over a day apart.
 # Users whose events break that are doubtful.
 DOUBTFUL_USERS = """
 WITH dates AS (
   SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
-  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+  FROM events SEMI JOIN suspects USING (user_id)
+  WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
 ), beside AS (
   SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
     lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
@@ -155,11 +163,13 @@ WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVA
 def doubtful_users(objects: Objects) -> set[str]:
     """Return users whose events have dates that no single calendar gives: after a flight, or by wrong zones.
 
-    One part of the users is read after the other, because the dates of all do not fit into memory.
+    One part of the suspects is read after the other, because the dates of all may not fit into memory.
     """
-    parts = sum(file.size for file in curated_files(objects, "events")) // PART_BYTES + 1
     users: set[str] = set()
     with table_of(db := small_database(), "events", objects, "events"):
+        db.execute(SUSPECTS)
+        [(events,)] = db.execute("SELECT coalesce(sum(events), 0) FROM suspects").fetchall()
+        parts = int(events) // PART_EVENTS + 1
         for part in range(parts):
             users |= set(query(db, DOUBTFUL_USERS, [parts, part])["user_id"].to_pylist())
     return users

@@ -346,6 +346,9 @@ def _streak_with(account: Account, event_dates: set[date], lost: set[date], cove
     lost: dates whose last event was reversed; one of the new events may be on them.
     """
     profile, history = account.profile, account.history
+    if lost and history is None:
+        # A month may go, and a checkpoint that it has thinned out is one of the newest again.
+        raise NeedsHistory(date.min)
     # The days that were read may have the pending entries counted in already. The streak does not have them.
     pending_dates = active_dates(account.pending) - lost
     new_dates = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
@@ -355,7 +358,7 @@ def _streak_with(account: Account, event_dates: set[date], lost: set[date], cove
         *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
     ]
     streak = profile.streak
-    changed = [*pending_dates, *lost, *(day for day in protected if streak and day < streak.last)]
+    changed = [*pending_dates, *(day for day in protected if streak and day < streak.last)]
     if history and lost:
         history = replace(history, dates=[day for day in history.dates if day not in lost])
     return streak_after(streak, cover, new_dates | pending_dates, history, changed)

@@ -4,16 +4,19 @@ import copy
 import random
 from collections import defaultdict
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from multiprocessing import Pipe
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
+from analytics.lake.curated_files import parquet_bytes
+from analytics.lake.layout import Place, curated_key
 from analytics.what_if import user_fold, user_history
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
@@ -432,6 +435,38 @@ def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
     calm.into(FolderObjects(tmp_path / "two"))
     assert not doubtful_users(FolderObjects(tmp_path / "two"))
     assert calm.now > calm.base + timedelta(days=1)
+
+
+def contradicts(events: list[tuple[date, datetime]]) -> bool:
+    """Whether the dates of a user's events are of no single calendar: pair by pair, as rule 8 has it."""
+    return any(
+        first < second and (at_second <= at_first or (between and at_second < at_first + timedelta(days=1)))
+        for first, at_first in events
+        for second, at_second in events
+        for between in [second >= first + timedelta(days=2) or any(first < day < second for day, _ in events)]
+    )
+
+
+def test_doubtful_are_exactly_those_whose_dates_contradict_each_other(tmp_path: Path) -> None:
+    chance, first = random.Random(), date(2026, 3, 27)
+    hours = [
+        timedelta(hours=each, microseconds=odd) for each in (-14, -1, 0, 9, 10, 23, 24, 38) for odd in (-1, 0)
+    ]
+    events: dict[str, list[tuple[date, datetime]]] = {}
+    for user in map(str, range(2000)):
+        some = chance.sample(hours, chance.randint(1, 3))
+        days = [first + timedelta(days=chance.randrange(5)) for _ in range(chance.randint(1, 4))]
+        events[user] = [(day, datetime.combine(day, time(), UTC) + chance.choice(some)) for day in days]
+    rows = [
+        {"user_id": user, "activity_date": day, "occurred_at": at}
+        for user, some in events.items()
+        for day, at in some
+    ]
+    key = curated_key(Place("events", "2026-03-27", None))
+    FolderObjects(tmp_path).put(key, parquet_bytes(pa.Table.from_pylist(rows)))
+    expected = {user for user, some in events.items() if contradicts(some)}
+    assert 100 < len(expected) < 1900
+    assert doubtful_users(FolderObjects(tmp_path)) == expected
 
 
 # ---- real input

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 SOAK = bool(os.environ.get("SOAK"))
+# `make test-all` runs what `make test` leaves to `make soak`, too, and tries no more of anything.
+LEAVES_NONE = SOAK or bool(os.environ.get("ALL"))
 
 
 def effort(test: int, soak: int) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
+from rules.engagement.ledger import EntryKind
 from rules.engagement.streak import (
     Checkpoint,
     Cover,
@@ -17,6 +18,8 @@ from rules.engagement.streak import (
     net_freezes,
     resumed_streak,
 )
+from tests.support.account_world import World
+from tests.support.engagement_strategies import event
 from tests.support.examples import examples
 
 BASE = date(2023, 11, 20)
@@ -106,3 +109,22 @@ def test_a_checkpoint_that_cannot_be_is_seen() -> None:
         replace(one, length=0),
     ):
         assert not is_consistent_streak(replace(streak, checkpoints=(wrong, other)))
+
+
+@settings(max_examples=examples(150))
+@given(st.lists(st.tuples(days, st.booleans()), min_size=1, max_size=12, unique_by=lambda each: each[0]))
+def test_reversed_dates_leave_the_checkpoints_of_those_that_stay(dates: list[tuple[date, bool]]) -> None:
+    """A checkpoint that a later month has thinned out is one of the newest two again when that month goes."""
+    world = World()
+    events = {day: event(str(day), day) for day, _ in dates}
+    for each in events.values():
+        world.apply([each])
+    for day, is_reversed in dates:
+        if is_reversed:
+            [entry] = [each for each in world.entries if each.draft.event_id == events[day].event_id]
+            undone = replace(
+                entry.draft, kind=EntryKind.CLAWBACK, points=-entry.draft.points, reverses=entry.created_at
+            )
+            world.apply([events[day]], [undone])
+    world.check()
+    assert state(world.profile.streak) == state(fold([day for day, is_gone in dates if not is_gone], Cover()))
