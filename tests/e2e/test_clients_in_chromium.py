@@ -11,11 +11,11 @@ from local.cloud.tokens import token
 from local.stack import Stack
 from tests.clients.schedule import Story, plan
 from tests.support.chromium_tabs import Device, app_server, page_of
-from tests.support.effort import only_soak
+from tests.support.effort import effort, only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
-SEEDS = range(60)
+SEEDS = range(effort(1, soak=60))
 ONLINE = {"elapsed": 0, "jump": 0, "slept": 0, "net": "on", "full": False}
 OFFLINE = {**ONLINE, "net": "off"}
 PATIENCE_MILLISECONDS = 60_000
