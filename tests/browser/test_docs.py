@@ -8,7 +8,7 @@ import pytest
 from ingest.page import handler
 from tests.browser.conftest import shoot
 from tests.browser.test_page import violations
-from tests.support.effort import SOAK
+from tests.support.effort import SOAK, only_soak
 from tests.support.gateway import CONTEXT, token
 from tests.support.plain_page import plain_page
 
@@ -41,7 +41,13 @@ def served(route: Any) -> None:
     route.fulfill(status=answered["statusCode"], headers=answered["headers"], body=answered["body"])
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        pytest.param("light", 1280, marks=only_soak("the same in the dark on a phone")),
+        ("dark", 320),
+    ],
+)
 def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True

@@ -10,6 +10,7 @@ from adapters.platform.objects import S3Objects
 from analytics.steps import what_if_function
 from tests.browser.given import SCRIPT_TITLE, a_book, call
 from tests.browser.test_page import all_violations
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_ADMIN
 from tests.support.what_if_goals import GoalWhatIfStory
@@ -64,7 +65,18 @@ def numbers(table: Any) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "light",
+        pytest.param(
+            "dark",
+            marks=only_soak(
+                "test_all_of_a_file_is_read_at_any_width (tests/browser/test_files.py) for such a report in the dark"
+            ),
+        ),
+    ],
+)
 def test_a_report_is_drawn_and_each_plot_has_its_figures(
     visit: Any, lake: S3Objects, functions: Functions, scheme: str
 ) -> None:

@@ -11,7 +11,7 @@ from local.cloud.tokens import token
 from local.stack import Stack
 from tests.clients.schedule import Story, plan
 from tests.support.chromium_tabs import Device, app_server, page_of
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -38,6 +38,10 @@ def stored_of(api: Api, user: str) -> list[dict[str, Any]]:
     return found
 
 
+@only_soak(
+    "test_each_event_lands_once_on_the_date_of_its_place (tests/clients/test_schedules.py), the same story in Node and in"
+    " Python, and tests/e2e/test_clients_in_chromium.py for a full storage, a page that ends and a profile in Chromium"
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_event_lands_once_on_the_date_of_its_place(
     me: Api, user: str, device: Device, seed: int
@@ -102,7 +106,21 @@ def test_the_profile_is_an_estimate_first_and_then_the_services(me: Api, user: s
     assert (profile["current_streak"], profile["balance"], corrected["waiting"]) == (1, 10, 0)
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        *(
+            pytest.param(
+                each,
+                marks=only_soak(
+                    "test_a_page_of_this_machine_may_call (tests/integration/test_loopback_origins.py)"
+                ),
+            )
+            for each in ("127.0.0.1", "::1")
+        ),
+    ],
+)
 def test_an_app_on_another_port_of_this_machine_may_call_the_laptop(
     me: Api, stack: Stack, user: str, browser: Any, host: str
 ) -> None:

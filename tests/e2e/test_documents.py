@@ -25,7 +25,9 @@ from local.paths import ROOT, WAREHOUSE
 from local.sign_in import bearer
 from local.stack import Stack
 from tests.e2e.conftest import printed
+from tests.e2e.test_survival import know_at_once
 from tests.support.document_run import (
+    OF_THE_WAREHOUSE,
     RUN,
     Premises,
     checkout,
@@ -36,6 +38,7 @@ from tests.support.document_run import (
     script,
 )
 from tests.support.documents import blocks, blocks_of, documents
+from tests.support.effort import SOAK, only_soak
 from tests.support.node_tools import CLIENT, must, packages
 
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -43,20 +46,33 @@ pytestmark = pytest.mark.xdist_group("cloud")
 ACTIVATE = "source .venv/bin/activate"
 HISTORY = """git init --quiet history
 git -C history -c user.name=Ann -c user.email=ann@example.com commit --quiet --allow-empty --message "A first one" """
-# Five people answer what AGENT asks, as it comes.
+# Five people answer what AGENT asks, as it comes: one after the other, since each request in flight is a process.
 ANSWERING = """
 import threading, time
-def answer(token):
-    me = Streakline(os.environ["STREAKLINE_URL"], token)
-    mine = []
-    while not mine:
+def answer():
+    people = [Streakline(os.environ["STREAKLINE_URL"], token) for token in os.environ["PEOPLE"].split()]
+    asked = []
+    while not asked:
         time.sleep(0.5)
-        mine = [each for each in me.open_questions()["questions"] if each["agent_id"] == os.environ["AGENT"]]
-    me.answer(mine[0]["question_id"], selected_option=0, confidence=4)
-for each in os.environ["PEOPLE"].split():
-    threading.Thread(target=answer, args=(each,), daemon=True).start()
+        asked = [each for each in people[0].open_questions()["questions"] if each["agent_id"] == os.environ["AGENT"]]
+    for each in people:
+        each.answer(asked[0]["question_id"], selected_option=0, confidence=4)
+threading.Thread(target=answer, daemon=True).start()
 """
 BOOK_KNOWN_SECONDS = 75
+# What needs a night or its warehouse: `make soak` carries it out, `make test` asks for its help. Nights:
+# tests/e2e/test_lake.py; rebuilds: tests/integration/test_curate_function.py; the others: tests/integration/test_sql_command.py,
+# tests/unit/local/test_html_report.py, tests/integration/test_proving.py, tests/lake/test_point_in_time.py,
+# tests/integration/test_what_if_jobs.py.
+OF_NIGHTS = (
+    "streakline night run",
+    "streakline night rebuild",
+    "streakline sql",
+    "streakline report",
+    "streakline proof make",
+    "streakline features training-set",
+    "streakline rules what-if",
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +93,7 @@ def book_with_a_mug(stack: Stack, book_of_others: None, tmp_path_factory: pytest
     sold = tmp_path_factory.mktemp("book") / "sold.json"
     sold.write_text(json.dumps(book), encoding="utf-8")
     printed("rules", "publish", str(sold), "--effective", "now")
+    know_at_once(stack, "UsersApi")
 
 
 def readme_premises(stack: Stack, user: str, folder: Path) -> Premises:
@@ -103,7 +120,8 @@ def command_premises(stack: Stack, user: str, folder: Path) -> Premises:
     pq.write_table(pa.table(labels), folder / "labels.parquet")
     words = {"ann": ann, "bob": bob, "acme": f"acme{time.time_ns()}"}
     # tests/e2e/test_smoke.py carries it out on the same cloud, and looks at each of its steps.
-    return Premises({**words, "streakline smoke": "streakline smoke --help"}, HISTORY)
+    helped = ("streakline smoke", *(() if SOAK else OF_NIGHTS))
+    return Premises({**words, **{each: f"{each} --help" for each in helped}}, HISTORY)
 
 
 def _write_history(folder: Path, user: str) -> None:
@@ -190,8 +208,23 @@ PREMISES: dict[str, Callable[[Stack, str, Path], Premises]] = {
 }
 
 
+LEFT_TO_SOAK = {
+    **dict.fromkeys(
+        OF_THE_WAREHOUSE,
+        "test_commands_that_are_not_run_would_be_taken (tests/unit/platform/test_doc_commands.py) for its commands,"
+        " tests/integration/test_sql_command.py and tests/sql/test_analyst.py for what they ask, test_events_without_an_entry"
+        " (tests/sql/test_runbook.py) for the runbook's query",
+    ),
+    "docs/guides/move-in.md": "tests/unit/local/test_move_in_recipes.py for its recipes, tests/e2e/test_move_in.py for the"
+    " command on the cloud, test_commands_that_are_not_run_would_be_taken (tests/unit/platform/test_doc_commands.py)",
+}
+
+
 @pytest.mark.usefixtures("book_with_a_mug")
-@pytest.mark.parametrize("document", RUN)
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, marks=only_soak(LEFT_TO_SOAK[each]) if each in LEFT_TO_SOAK else ()) for each in RUN],
+)
 def test_what_a_document_shows_works(stack: Stack, user: str, document: str, tmp_path: Path) -> None:
     """One shell for all commands, in a folder that looks like the checkout; `make up` finds the cloud running."""
     checkout(tmp_path)
@@ -282,7 +315,10 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
     ("wrong", "why"),
     [
         ("```bash\necho a\n```\n```bash\nstreakline queue list --qeue\necho b\n```", "streakline queue list --qeue: status 2"),
-        ("```sql\nSELECT activity_date FROM marts.daily_actives\n```", "a.md:1: status 1"),
+        pytest.param(
+            "```sql\nSELECT activity_date FROM marts.daily_actives\n```", "a.md:1: status 1",
+            marks=only_soak("the same of a block of Python and of shell"),
+        ),
         ("```python\nfrom local.analyst import frames\n```", "cannot import name 'frames'"),
         ("```bash\nfalse | true\n```", "a.md:1: status 1"),
         ('```bash\necho a\n```\n```text title="prints"\nb\n```', "a.md:4: b"),
@@ -293,7 +329,8 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
 def test_what_does_not_work_is_found_with_its_place(
     stack: Stack, wrong: str, why: str, tmp_path: Path
 ) -> None:
-    build_warehouse(stack)
+    if wrong.startswith("```sql"):
+        build_warehouse(stack)
     checkout(tmp_path)
     steps = blocks_of("a.md", wrong)
     done = run(script(steps, Premises(shell=ACTIVATE), tmp_path), tmp_path, stack, {})

@@ -70,6 +70,12 @@ DATES: list[tuple[str, list[str], str | None, str, int, int]] = [
 ]
 
 
+@only_soak(
+    "tests/unit/platform/test_days.py for the date of an event, test_a_date_that_apia_skipped_joins_its_neighbours and"
+    " test_travel_west_credits_the_date_that_comes_twice_once (tests/unit/engagement/test_account_zones.py),"
+    " test_25_26_27_october_are_a_streak_of_3 (tests/unit/engagement/test_streaks.py), and"
+    " test_a_bare_z_is_read_in_the_zone_the_user_has_set (tests/e2e/test_edge_cases.py) for a zone on the cloud"
+)
 def test_dates(admin: Api, post: Post, settled: Settled, user: str) -> None:
     for place, (_, moments, zone, *_) in enumerate(DATES):
         more = {"timezone": zone} if zone else {}
@@ -149,6 +155,10 @@ def test_a_late_event_refunds_the_freeze_that_covered_its_day(
     assert admin.get(f"/v1/users/{user}/streak/explain?date=2026-01-02")["reason"] == "counted"
 
 
+@only_soak(
+    "test_a_returned_freeze_leaves_the_streak_as_it_was_and_takes_one_freeze (tests/unit/engagement/test_allowances.py) and"
+    " test_a_freeze_that_is_revoked_when_spent_becomes_a_debt (tests/unit/engagement/test_account_freezes.py)"
+)
 def test_a_reversed_freeze_goes_or_becomes_a_debt(
     admin: Api, user: str, post: Post, settled: Settled
 ) -> None:
@@ -167,6 +177,10 @@ def test_a_reversed_freeze_goes_or_becomes_a_debt(
     settled(user)
 
 
+@only_soak(
+    "test_paused_dates_are_no_misses_and_cost_no_freeze (tests/unit/engagement/test_streaks.py) and"
+    " test_nine_years_of_pauses_are_refused (tests/integration/test_no_free_money.py) for the door"
+)
 def test_a_pause_protects_the_run(me: Api, user: str, settled: Settled) -> None:
     now = datetime.now(UTC)
     me.call("POST", "/v1/events", {"events": [event(user, "k", now.isoformat())]})
@@ -181,6 +195,10 @@ def test_a_pause_protects_the_run(me: Api, user: str, settled: Settled) -> None:
     ]
 
 
+@only_soak(
+    "test_ties_share_a_rank_and_the_next_one_is_counted_on (tests/unit/engagement/test_leaderboards.py) and"
+    " test_snapshot_index_and_sorting_agree (tests/integration/test_boards.py)"
+)
 def test_ties_share_a_rank(stack: Stack, admin: Api, user: str, post: Post, settled: Settled) -> None:
     zone = "Arctic/Longyearbyen"
     today = datetime.now(UTC)

@@ -93,6 +93,12 @@ def test_a_vendor_s_webhook_lands_once_and_nothing_else_lands(
     assert stored == events
 
 
+@only_soak(
+    "test_only_pages_of_the_organization_send_forms_and_no_form_says_who_the_customer_is and"
+    " test_an_address_sends_ten_forms_a_minute_whatever_process_counts (tests/integration/test_hook_forms.py),"
+    " test_meta_reads_its_number_back_by_the_token_alone (tests/integration/test_hooks.py),"
+    " test_a_shop_s_order_from_beginning_to_end (tests/e2e/test_hooks.py) for a hook on the cloud"
+)
 def test_a_form_and_meta_s_question(stack: Stack, organization: str) -> None:
     form = hook("add", "--organization", organization, "--source", "web_form", "--origin", ORIGIN)
     sent = {"content-type": "application/x-www-form-urlencoded", "origin": ORIGIN}
@@ -144,6 +150,12 @@ def test_a_shop_s_order_from_beginning_to_end(stack: Stack, organization: str, l
     assert found == {"monetary_total": 70, "frequency_purchases_90d": 2}
 
 
+@only_soak(
+    "test_an_order_that_the_shop_deletes_counts_nothing_whatever_comes_later and"
+    " test_what_is_not_carried_out_is_kept_for_an_operator_and_changes_nothing (tests/integration/test_shop_orders.py),"
+    " test_a_shop_s_request_erases_the_lead_of_its_organization_alone (tests/integration/test_erasure_of_leads.py),"
+    " test_a_shop_s_order_from_beginning_to_end (tests/e2e/test_hooks.py) for a shop on the cloud"
+)
 def test_a_shop_takes_an_order_back_and_has_its_customer_erased(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:

@@ -38,14 +38,14 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
-from tests.support.effort import only_soak
+from tests.support.effort import effort, only_soak
 from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 
-PEOPLE, DAYS, SEED = 20, 6, 3
+PEOPLE, DAYS, SEED = effort(10, soak=20), effort(4, soak=6), 3
 WHAT_IFS, WHAT_IF_SECONDS_MAX = "/v1/rules/what-ifs", 300
 Rows = list[tuple[Any, ...]]
 
@@ -92,8 +92,8 @@ def people(stack: Stack) -> list[str]:
             os.kill(pid, signal.SIGKILL)
     post_events(stack, events[::2])
     api = Api(stack)
+    drain(stack)
     for number, user in enumerate(users[:5]):
-        drain(stack)
         body = {"points": 5 + number, "reward_id": "mug", "idempotency_key": "r"}
         assert api.call("POST", f"/v1/users/{user}/redemptions", body)[0] == 201
     drain(stack, lake=True)
@@ -152,7 +152,7 @@ def night_without_warehouse(
         stack, f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key)
     )
     profiles = {user: lowered(plain_profile(stack, user)) for user in people}
-    victims = random.Random(SEED).sample(people, 10)
+    victims = random.Random(SEED).sample(people, PEOPLE // 2)
     for number, user in enumerate(victims):
         corrupt(stack, user, number)
     stats = stats_of(stack, question)
@@ -312,8 +312,7 @@ def test_sql_recompute_equals_the_live_streaks(
 @only_soak(
     "test_a_rebuild_says_of_what_raw_objects_are_gone (tests/integration/test_curate_function.py),"
     " test_it_makes_what_a_rebuild_from_raw_makes (tests/lake/test_rebuild_without_raw.py), test_each_item_tells_its_day"
-    " (tests/integration/test_account_days.py), test_loaded_twice_is_loaded_once (tests/sql/test_load.py), and docs/commands.md"
-    " in tests/e2e/test_documents.py for a rebuild on the cloud"
+    " (tests/integration/test_account_days.py), and test_loaded_twice_is_loaded_once (tests/sql/test_load.py)"
 )
 def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     stack: Stack, people: list[str], loading_night: dict[str, Any]
@@ -425,7 +424,7 @@ def corrupt(stack: Stack, user: str, number: int) -> None:
     name, value = [
         ("current_streak", {"N": "99"}),
         ("total_bestie_points", {"N": "1"}),
-        ("last_activity_date", {"S": "2026-03-04"}),
+        ("last_activity_date", {"S": "2026-03-02"}),
         ("longest_streak", {"S": "many"}),
     ][number % 5]
     dynamodb.update_item(
@@ -483,7 +482,7 @@ def test_athena_answers_over_the_catalog(
         time.sleep(0.1)
     assert state["State"] == "SUCCEEDED", state
     rows = athena.get_query_results(QueryExecutionId=started)["ResultSet"]["Rows"]
-    assert [each["VarCharValue"] for each in rows[1]["Data"]] == ["22", "22"]
+    assert [each["VarCharValue"] for each in rows[1]["Data"]] == [str(12 + 2 * (DAYS - 1))] * 2
 
 
 def set_warehouse(stack: Stack, url: str) -> str:
@@ -530,11 +529,21 @@ def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away(
     assert stats_of(stack, question)["total_points"] == stats["total_points"]
 
 
-def test_an_erasure_awaits_nights(erasures: dict[Path, tuple[persons.Person, Any]]) -> None:
+def test_an_erasure_awaits_nights(
+    stack: Stack, leaver: str, erasures: dict[Path, tuple[persons.Person, Any]]
+) -> None:
     for path, (_, begun) in erasures.items():
         assert begun["status"] == "open"
         assert not path.exists()
     assert "events" in next(iter(erasures.values()))[1]["awaits"]
+    assert Api(stack).call("GET", f"/v1/users/{leaver}/export")[0] == 410
+
+
+def test_the_first_of_them_leaves_nothing_of_an_erased_user(
+    stack: Stack, leaver: str, loading_night: dict[str, Any]
+) -> None:
+    assert [*objects_with(stack, leaver)] == [], "no object of the bucket names them, however young"
+    assert query("SELECT count(*) FROM lake.events WHERE user_id = ?", leaver) == [(0,)]
 
 
 def test_the_next_night_loads_what_the_warehouse_lacked(loading_night: dict[str, Any]) -> None:
@@ -546,6 +555,12 @@ def watermark(stack: Stack) -> str:
     return str(json.loads(body["Body"].read())["watermark"])
 
 
+@only_soak(
+    "test_nothing_is_left_and_the_certificate_says_so and test_a_certificate_is_about_one_person"
+    " (tests/integration/test_erasure.py) of a user,"
+    " test_nothing_is_left_of_the_person_and_all_of_another (tests/integration/test_erasure_of_leads.py) of a lead,"
+    " test_the_first_of_them_leaves_nothing_of_an_erased_user (tests/e2e/test_lake.py) after a night on the cloud"
+)
 def test_an_erased_user_and_lead_are_forgotten_by_the_nights(
     stack: Stack, leaver: str, erasures: dict[Path, tuple[persons.Person, Any]]
 ) -> None:

@@ -25,10 +25,12 @@ from local.operate.redrive import list_failures
 from local.paths import LOCAL
 from local.stack import Stack
 from tests.e2e.test_survival import workers
+from tests.support.effort import effort
 from tests.support.lead_orders import Lead, bought, send
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
+KILLING_SECONDS = effort(3, soak=5)
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def dying(stack: Stack) -> Iterator[list[int]]:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    threading.Timer(5, stop.set).start()
+    threading.Timer(KILLING_SECONDS, stop.set).start()
     yield killed
     stop.set()
     killer.join()
@@ -66,7 +68,7 @@ def test_consumers_killed_and_postgresql_restarted_lose_nothing(
     time.sleep(1)
     send(stack, organization, *some[10:])
     laptop_cloud.up()
-    time.sleep(5)
+    time.sleep(KILLING_SECONDS)
     drain_leads(stack)
     assert dying
     api = Api(stack)

@@ -13,15 +13,20 @@ from local.event_sources import Purchase, purchases
 from local.replay import shuffled
 from local.stack import Stack
 from local.verify import compare_features, expect_features
-from tests.support.effort import effort, only_soak
+from tests.support.effort import only_soak
 from tests.support.lead_orders import Lead, bought, send
 from tests.support.real_input import PURCHASES
 
-CUSTOMERS = effort(5, soak=40)
+CUSTOMERS = 40
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 
 
+@only_soak(
+    "test_every_customer_at_three_dates (tests/integration/test_feature_purchases.py) for real orders,"
+    " test_consumers_killed_and_postgresql_restarted_lose_nothing (tests/e2e/test_lead_survival.py) for some that come shuffled"
+    " and twice, test_a_shop_s_order_from_beginning_to_end (tests/e2e/test_hooks.py) for the other door"
+)
 def test_real_orders_sent_twice_shuffled_and_through_both_doors(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:
@@ -75,6 +80,9 @@ def test_32_first_events_of_one_person_over_two_channels_are_one_lead(
     assert api.get(f"/v1/leads/{root}/features")["features"]["monetary_total"] == 32
 
 
+@only_soak(
+    "test_two_people_who_share_a_device_stay_two_whatever_the_order (tests/unit/leads/test_identity_plan.py)"
+)
 def test_two_people_on_one_device_stay_two(stack: Stack, organization: str, lead_of: Lead) -> None:
     def form(number: int, **identities: str) -> dict[str, Any]:
         return {

@@ -9,6 +9,7 @@ from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
 from local.stack import Stack
+from tests.support.effort import only_soak
 from tests.support.lead_orders import Lead
 
 # There is one cloud: one process runs all of these.
@@ -43,6 +44,13 @@ def requests(organization: str, lead: str, other: str, change: int) -> list[tupl
     ]
 
 
+@only_soak(
+    "tests/integration/test_lead_access.py for what a token reaches, test_others_are_refused_before_anything_is_read"
+    " (tests/unit/leads/test_leads_api.py) for what one without an organization reaches,"
+    " test_leads_of_two_organizations_are_never_one and test_history_is_the_organization_s_own"
+    " (tests/integration/test_identity_api.py) and test_an_organization_undoes_its_own_merges_alone"
+    " (tests/integration/test_identity_store.py) for merges, tests/e2e/test_lead_merges.py for one on the cloud"
+)
 def test_organizations_with_the_same_people_are_apart(stack: Stack, organization: str, lead_of: Lead) -> None:
     names = [f"{organization}-{letter}" for letter in "abc"]
     tokens = {each: Api(stack, f"crm-{each}", group=f"streakline/leads/{each}") for each in names}

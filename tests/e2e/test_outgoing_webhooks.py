@@ -1,8 +1,5 @@
 """Outgoing webhooks of the deployed laptop cloud: they arrive, signed, in order, of users, leads and questions."""
 
-import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,7 +13,7 @@ from local.api import Api
 from local.operate.functions import invoke
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
-from tests.e2e.test_survival import workers
+from tests.e2e.test_survival import know_at_once
 from tests.support.effort import only_soak
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.lead_orders import bought, send
@@ -24,6 +21,7 @@ from tests.support.lead_orders import bought, send
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 SECONDS_MAX = 180
+OF_WEBHOOKS = ("Notification", "Notify", "WebhookDelivery")  # they hear of endpoints within 20 seconds
 
 
 class Customer:
@@ -65,20 +63,11 @@ def until(check: Callable[[], Any]) -> Any:
     return found
 
 
-def know_at_once(stack: Stack) -> None:
-    """Let functions read endpoints anew, of which they hear within 20 seconds: other processes begin."""
-    for pid in (
-        each for name in ("Notification", "Notify", "WebhookDelivery") for each in workers(stack, name)
-    ):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
 @pytest.fixture
 def customer(stack: Stack, admin: Api, organization: str, user: str) -> Iterator[Customer]:
     with receiver() as there:
         made = Customer(admin, there, organization_id=organization, agents=[f"agent-{user}"])
-        know_at_once(stack)
+        know_at_once(stack, *OF_WEBHOOKS)
         yield made
         made.end()
 
@@ -134,7 +123,7 @@ def test_an_endpoint_that_refuses_gets_it_later_and_one_that_answers_410_is_left
         refused, ended = (Customer(admin, each, organization_id=organization) for each in (moody, gone))
         moody.answer = lambda _: 503 if len(moody.received) <= 1 else 200
         gone.answer = lambda _: 410
-        know_at_once(stack)
+        know_at_once(stack, *OF_WEBHOOKS)
         post(event(user, "k"))
         until(lambda: moody.received and gone.received)
 

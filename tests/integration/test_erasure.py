@@ -22,6 +22,7 @@ from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.offline import Stretch
 from rules.privacy.erasures import problem_of, sign_certificate
+from rules.privacy.tombstones import digest_of, lead_subject, user_subject
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
@@ -307,6 +308,22 @@ def test_others_may_not(site: Site) -> None:
     assert site.call("operator", "DELETE", "/v1/users/%20", None, ADMIN)[0] == 400
     assert site.admin("GET", f"/v1/erasures/{'0' * 32}")[0] == 404
     assert site.admin("GET", "/v1/erasures/x")[0] == 400
+
+
+def test_a_certificate_is_about_one_person(engine: Engine, tmp_path: Path) -> None:
+    secret = engine.client("secretsmanager").create_secret(Name=f"c-{uuid.uuid4()}", SecretString=SECRET)
+    stack = Stack("", engine.endpoint, "us-east-1", {"ErasureSecretId": secret["ARN"]}, {}, "")
+    digests = {
+        who: digest_of(SECRET, subject(who)) for subject, who in ((user_subject, "ann"), (lead_subject, "l1"))
+    }
+    for whom, wrong in ((("ann", ""), ("bob", "")), (("", "l1"), ("", "ann"))):
+        body = {"finished_at": "2026-03-10T06:00:00Z", "subject_digest": digests["".join(whom)]}
+        file = tmp_path / "certificate.json"
+        file.write_text(json.dumps(sign_certificate(body, SECRET)))
+        told = persons.certificate(file, *whom, stack)
+        assert told == {"genuine": True, "about": "".join(whom), "finished_at": body["finished_at"]}
+        with pytest.raises(RuntimeError, match="somebody else"):
+            persons.certificate(file, *wrong, stack)
 
 
 def _twice(text: str, key: str, value: str) -> str:

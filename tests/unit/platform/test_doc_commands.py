@@ -16,7 +16,7 @@ import yaml
 
 from adapters.book import shipped_document
 from local.book import check
-from tests.support.document_run import QUESTIONS, RUN, is_carried_out
+from tests.support.document_run import QUESTIONS, RUN, SELDOM_RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems
 from tests.support.shown_commands import comment_problems, problems, python_problems, span_problem
@@ -76,6 +76,7 @@ SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline"}
 MINUTES = {"type": "object", "properties": {"minutes": {"type": "integer", "minimum": 0, "maximum": 1440}}}
 ALL = [each for document in documents() for each in blocks(document)]
 MARKED_BLOCKS = [each for each in ALL if each.mark]
+SELDOM_RUN_BLOCKS = [each for each in ALL if each.document in SELDOM_RUN and is_carried_out(each)]
 
 
 def is_run(block: Block) -> bool:
@@ -115,14 +116,18 @@ def test_no_block_escapes(document: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [each for each in MARKED_BLOCKS if each.language == "bash"], ids=lambda each: each.place
+    "block",
+    [each for each in (*MARKED_BLOCKS, *SELDOM_RUN_BLOCKS) if each.language == "bash"],
+    ids=lambda each: each.place,
 )
 def test_commands_that_are_not_run_would_be_taken(block: Block, tmp_path: Path) -> None:
     assert problems(block.text, tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    "block", [each for each in MARKED_BLOCKS if each.language == "python"], ids=lambda each: each.place
+    "block",
+    [each for each in (*MARKED_BLOCKS, *SELDOM_RUN_BLOCKS) if each.language == "python"],
+    ids=lambda each: each.place,
 )
 def test_python_that_is_not_run_fits_what_it_calls(block: Block) -> None:
     assert python_problems(block.text) == []
