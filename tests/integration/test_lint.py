@@ -37,10 +37,20 @@ def looked_at() -> list[Stack]:
     return [*most.values(), *stacks_of("small")["/"].nested.values()]
 
 
+@only_soak(
+    "tests/integration/test_lint.py::test_a_deployment_has_no_fault, "
+    "test_cfn_lint_finds_it_in_the_template_as_it_is_written, and make check has cfn-lint of the "
+    "templates as they are written"
+)
 def test_cfn_lint_finds_no_fault() -> None:
     assert [fault for each in looked_at() for fault in cfn_lint_faults(each)] == []
 
 
+@only_soak(
+    "tests/integration/test_lint.py::test_a_deployment_has_no_fault, "
+    "test_cfn_lint_finds_it_in_the_template_as_it_is_written, and make check has cfn-lint of the "
+    "templates as they are written"
+)
 def test_each_resource_of_a_deployment_is_looked_at() -> None:
     def places(*some: Stack) -> set[tuple[str, str]]:
         return {(each.path, name) for each in some for name in each.resources}
@@ -80,7 +90,8 @@ ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.
 # These make or take away little: they are answered at once, in `make soak` each by itself, too.
 AT_ONCE = {
     *("AlarmEmail", "CreateIdempotencyIndex", "DeletionProtection", "JwtGroupsClaim", "LogRetentionDays"),
-    *("NightlyAt", "Settings"),
+    *("NightlyAt", "Settings", "AllowedOrigins", "AvailabilityZones", "GradualDeployment", "JwtAudience"),
+    *("OutgoingWebhooks", "PlatformApplicationArn"),
 }
 # Rules refuse these without another one, in one size at least.
 NEED_ANOTHER = {
