@@ -36,9 +36,11 @@ def hostile(fields: dict[str, Any], sign: str) -> list[Any]:
     return [
         {key: 1},
         {name: key[: len(key) // len(fields)] for name in fields},
-        *({name: {key: {}}} for name in fields),
-        *({name: [key]} for name in fields),
-        *({name: [{key: 1}]} for name in fields),
+        *(
+            {name: within}
+            for name in fields
+            for within in ([{key: 1}], [key], {key: {}})[: effort(1, soak=3)]
+        ),
         {f"{sign}{each}": 1 for each in range(number)},
         [0] * effort(20_000, soak=SIZE // 2),
         key,
