@@ -61,7 +61,6 @@ def answers(town: Town, user: str) -> Any:
 
 
 def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_whole(town: Town) -> None:
-    town.load()
     town.now += timedelta(days=9)  # what was lived so far is settled
     for run in ("one", "two")[: effort(1, soak=2)]:
         town.now += timedelta(hours=3)

@@ -134,7 +134,7 @@ def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> Non
 
 
 @only_soak(
-    "tests/unit/local/test_processes.py::test_a_tool_that_a_cloud_is_built_with_and_that_is_missing_is_ named"
+    "test_a_tool_that_a_cloud_is_built_with_and_that_is_missing_is_named (tests/unit/local/test_processes.py)"
 )
 def test_without_uv_a_laptop_cloud_is_refused_with_a_sentence(home: Path, tmp_path: Path) -> None:
     env = {**environment(home), "PATH": str(home / "bin")}

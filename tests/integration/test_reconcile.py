@@ -42,7 +42,9 @@ DONE = ("total", "day lost", "day made up", "longest")
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
-    with lived_in(engine, tmp_path, request.node.name[5:24], getattr(request, "param", 12)) as made:
+    with lived_in(
+        engine, tmp_path, request.node.name[5:24], getattr(request, "param", effort(9, soak=12))
+    ) as made:
         yield made
 
 
@@ -188,7 +190,7 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
 
 
 @only_soak(
-    "tests/sql/test_quiet_nights.py::test_a_night_that_brings_nothing_does_not_ask_the_warehouse_and_sa ys_so"
+    "test_a_night_that_brings_nothing_does_not_ask_the_warehouse_and_says_so (tests/sql/test_quiet_nights.py)"
 )
 def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(town: Town) -> None:
     LastWarehouseRun("told", town.now.isoformat(), "").save(town.objects)
@@ -307,6 +309,7 @@ def test_a_call_that_follows_an_error_counts_nobody_twice(
     assert sorted(heads[0]) == sorted(heads[1])
 
 
+@pytest.mark.parametrize("town", [12], indirect=True)
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     town.shares = 4
     users = corrupted(town)
