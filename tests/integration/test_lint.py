@@ -63,8 +63,9 @@ def test_cfn_lint_finds_no_fault_in_a_deployment(deployment: str) -> None:
     assert [fault for each in stacks_of(deployment).values() for fault in cfn_lint_faults(each)] == []
 
 
-BESIDE_THE_SMALL = only_soak(
-    "the same of the small size, and test_a_deployment_has_no_fault of the large one"
+ANSWERED = only_soak(
+    "tests/integration/test_lint.py::test_a_deployment_has_no_fault, whose deployments give the answers"
+    " together, and tests/integration/test_template_sizes.py for those that rules refuse"
 )
 # By parameter: what somebody may answer in each size. Rules may refuse it.
 ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.items() if name != "Size"} | {
@@ -79,7 +80,7 @@ ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.
     "Role": "standby",
     "Settings": "Currency=EUR",
 }
-# These make or take away little: they are answered at once, in `make soak` each by itself, too.
+# These make or take away little: they are answered at once, too.
 AT_ONCE = {
     *("AlarmEmail", "CreateIdempotencyIndex", "DeletionProtection", "JwtGroupsClaim", "LogRetentionDays"),
     *("NightlyAt", "Settings", "AllowedOrigins", "AvailabilityZones", "GradualDeployment", "JwtAudience"),
@@ -92,11 +93,12 @@ NEED_ANOTHER = {
 }
 
 
-@pytest.mark.parametrize("size", ["small", pytest.param("large", marks=BESIDE_THE_SMALL)])
+@ANSWERED
+@pytest.mark.parametrize("size", ["small", "large"])
 def test_no_answer_makes_a_fault(size: str) -> None:
     assert ANSWERS.keys() | {"Size"} == template()["Parameters"].keys(), "say what may be answered"
     together = {name: ANSWERS[name] for name in AT_ONCE}
-    alone = [{name: value} for name, value in ANSWERS.items() if SOAK or name not in AT_ONCE]
+    alone = [{name: value} for name, value in ANSWERS.items()]
     for answers in [*alone, together, {"OwnWarehouse": "none"}]:
         try:
             assert faults(resolve_stacks({"Size": size, **answers})) == [], answers
