@@ -83,7 +83,9 @@ class Expiring(Town):
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Expiring]:
-    size = 24 if "names" in request.fixturenames else 6  # a third has what each corruption changes
+    size = (
+        effort(16, soak=24) if "names" in request.fixturenames else 6
+    )  # a third has what each corruption changes
     made = Expiring(engine.client("dynamodb"), tmp_path, f"x{zlib.crc32(request.node.name.encode())}", size)
     made.clear()
     made.live()

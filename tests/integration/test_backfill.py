@@ -175,7 +175,7 @@ def environment_of_the_job(folder: Path) -> Path:
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
 @only_soak(
     "tests/integration/test_backfill.py::test_the_job_finds_its_code_where_the_template_says, and "
-    "tests/integration/test_curate_function.py::test_spark_maps_the_same_function"
+    "tests/integration/test_curate_function.py::test_a_night"
 )
 def test_the_packages_alone_curate_on_a_spark_that_knows_nothing_of_the_repository(tmp_path: Path) -> None:
     lake, job = tmp_path / "lake", tmp_path / "job"

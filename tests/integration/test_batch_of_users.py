@@ -123,7 +123,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "lives"), WRITES[:: effort(3, soak=1)])
+@pytest.mark.parametrize(("name", "lives"), WRITES[:: effort(6, soak=1)])
 def test_a_death_between_any_two_writes_leaves_what_the_next_delivery_finishes(
     engine: Engine, name: str, lives: int
 ) -> None:

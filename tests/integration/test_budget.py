@@ -3,16 +3,22 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 from unittest.mock import patch
 
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
-from bench.units.engagement import event_paths
+from bench.units.engagement import engagement_rows, event_paths
 from local.plan.cost import UNITS
+from tests.support.effort import only_soak
 
 
+@only_soak(
+    "tests/integration/test_budget.py::test_an_event_costs_what_the_file_says, and "
+    "test_a_path_that_is_gone_or_new_is_told"
+)
 def test_each_path_costs_what_the_file_says() -> None:
     told = differences(json.loads(UNITS.read_text()), measure_all())
     assert not told, message(told)
@@ -51,19 +57,26 @@ def extra_write() -> Iterator[None]:
         yield
 
 
-def some_paths() -> dict[str, Any]:
+def paths_of_events(number: int | None = None) -> dict[str, Any]:
     with desk() as fresh:
-        found = dict(zip(range(2), event_paths(fresh), strict=False))
-    return dict(found.values())
+        engagement_rows(fresh)  # as before it in units.json
+        return dict(islice(event_paths(fresh), number))
+
+
+def changed(found: dict[str, Any]) -> list[str]:
+    planned = json.loads(UNITS.read_text())
+    before = {**planned, "paths": {name: planned["paths"][name] for name in found}}
+    return differences(before, {**planned, "paths": found})
+
+
+def test_an_event_costs_what_the_file_says() -> None:
+    told = changed(paths_of_events())
+    assert not told, message(told)
 
 
 def test_a_planted_write_on_the_event_path_is_told_with_the_figures_before_and_after() -> None:
-    planned = json.loads(UNITS.read_text())
     with extra_write():
-        found = some_paths()
-    told = differences(
-        {**planned, "paths": {name: planned["paths"][name] for name in found}}, {**planned, "paths": found}
-    )
+        told = changed(paths_of_events(2))
     assert "  events.first.1, EventsApiFunction: write.IdempotencyKeys was 1 and is 2 (dearer)" in told
     assert ACCEPT in message(told)
 

@@ -33,6 +33,7 @@ from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Entity, Field, Type
 from rules.lake.valid_row import RowRefused
+from tests.support.effort import only_soak
 from tests.support.raw_lake import ARRIVED, DT, PLACE, event, line, put_raw, quarantined, rows
 
 CONTEXT = SimpleNamespace(
@@ -400,6 +401,11 @@ def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> Non
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
+@only_soak(
+    "tests/integration/test_curate_function.py::test_a_night, of the function that it maps, "
+    "test_a_night_with_more_raw_bytes_than_is_set_is_handed_to_spark and, in "
+    "tests/integration/test_backfill.py, test_the_job_finds_its_code_where_the_template_says"
+)
 def test_spark_maps_the_same_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     from pyspark import SparkConf, SparkContext

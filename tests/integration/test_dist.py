@@ -110,6 +110,11 @@ def test_it_is_told_what_each_file_is_and_how_large(made: tuple[Path, str]) -> N
         assert f"{file.stat().st_size} bytes  {file.name}: {kind}\n" in printed
 
 
+@only_soak(
+    "tests/integration/test_dist.py::test_the_command_has_all_that_the_source_distribution_has, "
+    "test_the_python_client_works_alone, and in tests/unit/local/test_commands.py the same command of "
+    "the checkout"
+)
 def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> None:
     env = environment(home)
     assert must("streakline", "--version", cwd=tmp_path, env=env) == "streakline 1.0.0\n"
@@ -128,6 +133,9 @@ def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> Non
     assert [each.name for each in tmp_path.iterdir()] == ["book.json"]
 
 
+@only_soak(
+    "test_a_tool_that_a_cloud_is_built_with_and_that_is_missing_is_named (tests/unit/local/test_processes.py)"
+)
 def test_without_uv_a_laptop_cloud_is_refused_with_a_sentence(home: Path, tmp_path: Path) -> None:
     env = {**environment(home), "PATH": str(home / "bin")}
     env.pop("UV", None)

@@ -26,7 +26,7 @@ from rules.privacy.tombstones import digest_of, lead_subject, user_subject
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 from tests.support.engine import Engine
 from tests.support.exports import downloaded
 from tests.support.forgetting import two_nights
@@ -266,6 +266,11 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
 DEATHS = ("dies after", "throttled")
 
 
+@only_soak(
+    "test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep (tests/integration/test_erasure.py),"
+    " tests/unit/privacy/test_erasures.py for when it ends, and in "
+    "tests/lake/test_forgetting.py test_it_survives_death_at_any_change_with_curation_beside_it"
+)
 @pytest.mark.parametrize("hows", [DEATHS, DEATHS[:1], DEATHS[1:]][: effort(1, soak=3)], ids=" or ".join)
 def test_it_survives_death_at_any_call_and_finishes(
     site: Site, lone_redis_url: str, hows: tuple[str, ...]

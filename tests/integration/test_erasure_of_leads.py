@@ -21,6 +21,7 @@ from processors import erasure
 from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
+from tests.support.effort import effort, only_soak
 from tests.support.engine import Engine
 from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import two_nights
@@ -39,7 +40,12 @@ NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test runs by each connection to PostgreSQL: it calls all functions of erasures."""
     is_whole = metafunc.function.__name__ == "test_nothing_is_left_of_the_person_and_all_of_another"
-    metafunc.parametrize("registry", WAYS if is_whole else WAYS[:1], indirect=True)
+    by_driver, by_api = WAYS
+    second = only_soak(
+        "the same by the driver, and tests/integration/test_rds_data.py and test_sql_both_ways.py"
+    )
+    ways = [by_driver, pytest.param(by_api, marks=second)] if is_whole else [by_driver]
+    metafunc.parametrize("registry", ways, indirect=True)
 
 
 @pytest.fixture
@@ -286,7 +292,7 @@ def redact(customer: Any, *orders: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("way", ["customer", "address", "order", "text"])
+@pytest.mark.parametrize("way", ["customer", "address", "order", "text"][: effort(3, soak=4)])
 def test_a_shop_s_request_erases_the_lead_of_its_organization_alone(
     shop: Site, engine: Engine, way: str
 ) -> None:

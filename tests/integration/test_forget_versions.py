@@ -24,6 +24,7 @@ from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.days import unstamp
+from tests.support.effort import effort
 from tests.support.forgetting import MemoryJobs, readings
 from tests.support.raw_lake import PLACE, event, put_raw, rows
 
@@ -123,7 +124,7 @@ COPIES = {
 # The same beside them, which somebody has deleted: former versions alone have the bytes.
 DELETED = {
     str(path.with_name(f"deleted-{path.name}")): data
-    for path, data in zip(map(PurePosixPath, PLACES), PLACES.values(), strict=True)
+    for path, data in [(PurePosixPath(key), data) for key, data in PLACES.items()][:: effort(3, soak=1)]
 }
 
 
@@ -153,14 +154,14 @@ def test_no_certificate_while_any_object_of_the_bucket_names_somebody(s3: Any) -
         lake.put(f"reports/{run_id}.json", b"{}")
         return jobs.all["e"].is_done
 
-    for number in range(2):
+    for number in range(effort(1, soak=2)):
         assert not night(f"early-{number}", now + timedelta(minutes=number))
         assert naming(lake, USER) == {*DIED, *COPIES}  # moto has begun all uploads in 2010
         assert {each["object"] for each in odd_objects(lake, f"early-{number}")} == COPIES.keys()
-    assert jobs.all["other"].is_done, "nobody else waits for it"
     later = now + timedelta(days=1, minutes=1)
     assert not night("later", later)
     assert naming(lake, USER) == COPIES.keys()
+    assert jobs.all["other"].is_done, "nobody else waits for it"
     lake.delete(COPIES)
     for key in COPIES:
         lake.forget_former(key)

@@ -15,6 +15,7 @@ from rules.days import DAY
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, LeadEvent, groups_of
 from rules.leads.memory import MemoryEntry, derive_entries
+from tests.support.effort import effort
 from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message
@@ -64,7 +65,7 @@ def test_merge_and_unmerge_restore_exactly(leads: Leads, kinds: tuple[str, str])
     assert int(gone["expires_at"]["N"]) <= leads.now.timestamp()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(effort(2, soak=3)))
 def test_changes_among_events_in_flight(leads: Leads, seed: int) -> None:
     """Whatever meets: at the end, each group is what its leaves' events say."""
     chance = random.Random(seed)
@@ -154,7 +155,7 @@ def test_evidence_of_a_departed_leaf_that_comes_late_is_undone(leads: Leads) -> 
     leads.check("b")
 
 
-@pytest.mark.parametrize("change", [("ab",), ("a", "b")], ids=["merged", "parted"])
+@pytest.mark.parametrize("change", [("a", "b"), ("ab",)][: effort(1, soak=2)], ids=" ".join)
 def test_a_process_that_dies_at_any_write_of_a_change_leaves_what_others_get_right(
     leads: Leads, change: tuple[str, ...]
 ) -> None:
@@ -380,7 +381,7 @@ def test_a_change_that_took_a_leaf_out_and_comes_after_the_one_that_took_it_back
     leads.check("a", "b", "c")
 
 
-@pytest.mark.parametrize("kind", ["", "page_viewed"])
+@pytest.mark.parametrize("kind", ["page_viewed", ""][: effort(1, soak=2)])
 def test_a_page_of_a_person_reads_the_same_whatever_leaves_there_are(leads: Leads, kind: str) -> None:
     """And pages go over all events once, in order, whatever leaf they are of; those of a parted leaf are not there."""
     limit, read, costs, rebuilt = 10, ItemsRead(leads.client), list[int](), list[int]()

@@ -20,6 +20,7 @@ from processors.leads import features, memory, refresh
 from rules.days import DAY, stamp
 from rules.leads.lead_events import LeadEvent, from_item, to_item
 from tests.integration.test_feature_purchases import DATES, direct
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads, Requests, message
@@ -29,7 +30,7 @@ from tests.support.template import ROOT
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
-SAMPLE = 40
+SAMPLE = effort(15, soak=40)
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
 
     idle(leads, 0, 100)
     counted.append(a_day_later(1))
-    idle(leads, 100, 900)
+    idle(leads, 100, effort(300, soak=900))
     counted.append(a_day_later(2))
     ids += listed(leads, 100, 50)
     counted.append(a_day_later(3))

@@ -1,6 +1,6 @@
 """The template has no fault that CloudFormation, IAM or Lambda would refuse, and each fault that is planted is found.
 
-cfn-lint takes ten seconds of CPU for a deployment, so this is not in the gate.
+cfn-lint takes ten seconds of CPU for a deployment: only `make soak` asks it.
 """
 
 import re
@@ -16,6 +16,11 @@ from infra.stacks import Stack, resolve_stacks
 from tests.support.effort import SOAK, only_soak
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
+
+BY_CFN_LINT = only_soak(
+    "tests/integration/test_lint.py::test_a_deployment_has_no_fault and test_a_planted_fault_is_found of our own faults,"
+    " and make check has cfn-lint of the templates as they are written"
+)
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
@@ -37,10 +42,12 @@ def looked_at() -> list[Stack]:
     return [*most.values(), *stacks_of("small")["/"].nested.values()]
 
 
+@BY_CFN_LINT
 def test_cfn_lint_finds_no_fault() -> None:
     assert [fault for each in looked_at() for fault in cfn_lint_faults(each)] == []
 
 
+@BY_CFN_LINT
 def test_each_resource_of_a_deployment_is_looked_at() -> None:
     def places(*some: Stack) -> set[tuple[str, str]]:
         return {(each.path, name) for each in some for name in each.resources}
@@ -50,19 +57,15 @@ def test_each_resource_of_a_deployment_is_looked_at() -> None:
     )
 
 
-BESIDE_THESE = only_soak(
-    "the same of stacks with each resource of any deployment, test_a_deployment_has_no_fault of all,"
-    " and make check has cfn-lint of the templates as they are written"
-)
-
-
-@pytest.mark.parametrize("deployment", [pytest.param(each, marks=BESIDE_THESE) for each in DEPLOYMENTS])
+@BY_CFN_LINT
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_cfn_lint_finds_no_fault_in_a_deployment(deployment: str) -> None:
     assert [fault for each in stacks_of(deployment).values() for fault in cfn_lint_faults(each)] == []
 
 
-BESIDE_THE_SMALL = only_soak(
-    "the same of the small size, and test_a_deployment_has_no_fault of the large one"
+ANSWERED = only_soak(
+    "tests/integration/test_lint.py::test_a_deployment_has_no_fault, whose deployments give the answers"
+    " together, and tests/integration/test_template_sizes.py for those that rules refuse"
 )
 # By parameter: what somebody may answer in each size. Rules may refuse it.
 ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.items() if name != "Size"} | {
@@ -77,10 +80,11 @@ ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.
     "Role": "standby",
     "Settings": "Currency=EUR",
 }
-# These make or take away little: they are answered at once, in `make soak` each by itself, too.
+# These make or take away little: they are answered at once, too.
 AT_ONCE = {
     *("AlarmEmail", "CreateIdempotencyIndex", "DeletionProtection", "JwtGroupsClaim", "LogRetentionDays"),
-    *("NightlyAt", "Settings"),
+    *("NightlyAt", "Settings", "AllowedOrigins", "AvailabilityZones", "GradualDeployment", "JwtAudience"),
+    *("OutgoingWebhooks", "PlatformApplicationArn"),
 }
 # Rules refuse these without another one, in one size at least.
 NEED_ANOTHER = {
@@ -89,11 +93,12 @@ NEED_ANOTHER = {
 }
 
 
-@pytest.mark.parametrize("size", ["small", pytest.param("large", marks=BESIDE_THE_SMALL)])
+@ANSWERED
+@pytest.mark.parametrize("size", ["small", "large"])
 def test_no_answer_makes_a_fault(size: str) -> None:
     assert ANSWERS.keys() | {"Size"} == template()["Parameters"].keys(), "say what may be answered"
     together = {name: ANSWERS[name] for name in AT_ONCE}
-    alone = [{name: value} for name, value in ANSWERS.items() if SOAK or name not in AT_ONCE]
+    alone = [{name: value} for name, value in ANSWERS.items()]
     for answers in [*alone, together, {"OwnWarehouse": "none"}]:
         try:
             assert faults(resolve_stacks({"Size": size, **answers})) == [], answers
@@ -256,10 +261,10 @@ def planted(folder: Path, *changes: tuple[str, str], network: str = NETWORK) -> 
 
 
 def found_in(path: Path, **parameters: str) -> list[str]:
-    """Return all faults of a template with these parameters."""
+    """Return all faults of a template with these parameters; cfn-lint's in `make soak`."""
     stacks = resolve_stacks(parameters, path)
     found = [*faults(stacks), *protection_faults(stacks)]
-    return found or [fault for each in stacks.values() for fault in cfn_lint_faults(each)]
+    return found or [fault for each in stacks.values() if SOAK for fault in cfn_lint_faults(each)]
 
 
 CACHE = {"CreateCache": "true"}
@@ -423,12 +428,21 @@ PLANTED = {
 }
 
 
-BESIDE_FEWER = only_soak("tests/integration/test_lint.py::test_a_planted_fault_is_found of too many outputs")
+FOUND_BY_CFN_LINT = {
+    "the policy that SAM adds itself is named again",
+    "something waits for what a condition takes away",
+    "a property does not exist, under a condition",
+    "a message is hidden for less than its function may run",
+    "too large an environment",
+    "too many layers",
+    "too many outputs",
+    "too many resources",
+}
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=[BESIDE_FEWER] * (each == "too many resources")) for each in PLANTED],
+    [pytest.param(each, marks=[BY_CFN_LINT] * (each in FOUND_BY_CFN_LINT)) for each in PLANTED],
 )
 def test_a_planted_fault_is_found(tmp_path: Path, name: str) -> None:
     changes, parameters, sentence = PLANTED[name]
@@ -455,6 +469,7 @@ def test_a_network_with_a_way_out_reaches_a_database_outside(tmp_path: Path) -> 
     assert faults(resolve_stacks({}, path)) == []
 
 
+@BY_CFN_LINT
 def test_cfn_lint_finds_it_in_the_template_as_it_is_written(tmp_path: Path) -> None:
     """As `make check` looks at it, with all ways in which conditions may turn out."""
     from cfnlint.api import lint_file
@@ -483,6 +498,7 @@ def test_cfn_lint_finds_it_in_the_template_as_it_is_written(tmp_path: Path) -> N
     }
 
 
+@BY_CFN_LINT
 def test_cfn_lint_finds_nothing_in_the_sound_template_as_it_is_written(tmp_path: Path) -> None:
     from cfnlint.api import lint_file
 
@@ -511,12 +527,16 @@ def document(*statements: Mapping[str, Any]) -> dict[str, Any]:
 
 def found_of(kind: str, **properties: Any) -> list[str]:
     stack = Stack("/", {}, {}, {"It": {"Type": kind, "Properties": properties, "DependsOn": []}}, {})
-    return [*faults({"/": stack}), *cfn_lint_faults(stack)]
+    return [*faults({"/": stack}), *(cfn_lint_faults(stack) if SOAK else ())]
 
 
 def found_by(policy: Any = None, trust: Any = None) -> list[str]:
     inline = [{"PolicyName": "own", "PolicyDocument": policy or document(READ)}]
     return found_of("AWS::IAM::Role", Policies=inline, AssumeRolePolicyDocument=trust or document(TRUST))
+
+
+def by_cfn_lint(policy: Any, reason: str) -> Any:
+    return pytest.param(policy, reason, marks=BY_CFN_LINT)
 
 
 @pytest.mark.parametrize(
@@ -525,17 +545,19 @@ def found_by(policy: Any = None, trust: Any = None) -> list[str]:
         (document(), "a policy has no statement"),
         ({"Statement": [READ]}, 'a policy has no Version "2012-10-17"'),
         ({"Version": "2008-10-17", "Statement": READ}, 'a policy has no Version "2012-10-17"'),
-        (document({**READ, "Effect": "allow"}), "'allow' is not one of"),
-        (document({**READ, "Action": []}), "Action: expected minimum item count: 1"),
+        by_cfn_lint(document({**READ, "Effect": "allow"}), "'allow' is not one of"),
+        by_cfn_lint(document({**READ, "Action": []}), "Action: expected minimum item count: 1"),
         (document({**READ, "Resource": []}), "dynamodb:GetItem is allowed on [], on which it does not act"),
-        (document({**READ, "Resource": [TABLE, ""]}), "Resource.1: '' does not match"),
-        (document({**READ, "NotAction": "s3:*"}), "Only one of ['Action', 'NotAction']"),
-        (document({**READ, "Resource": "rows"}), "'rows' does not match"),
-        (document({**READ, "Resource": "arn:aws:dynamodb::"}), "'arn:aws:dynamodb::' does not match"),
-        (document({**READ, "Ressource": TABLE}), "'Ressource' was unexpected"),
-        (document({**READ, "Principal": "*"}), "'Principal' was unexpected"),
-        (document({**READ, "Sid": "a"}, {**READ, "Sid": "a"}), "not unique for keys ['Sid']"),
-        (
+        by_cfn_lint(document({**READ, "Resource": [TABLE, ""]}), "Resource.1: '' does not match"),
+        by_cfn_lint(document({**READ, "NotAction": "s3:*"}), "Only one of ['Action', 'NotAction']"),
+        by_cfn_lint(document({**READ, "Resource": "rows"}), "'rows' does not match"),
+        by_cfn_lint(
+            document({**READ, "Resource": "arn:aws:dynamodb::"}), "'arn:aws:dynamodb::' does not match"
+        ),
+        by_cfn_lint(document({**READ, "Ressource": TABLE}), "'Ressource' was unexpected"),
+        by_cfn_lint(document({**READ, "Principal": "*"}), "'Principal' was unexpected"),
+        by_cfn_lint(document({**READ, "Sid": "a"}, {**READ, "Sid": "a"}), "not unique for keys ['Sid']"),
+        by_cfn_lint(
             document({**READ, "Condition": {"StringEqual": {"aws:SourceAccount": "1"}}}),
             "'StringEqual' does not match",
         ),
@@ -547,9 +569,9 @@ def found_by(policy: Any = None, trust: Any = None) -> list[str]:
             document({**READ, "Condition": {"StringLike": {"s3:prefix": ""}}}),
             "a condition compares s3:prefix with nothing",
         ),
-        (document({**READ, "Action": "dynamodb:GetItems"}), "'getitems' is not one of"),
-        (document({**READ, "Action": "dynamo:GetItem"}), "'dynamo' is not one of"),
-        (document({**READ, "Action": "dynamodb:Fetch*"}), "'fetch*' is not one of"),
+        by_cfn_lint(document({**READ, "Action": "dynamodb:GetItems"}), "'getitems' is not one of"),
+        by_cfn_lint(document({**READ, "Action": "dynamo:GetItem"}), "'dynamo' is not one of"),
+        by_cfn_lint(document({**READ, "Action": "dynamodb:Fetch*"}), "'fetch*' is not one of"),
         (
             document({**READ, "Resource": "*"}),
             'dynamodb:GetItem is allowed on "*", although it could name the resource',
@@ -578,6 +600,7 @@ def test_a_policy_that_iam_refuses_or_that_allows_nothing_is_found(policy: Any, 
     assert any(reason in each for each in found_by(policy))
 
 
+@BY_CFN_LINT
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
@@ -589,6 +612,7 @@ def test_a_trust_policy_has_a_principal_and_no_resource(statement: Any, reason: 
     assert any(reason in each for each in found_by(trust=document(statement)))
 
 
+@BY_CFN_LINT
 def test_policies_of_queues_and_keys_need_a_principal() -> None:
     statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
     (fault,) = [

@@ -19,6 +19,7 @@ from adapters.postgresql import postgres
 from ingest.leads import identity_migration as function
 from ingest.leads.identity_migration import ROLE, MigrateSettings, scram_verifier
 from local.paths import ROOT
+from tests.support.effort import only_soak
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
 
@@ -52,7 +53,10 @@ class CloudFormation:
         self.url = f"http://127.0.0.1:{self.server.server_port}/answer?signed"
 
 
-@pytest.fixture(params=WAYS)
+BY_API = only_soak("the same by the driver, and tests/integration/test_identity_migrations.py by both")
+
+
+@pytest.fixture(params=[WAYS[0], pytest.param(WAYS[1], marks=BY_API)])
 def stack(
     request: pytest.FixtureRequest, empty: str, identity_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[CloudFormation]:

@@ -11,6 +11,7 @@ from adapters.platform.items import Item
 from rules.book.point_rules import Cap, Period
 from rules.engagement.events import Event
 from tests.support.corruptions import value
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.ledger_corruptions import edit_entry
 from tests.support.town import Town, lived_in
@@ -37,7 +38,7 @@ def town(
         )
 
     monkeypatch.setattr(Town, "event", event)
-    with lived_in(engine, tmp_path, f"p-{request.node.name}", 24) as made:
+    with lived_in(engine, tmp_path, f"p-{request.node.name}", effort(14, soak=24)) as made:
         yield made
 
 
@@ -73,7 +74,7 @@ DAYS: dict[str, Callable[[Item], Any]] = {
 
 def test_nothing_is_repaired_but_days_changed_by_hand(town: Town) -> None:
     """Each in another way, in one night."""
-    for run in ("one", "two"):
+    for run in ("one", "two")[: effort(1, soak=2)]:
         told = town.reconcile(run, everybody=True)
         assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
     before, untouched = town.tables(), list(town.users)

@@ -165,13 +165,13 @@ def test_a_lake_that_does_not_answer_is_no_empty_page(past: Past) -> None:
         past.page(90)
 
 
-@pytest.mark.parametrize("place", ["0", "2026-05", "2026-05-01T00:00:00.000000Z#aa"])
-def test_a_cursor_of_the_past_is_one_that_a_page_returned_or_a_400(past: Past, place: str) -> None:
-    try:
-        assert past.page(90, cursor=cursor_at(place))["source"] == "lake"
-    except ApiError as refused:
-        assert (refused.status, refused.code) == (400, "invalid_parameter")
-        assert len(place) < 10
+def test_a_cursor_of_the_past_is_one_that_a_page_returned_or_a_400(past: Past) -> None:
+    for place in ("0", "2026-05", "2026-05-01T00:00:00.000000Z#aa"):
+        try:
+            assert past.page(90, cursor=cursor_at(place))["source"] == "lake"
+        except ApiError as refused:
+            assert (refused.status, refused.code) == (400, "invalid_parameter")
+            assert len(place) < 10
 
 
 def test_somebody_without_events_in_a_lake_that_has_none(tmp_path: Path) -> None:

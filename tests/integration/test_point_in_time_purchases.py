@@ -24,7 +24,7 @@ AS_OF = [
 ]
 
 
-SAMPLE = effort(400, soak=CUSTOMERS)
+SAMPLE = effort(100, soak=CUSTOMERS)
 
 
 def bought_lines() -> list[dict[str, str]]:

@@ -121,7 +121,7 @@ def bureau(api: Site, user: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bu
     wipe(api)
 
 
-@pytest.mark.parametrize("seed", range(effort(2, soak=400)))
+@pytest.mark.parametrize("seed", range(effort(1, soak=400)))
 def test_there_is_one_answer(bureau: Bureau, seed: int) -> None:
     bureau.now += timedelta(minutes=30)  # nothing happens at the very instant at which points expire
     life = Life(bureau, seed)

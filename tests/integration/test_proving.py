@@ -32,7 +32,7 @@ from tests.support.ledger_corruptions import LEDGER
 from tests.support.town import Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
-MANIPULATIONS = effort(24, soak=3_400)  # in each of the three copies; tests/unit/proving tries 200 in memory
+MANIPULATIONS = effort(8, soak=3_400)  # in each of the three copies; tests/unit/proving tries 200 in memory
 CROWD = effort(8, soak=85)  # in each round each of so many accounts is changed once
 ALL = "9"  # every entry is old enough to be everywhere
 

@@ -87,7 +87,7 @@ def test_whatever_is_changed_is_named_and_nothing_is_paid_for_it(
     engine: Engine, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(f"corrupt {seed}")
-    with lived_in(engine, tmp_path, f"chance-{seed}", 40) as town:
+    with lived_in(engine, tmp_path, f"chance-{seed}", effort(16, soak=40)) as town:
         clean = town.reconcile("before")
         assert (clean["different"], clean["frozen"], clean["disagreements"]) == ([], [], [])
         before, sums = town.tables(), lake_sums(town)

@@ -30,7 +30,7 @@ from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.turns import NIGHTS, share_of
 from tests.support.books import KnownBooks
 from tests.support.corruptions import HAND, edit_day, lost_day, number
-from tests.support.effort import effort
+from tests.support.effort import effort, only_soak
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import DAY_GONE
 from tests.support.ledger_corruptions import LEDGER
@@ -42,7 +42,9 @@ DONE = ("total", "day lost", "day made up", "longest")
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
-    with lived_in(engine, tmp_path, request.node.name[5:24], getattr(request, "param", 12)) as made:
+    with lived_in(
+        engine, tmp_path, request.node.name[5:24], getattr(request, "param", effort(9, soak=12))
+    ) as made:
         yield made
 
 
@@ -187,6 +189,9 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
     assert "| a | tenure_days, recency_days | a dry run |" in town.objects.get("reports/told.md").decode()
 
 
+@only_soak(
+    "test_a_night_that_brings_nothing_does_not_ask_the_warehouse_and_says_so (tests/sql/test_quiet_nights.py)"
+)
 def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(town: Town) -> None:
     LastWarehouseRun("told", town.now.isoformat(), "").save(town.objects)
     town.models("told")
@@ -217,6 +222,11 @@ def corrupted(town: Town) -> dict[str, str]:
     return users
 
 
+@only_soak(
+    "tests/integration/test_reconcile.py::test_a_share_that_fails_is_told_and_taken_up_the_next_night, "
+    "whose four shares find all of it, and test_what_a_call_has_no_time_for_is_done_by_the_next for one "
+    "share that repairs it"
+)
 def test_all_shares_find_what_one_finds(town: Town) -> None:
     town.shares = 4
     users = corrupted(town)
@@ -299,6 +309,7 @@ def test_a_call_that_follows_an_error_counts_nobody_twice(
     assert sorted(heads[0]) == sorted(heads[1])
 
 
+@pytest.mark.parametrize("town", [12], indirect=True)
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     town.shares = 4
     users = corrupted(town)
@@ -323,7 +334,7 @@ def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town
     town.put("UserStreaks", {**town.profile(town.users[2]), "user_id": {"S": stranger}})
     found: list[str] = []
     looks = []
-    nights = effort(4, soak=1)  # a night makes good those before it that were left out
+    nights = effort(14, soak=1)  # a night makes good those before it that were left out
     for night in range(0, NIGHTS, nights):
         town.now += timedelta(days=nights)
         told = town.reconcile(f"night-{night}")
@@ -347,7 +358,7 @@ def test_a_day_that_an_entry_has_changed_is_compared_the_same_night(town: Town) 
 
 def test_a_streak_that_lapses_is_lowered_the_same_night(town: Town) -> None:
     town.reconcile("first")
-    for night in range(effort(6, soak=12)):
+    for night in range(effort(4, soak=12)):
         town.now += timedelta(days=1)
         town.reconcile(f"night-{night}")
         for user in town.users:
@@ -366,7 +377,7 @@ def test_nobody_in_flight_is_named(town: Town) -> None:
 
 def test_nobody_is_named_while_writers_are_at_work(town: Town) -> None:
     def write() -> None:
-        for each in range(100, 115):
+        for each in range(100, 100 + effort(5, soak=15)):
             town.apply(town.event(user, each, 1) for user in town.chance.sample(town.users, 5))
 
     with ThreadPoolExecutor(1) as pool:

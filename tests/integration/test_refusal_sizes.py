@@ -30,15 +30,18 @@ def raw(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).replace("\\u0001", "\x01").encode()
 
 
+def nested(key: str) -> list[Any]:
+    values: list[Any] = [[{key: 1}], [key], {key: {}}]
+    return values[: effort(1, soak=3)]
+
+
 def hostile(fields: dict[str, Any], sign: str) -> list[Any]:
     """Bodies with a long key, a long text in each field, a key within a field, and many keys."""
     key, number = long_text(sign), SIZE // 20
     return [
         {key: 1},
         {name: key[: len(key) // len(fields)] for name in fields},
-        *({name: {key: {}}} for name in fields),
-        *({name: [key]} for name in fields),
-        *({name: [{key: 1}]} for name in fields),
+        *({name: within} for name in fields for within in nested(key)),
         {f"{sign}{each}": 1 for each in range(number)},
         [0] * effort(20_000, soak=SIZE // 2),
         key,

@@ -30,7 +30,7 @@ from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support import redis_servers
 from tests.support.dying import Dying, Killed
 from tests.support.dynamodb_engine import SECRET, TABLES
-from tests.support.effort import effort, only_soak
+from tests.support.effort import SOAK, effort, only_soak
 from tests.support.engine import running
 from tests.support.restore_drill import Drill, keys_of, tombstones
 from tests.support.rewards import publish, with_rewards
@@ -199,11 +199,17 @@ def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) ->
     same(lived, before)
 
 
+@only_soak(
+    "test_what_is_there_stays_and_killed_anywhere_it_goes_on (tests/integration/test_restore_of_leads.py),"
+    " and in tests/integration/test_restore.py "
+    "test_the_command_curates_restores_and_names_what_it_cannot_have, whose second restore writes "
+    "nothing"
+)
 def test_killed_anywhere_it_goes_on_and_twice_it_writes_nothing(lived: Drill) -> None:
     lived.restore()
     whole = lived.tables()
     assert not lived.restore().changes.total()
-    for at in sorted(lived.chance.sample(range(1, 150), effort(2, soak=60))):
+    for at in sorted(lived.chance.sample(range(1, 150), effort(1, soak=60))):
         lived.lose()
         with suppress(Killed):
             lived.restore(
@@ -217,7 +223,7 @@ def test_killed_anywhere_it_goes_on_and_twice_it_writes_nothing(lived: Drill) ->
 
 def test_some_tables_are_lost(lived: Drill, before: dict[str, Any]) -> None:
     lived.restore()
-    for tables in LOST:
+    for tables in LOST if SOAK else ([*LOST[0], *LOST[1]], [*LOST[2], *LOST[3]]):
         lived.lose(*tables)
         told = lived.restore()
         assert (set(+told.changes) <= {*tables}, told.lacks) == (True, []), tables
@@ -253,7 +259,8 @@ def test_damaged_tables_are_replaced(lived: Drill, before: dict[str, Any]) -> No
 def test_a_table_that_is_kept_is_not_even_repaired(lived: Drill) -> None:
     lived.restore()
     whole = lived.tables()
-    for table, attribute in (("UserStreaks", "balance"), ("DailyActivity", "events_count")):
+    changed = (("UserStreaks", "balance"), ("DailyActivity", "events_count"))
+    for table, attribute in changed[: effort(1, soak=2)]:
         item = next(each for each in lived.items(table) if attribute in each)
         lived.dynamodb.put_item(TableName=table, Item=item | {attribute: {"N": "999"}})
         kept = lived.items(table)

@@ -161,7 +161,7 @@ def test_what_is_there_stays_and_killed_anywhere_it_goes_on(lost: Lost) -> None:
     lost.restore()
     assert words in lost.items("Event")
     claims = lost.items("IdempotencyKeys")
-    for at in range(1, 40, effort(13, soak=1)):
+    for at in range(1, 40, effort(25, soak=1)):
         lost.lose()
         with suppress(Killed):
             lost.restore(client=Dying(lost.dynamodb, at, ("dies before", "dies after")[at % 2]))

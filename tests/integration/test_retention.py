@@ -34,6 +34,7 @@ from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
 from rules.leads.lead_events import SORT_KEY
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.effort import effort
 from tests.support.engine import Engine, lean_client
 from tests.support.examples import examples
 from tests.support.raw_lake import put_raw
@@ -293,7 +294,7 @@ def test_every_row_leaves_whatever_comes_between_nights(
         assert removed.keys() == published
 
 
-@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("how", FAILURES[: effort(1, soak=len(FAILURES))])
 def test_killed_anywhere_and_run_again_it_is_the_same(events: Night, user: str, how: str) -> None:
     stored = [stored_event(user, number) for number in range(32)]
     events.publish(stored[:30])

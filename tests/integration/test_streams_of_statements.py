@@ -6,12 +6,23 @@ from typing import Any
 import pytest
 
 from tests.support import dynamodb_engine, engine
+from tests.support.effort import only_soak
 
 TABLE = "Things"
 Change = tuple[str, str, str | None, str | None]  # event, key, old colour, new colour
 
 
-@pytest.fixture(params=["server", "within"])
+@pytest.fixture(
+    params=[
+        pytest.param(
+            "server",
+            marks=only_soak(
+                "the same within tests, and tests/integration/test_engine.py that both say the same"
+            ),
+        ),
+        "within",
+    ]
+)
 def dynamodb(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any]]:
     """Clients of DynamoDB and of its streams, and a table whose stream has both images."""
     ways = {"server": dynamodb_engine.running, "within": engine.running}

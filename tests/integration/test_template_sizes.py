@@ -13,11 +13,13 @@ from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
 from infra.intrinsics import Refusal
 from infra.stacks import resolve_stacks
+from tests.support.effort import effort
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone
 SIZES = template()["Mappings"]["Sizes"]
 NAMES = ("small", "standard", "large")
+ENDS = ("small", "large", "standard")[: effort(2, soak=3)]
 SHARDS = ("LeaderboardShards", "FeatureShards", "StatsShards")
 SWITCH = ("true", "false")
 # What each row may say.
@@ -106,13 +108,13 @@ def test_a_proxy_has_a_cluster_that_does_not_sleep(size: str) -> None:
 # ---- Rules cannot read the table, so they name sizes
 
 
-@pytest.mark.parametrize("size", NAMES)
+@pytest.mark.parametrize("size", ENDS)
 def test_your_own_cache_needs_its_vpc_if_functions_are_in_ours(size: str) -> None:
     said = refused(Size=size, RedisUrl="redis://cache.example")
     assert ("your RedisUrl" in said) == (SIZES["IdentityAccess"][size] != "data-api")
 
 
-@pytest.mark.parametrize("size", NAMES)
+@pytest.mark.parametrize("size", ENDS)
 def test_your_own_database_needs_its_vpc_if_functions_are_in_ours(size: str) -> None:
     said = refused(Size=size, IdentityUrl="postgresql://db.example/leads")
     assert ("your IdentityUrl" in said) == (SIZES["CreateCache"][size] == "true")
@@ -126,7 +128,7 @@ COPY_ROLE = "arn:aws:iam::123456789012:role/copy"
 SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mine-a1b2c3"
 
 
-@pytest.mark.parametrize("size", NAMES)
+@pytest.mark.parametrize("size", ENDS)
 def test_a_cache_or_a_database_of_yours_takes_the_place_of_ours(size: str) -> None:
     yours = {"RedisUrl": "redis://cache.example", "IdentityUrl": "postgresql://db.example/leads"}
     found = held(Size=size, OwnVpc=VPC, **yours)

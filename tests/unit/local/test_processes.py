@@ -38,3 +38,16 @@ def test_a_process_that_has_ended_is_not_ready_though_another_answers(pid_file: 
 
     with pytest.raises(RuntimeError, match="did not start"):
         processes.start(NAME, ["false"], {}, is_ready)
+
+
+@pytest.mark.parametrize("missing", ["uv", "make"])
+def test_a_tool_that_a_cloud_is_built_with_and_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    for name in {"uv", "make"} - {missing}:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.setattr(processes, "LOCAL", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=f"is built with {missing}, which is not on the PATH: install it"):
+        processes.require_tools()
