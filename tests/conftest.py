@@ -19,9 +19,9 @@ from tests.support.memory import forget
 __all__ = ["browser"]  # here, so that a process has one
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
-# Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` a fifth.
-settings.register_profile("streakline", deadline=None, max_examples=effort(20, soak=500))
-settings.register_profile("gate", deadline=None, max_examples=10)
+# Each run tries other examples. `make check` tries a twentieth of what Hypothesis would, `make test` a tenth.
+settings.register_profile("streakline", deadline=None, max_examples=effort(10, soak=500))
+settings.register_profile("gate", deadline=None, max_examples=5)
 settings.load_profile("streakline")
 if "PYTEST_XDIST_WORKER" in os.environ:
     gc.disable()  # until it has collected: nothing that it imports is garbage
