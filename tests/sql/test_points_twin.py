@@ -58,7 +58,7 @@ def test_live_and_sql_agree_of_a_history_that_was_rewritten(laptop: Laptop) -> N
     "tests/sql/test_points_twin.py test_live_and_sql_agree_of_a_history_that_was_rewritten on DuckDB, "
     "and test_the_lake_has_the_books_that_judge on both engines"
 )
-@pytest.mark.parametrize(("seed", "is_rewritten"), as_they_were_and_rewritten(60))
+@pytest.mark.parametrize(("seed", "is_rewritten"), as_they_were_and_rewritten(effort(1, soak=60)))
 def test_live_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
     story = PointStory(seed)
     story.live(2, 40)
