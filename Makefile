@@ -30,7 +30,7 @@ setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Pyt
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup machine ## all tests: unit, integration, end to end, 19 fault schedules, 40 rounds against the oracle
+test: setup machine ## all tests: unit, integration, end to end, 10 fault schedules, 20 rounds against the oracle
 	@$(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
 
 test-all: setup machine ## each night: these, those that they leave to soak, and each step of each recipe

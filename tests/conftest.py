@@ -19,9 +19,9 @@ from tests.support.memory import forget
 __all__ = ["browser"]  # here, so that a process has one
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
-# Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` a fifth.
-settings.register_profile("streakline", deadline=None, max_examples=effort(20, soak=500))
-settings.register_profile("gate", deadline=None, max_examples=10)
+# Each run tries other examples. `make check` tries a twentieth of what Hypothesis would, `make test` a tenth.
+settings.register_profile("streakline", deadline=None, max_examples=effort(10, soak=500))
+settings.register_profile("gate", deadline=None, max_examples=5)
 settings.load_profile("streakline")
 if "PYTEST_XDIST_WORKER" in os.environ:
     gc.disable()  # until it has collected: nothing that it imports is garbage
@@ -37,13 +37,15 @@ LEFT_TO_SOAK: dict[str, str] = {}
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what is left to `make soak`. Then freeze what is there: to look through it for garbage took a tenth of all CPU."""
-    left = []
+    left, stay = [], []
     for each in items:
         if not LEAVES_NONE and (mark := each.get_closest_marker("only_soak")):
             left.append(each)
             LEFT_TO_SOAK[each.nodeid.partition("@")[0]] = mark.args[0]
+        else:
+            stay.append(each)
     config.hook.pytest_deselected(items=left)
-    items[:] = [each for each in items if each not in left]
+    items[:] = stay
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -65,16 +65,15 @@ CUT = {
 }
 
 
+BESIDE_ONE = only_soak("tests/lake/test_curate_damage.py, the same after one whole member")
+
+
 @pytest.mark.parametrize(
     "before",
     [
-        pytest.param(b"", id="first"),
+        pytest.param(b"", id="first", marks=BESIDE_ONE),
         pytest.param(zipped(ONE), id="second"),
-        pytest.param(
-            zipped(ONE) + zipped(THREE),
-            id="third",
-            marks=only_soak("tests/lake/test_curate_damage.py, the same after one whole member"),
-        ),
+        pytest.param(zipped(ONE) + zipped(THREE), id="third", marks=BESIDE_ONE),
     ],
 )
 @pytest.mark.parametrize("rest", CUT.values(), ids=CUT)

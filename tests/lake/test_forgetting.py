@@ -58,7 +58,7 @@ class Stones:
 
 @pytest.fixture(scope="module")
 def story_lake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Story]:
-    root, story = tmp_path_factory.mktemp("story"), Story(days=4)
+    root, story = tmp_path_factory.mktemp("story"), Story(days=2)
     objects = FolderObjects(root)
     write_raw(story.first_part(), objects, "one", arrived="2026-03-01")
     write_raw(story.late_part(), objects, "two", arrived="2026-03-08")
@@ -211,7 +211,7 @@ def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> Non
     before = told(lake)
     reasons: list[str] = []
     listed = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
-    places = listed[:: effort(12, soak=1)]
+    places = listed[:: effort(24, soak=1)]
     for place in places:
         curate(lake, place, rebuild=True, note_lack=reasons.append)
     for day in sorted({Place(each.entity, each.dt, None) for each in places}, key=str):

@@ -23,7 +23,7 @@ AS_OF, DAY = date(2026, 3, 10), timedelta(days=1)
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 COMES = [(), (1,), (1, 2, 3), (2, 3), (1, 4), (3, 5, 9), (8,)]  # days after as_of on which somebody comes
 CHUNK = 100_000
-USERS = effort(4_000, soak=1_000_000)
+USERS = effort(1_000, soak=1_000_000)
 
 
 @dataclass(frozen=True)

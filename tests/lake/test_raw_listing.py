@@ -95,7 +95,7 @@ def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
     lake = counted(tmp_path)
     start = datetime(2025, 1, 1, 2, tzinfo=UTC)
     listed = []
-    for number in range(60):
+    for number in range(40):
         came = start + timedelta(days=number)
         place = Place("events", came.date().isoformat(), "05")
         put_at(lake, "a", place, number, came, 0)

@@ -18,7 +18,7 @@ from rules.lake.entities import LOADED
 from tests.sql.conftest import Lake
 from tests.sql.test_questions import QUESTIONS
 from tests.support.analyst_engines import TYPED, WANTED, WRITES, plain
-from tests.support.dynamodb_engine import running
+from tests.support.engine import running
 
 # Question 10 asks the warehouse's own bookkeeping.
 OF_THE_LAKE = [(number, sql) for number, sql in QUESTIONS if number != "10"]

@@ -16,6 +16,9 @@ from analytics.recompute.warehouse_disagreements import disagreements
 from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.load import Loader
 from analytics.warehouse.models import models
 from analytics.warehouse.night import State, WarehouseNight
 from analytics.warehouse.warehouse import Warehouse
@@ -96,7 +99,10 @@ def _forgets(lake: Lake, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) 
     story, jobs = Story(days=8), MemoryJobs()
     parts = (("one", story.first_part), ("two", story.late_part))
     places = [place for name, part in parts for place in write_raw(part(), lake.objects, name)]
-    night(lake, warehouse, jobs, "loads", places, NOW)
+    with warehouse.kept_open():
+        prepare(warehouse)
+        Loader(warehouse, lake.objects, str(lake.root), ROLE).load("loads", places)
+        build(warehouse)
     before = told(warehouse, (*SUMS, *OF_USERS))
     assert all(any(each in str(before[name]) for each in USERS) for name in OF_USERS)
     for number, user in enumerate(USERS):

@@ -53,7 +53,7 @@ def steps(tmp_path: Path, objects: FolderObjects, monkeypatch: pytest.MonkeyPatc
 
 @dataclass(frozen=True)
 class FirstNight:
-    """A lake of the story's first part, and the warehouse after its night by the function's handler."""
+    """A lake of the story's first part, and a warehouse of the models of FIRST after its night by the handler."""
 
     folder: Path
     story: Story
@@ -69,7 +69,7 @@ class FirstNight:
 
 @pytest.fixture(scope="module")
 def first_night(tmp_path_factory: pytest.TempPathFactory) -> FirstNight:
-    folder, story, written = tmp_path_factory.mktemp("first"), Story(days=8), io.StringIO()
+    folder, story, written = tmp_path_factory.mktemp("first"), Story(days=3), io.StringIO()
     objects = FolderObjects(folder / "lake")
     event = planned(objects, "r0", story.first_part().write(objects))
     warehouse = DuckWarehouse(folder / "w.duckdb", str(folder / "lake"), objects)
@@ -90,6 +90,7 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> FirstNight:
         patch.setattr(clock, "now", lambda: MONDAY)
         patch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
         patch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)
+        working(patch, *FIRST)
         answers = [warehouse_function.handler(event, CONTEXT) for _ in range(2)]
     warehouse_function._steps.cache_clear()
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
@@ -128,10 +129,11 @@ def failing(monkeypatch: pytest.MonkeyPatch, kind: Kind, name: str) -> None:
 
 # And what its tests look at.
 OF_EVENTS = ("facts.events", "dimensions.event_types", "dimensions.users", "dimensions.dates")
+FIRST = (*OF_EVENTS, "marts.data_quality", "marts.retention_cohorts")
 
 
 def working(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Build and test no models but these and what they are made from. The handler's night does all."""
+    """Build and test no models but these and what they are made from. The nights of test_forgetting.py do all."""
     do, needed = ItemWorker.do, family(*names)
 
     def does(calls: Any, item: Item) -> bool:
@@ -151,7 +153,8 @@ def test_what_fails_hinders_what_follows_from_it_and_nobody_else(
     steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model, a model that the test of another compares with, and the load of an entity fail in one night."""
-    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    working(monkeypatch, *OF_EVENTS, "marts.stickiness", "marts.points_liability", "marts.ledger_quality")
+    event = planned(objects, "r1", Story(days=3).first_part().write(objects))
     with monkeypatch.context() as patch:
         failing(patch, Kind.MODEL, "facts.monthly_changes")
         failing(patch, Kind.MODEL, "dimensions.event_types")
@@ -230,7 +233,7 @@ def test_a_call_ends_in_time_and_the_next_goes_on(
     steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each look at the clock takes ten seconds of a call. What items do is done by the other tests."""
-    places = Story(days=8).first_part().write(objects)
+    places = Story(days=2).first_part().write(objects)
     event = planned(objects, "r1", places)
     done: list[str] = []
 
@@ -252,7 +255,7 @@ def test_a_call_ends_in_time_and_the_next_goes_on(
 def test_what_is_left_after_the_night_s_time_is_told(
     steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    event = planned(objects, "r1", Story(days=2).first_part().write(objects))
     monkeypatch.setattr(clock, "now", lambda: MONDAY + timedelta(hours=5))
     assert steps.work(event, MONDAY) == {"left": 0, "failed": 0}
     assert len(items(objects, "r1", State.SKIPPED)) > 40
@@ -300,6 +303,6 @@ def test_a_builder_that_has_nothing_new_builds_nothing(
     first_night.copied_to(tmp_path)
     with steps.warehouse.kept_open():
         builder = Builder.read(steps.warehouse)
-        again = {name for name in models() if builder.statements(models()[name])}
+        again = {name for name in family(*FIRST) if builder.statements(models()[name])}
         assert all("curation" in str(builder.newest_loads(models()[name])) for name in again)
         assert "marts.retention_cohorts" not in again

@@ -14,6 +14,7 @@ from analytics.warehouse.models import ALL, Scope, check, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 from tests.sql.conftest import Lake
+from tests.support.effort import only_soak
 
 
 def rows(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
@@ -34,13 +35,16 @@ def test_tests_hold(told: Lake) -> None:
         assert check(warehouse) == []
 
 
-def test_tests_of_what_came_hold_too(told: Lake) -> None:
-    """For each kind of scope: by load number, by date. DuckDB's nights test so (test_forgetting.py)."""
-    warehouse = told.redshift
+def scopes_of(warehouse: Warehouse) -> dict[str, Scope | None]:
+    """Of each model what the second load has brought."""
     builder = Builder.read(warehouse)
-    since = replace_all(builder.last_builds, tested=dict.fromkeys(LOADED, 1))
-    builder.last_builds = since
-    scopes = {name: builder.scope(model) for name, model in models().items()}
+    builder.last_builds = replace_all(builder.last_builds, tested=dict.fromkeys(LOADED, 1))
+    return {name: builder.scope(model) for name, model in models().items()}
+
+
+def test_tests_look_at_what_came(told: Lake) -> None:
+    """By load number, or by date."""
+    scopes = scopes_of(told.redshift)
     assert scopes["facts.profiles"] == Scope("load_number > 1")
     assert str(scopes["facts.events"]).startswith('Scope(rows=\'load_number > 1 AND (("occurred_at" >= ')
     totals = scopes["facts.activity_totals"]
@@ -51,7 +55,15 @@ def test_tests_of_what_came_hold_too(told: Lake) -> None:
     untested = sorted(name for name, scope in scopes.items() if scope is None)
     of_the_book = ["dimensions.event_type_versions", "staging.rule_book", "staging.rules"]  # came once
     assert untested == sorted([*of_the_book, "staging.profiles"])
-    for name, scope in scopes.items():
+
+
+@only_soak(
+    "tests/sql/test_models.py test_tests_look_at_what_came and test_tests_hold; "
+    "the nights of tests/sql/test_forgetting.py test what came on DuckDB"
+)
+def test_tests_of_what_came_hold_too(told: Lake) -> None:
+    warehouse = told.redshift
+    for name, scope in scopes_of(warehouse).items():
         assert check_model(warehouse, models()[name], scope or ALL) == []
 
 

@@ -14,6 +14,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.steps import reconcile_function, warehouse_function
 from analytics.warehouse import redshift_warehouse
 from tests.sql.conftest import ROLE, Databases
+from tests.sql.test_function import OF_EVENTS, working
 from tests.support.data_api import DataApi, serving
 from tests.support.engine import running
 from tests.support.gateway import CONTEXT
@@ -70,7 +71,8 @@ def workgroup(tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPa
         client.cache_clear()
 
 
-def test_the_functions_load_build_and_ask(workgroup: Workgroup) -> None:
+def test_the_functions_load_build_and_ask(workgroup: Workgroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    working(monkeypatch, *OF_EVENTS, "marts.lead_quality")
     places = Story(days=2).first_part().write(workgroup.objects)
     tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in places]
     workgroup.objects.put(EVENT["tasks_key"], json.dumps(tasks).encode())

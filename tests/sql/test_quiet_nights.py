@@ -18,16 +18,20 @@ from analytics.lake import run_notes
 from analytics.lake.layout import Place
 from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
+from analytics.steps import warehouse_function
 from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse import night as warehouse_night
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.models import models
 from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
 from rules.turns import NIGHTS
+from tests.sql.conftest import family
 from tests.sql.test_function import planned
 
 MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
+FEW = family("marts.points_liability")
 COUNTS = [{"entity": "events", "rows_in": 3, "curated": 3, "duplicates": 0, "quarantined": 0}]
 
 
@@ -51,7 +55,7 @@ class Watched:
 
 
 class Nights:
-    """Nights of the warehouse's function and of the report, whose items are done if `fails` does not raise."""
+    """Nights over few models of the warehouse's function and of the report: items are done if `fails` does not raise."""
 
     def __init__(self, objects: FolderObjects, warehouse: Watched) -> None:
         self.objects, self.warehouse = objects, warehouse
@@ -80,6 +84,8 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     objects = FolderObjects(tmp_path / "lake")
     made = Nights(objects, Watched(DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)))
     monkeypatch.setattr(clock, "now", lambda: made.now)
+    few = {name: each for name, each in models().items() if name in FEW}
+    monkeypatch.setattr(warehouse_function, "models", lambda _: few)
 
     def do(calls: ItemWorker, item: Item) -> bool:
         made.fails(item)

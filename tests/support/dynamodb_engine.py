@@ -38,13 +38,13 @@ Definition = dict[str, Any]
 
 
 @cache
-def _template() -> dict[str, Any]:
+def app_template() -> dict[str, Any]:
     return parse((ROOT / "template.yaml").read_text())
 
 
 def table_definition(logical_id: str, name: str, **parameters: str) -> Definition:
     """Return CreateTable's arguments for a table of template.yaml. parameters: other than their defaults."""
-    declared = _template()
+    declared = app_template()
     values = {each: said.get("Default") for each, said in declared["Parameters"].items()} | parameters
     properties = declared["Resources"][logical_id]["Properties"]
     definition: Definition = resolve(

@@ -6,5 +6,5 @@ FULL = 100  # of hypothesis itself
 
 
 def examples(number: int) -> int:
-    """Return a profile's share of the number: of 100 examples `make check` tries 10, `make test` 50, `make soak` 500."""
+    """Return a profile's share of the number: of 100 examples `make check` tries 5, `make test` 10, `make soak` 500."""
     return max(1, number * settings().max_examples // FULL)

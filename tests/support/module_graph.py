@@ -40,18 +40,19 @@ def reached(module: str) -> dict[str, Path]:
     return found
 
 
-def services_in(source: str) -> set[str]:
+@cache
+def services_in(path: Path) -> frozenset[str]:
     """The AWS services that a module makes clients of: `client("sqs")`."""
-    return {
+    return frozenset(
         node.args[0].value
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "client"
         and node.args
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
-    }
+    )
 
 
 def services_of(module: str) -> dict[str, str]:
@@ -60,5 +61,5 @@ def services_of(module: str) -> dict[str, str]:
         service: each
         for each, path in sorted(reached(module).items())
         if each.partition(".")[0] in CALLERS
-        for service in services_in(path.read_text())
+        for service in services_in(path)
     }

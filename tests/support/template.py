@@ -6,7 +6,7 @@ from typing import Any
 from infra.intrinsics import REGION
 from infra.stacks import ACCOUNT, PARTITION, Stack, resolve_stacks
 from infra.template_text import ROOT, parse
-from tests.support.dynamodb_engine import table_definition
+from tests.support.dynamodb_engine import app_template, table_definition
 
 __all__ = ["DEPLOYMENTS", "ROOT", "resources", "stacks_of", "table_definition", "template"]
 
@@ -14,7 +14,7 @@ __all__ = ["DEPLOYMENTS", "ROOT", "resources", "stacks_of", "table_definition", 
 @cache
 def template(name: str = "template.yaml") -> dict[str, Any]:
     """Return a parsed template."""
-    return parse((ROOT / name).read_text())
+    return app_template() if name == "template.yaml" else parse((ROOT / name).read_text())
 
 
 def resources(kind: str) -> dict[str, dict[str, Any]]:

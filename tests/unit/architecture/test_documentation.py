@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -29,6 +30,7 @@ def codes_in(source: str) -> Iterator[str]:
                     yield given.value
 
 
+@cache
 def used_codes() -> dict[str, str]:
     """By code, a file that refuses with it."""
     files = [*(ROOT / "ingest").rglob("*.py"), *(ROOT / "rules").rglob("*.py")]

@@ -35,7 +35,7 @@ from tests.support.goal_story import DAYS, SIX, GoalStory
 from tests.support.point_story import WholeWorld
 
 DAY, WEEK, MONTH = StreakPeriod
-SEEDS = range(effort(3, soak=200))
+SEEDS = range(effort(1, soak=200))
 MONDAY = date(2026, 3, 2)
 BOOKS = Books([shipped_version()])
 

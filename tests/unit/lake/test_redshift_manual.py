@@ -48,18 +48,17 @@ def written(value: Any) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize(
-    ("page", "asked", "answer"), ROWS, ids=[f"{page} {asked}" for page, asked, _ in ROWS]
-)
-def test_it_answers_as_the_manual_says(connection: Any, page: str, asked: str, answer: str) -> None:
-    query = asked if asked.startswith(("SELECT", "WITH")) else f"SELECT {asked} AS answer"
-    try:
-        found = written(connection.execute(sql_for(connection, query)).fetchall()[0][-1])
-    except (duckdb.Error, NotAsRedshift) as error:
-        assert answer.startswith(REFUSED), f"{page}: {error}"
-        assert answer.removeprefix(REFUSED).strip() in str(error)
-    else:
-        assert found == answer, page
+@pytest.mark.parametrize("page", dict.fromkeys(page for page, *_ in ROWS))
+def test_it_answers_as_the_manual_says(connection: Any, page: str) -> None:
+    for asked, answer in ((asked, answer) for each, asked, answer in ROWS if each == page):
+        query = asked if asked.startswith(("SELECT", "WITH")) else f"SELECT {asked} AS answer"
+        try:
+            found = written(connection.execute(sql_for(connection, query)).fetchall()[0][-1])
+        except (duckdb.Error, NotAsRedshift) as error:
+            assert answer.startswith(REFUSED), f"{asked}: {error}"
+            assert answer.removeprefix(REFUSED).strip() in str(error), asked
+        else:
+            assert found == answer, asked
 
 
 def test_the_table_has_what_analysts_use() -> None:
@@ -100,14 +99,12 @@ def typed(connection: Any) -> Any:
     return connection
 
 
-@pytest.mark.parametrize(
-    "where", ["marts.t", "(SELECT * FROM marts.t) AS t", "w"], ids=["table", "subquery", "WITH"]
-)
 @pytest.mark.parametrize(("asked", "answers"), COLUMNS, ids=[each for each, _ in COLUMNS])
-def test_types_of_columns_decide(typed: Any, asked: str, answers: list[Any], where: str) -> None:
-    query = f"WITH w AS (SELECT t.* FROM marts.t AS t) SELECT {asked} FROM {where} ORDER BY day"
-    found = [written(row[0]) for row in typed.execute(sql_for(typed, query)).fetchall()]
-    assert found == [str(each) for each in answers]
+def test_types_of_columns_decide(typed: Any, asked: str, answers: list[Any]) -> None:
+    for where in ("marts.t", "(SELECT * FROM marts.t) AS t", "w"):
+        query = f"WITH w AS (SELECT t.* FROM marts.t AS t) SELECT {asked} FROM {where} ORDER BY day"
+        found = [written(row[0]) for row in typed.execute(sql_for(typed, query)).fetchall()]
+        assert found == [str(each) for each in answers], where
 
 
 @pytest.mark.parametrize("moments", list(product(("DATE '2026-01-01'", "day", "moment"), repeat=2)))
