@@ -272,7 +272,7 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
     """
     events = sorted(events, key=lambda event: event.event_id)
     zone, newest_id = profile.observed_zone, profile.observed_at
-    skipped = profile.cover.skipped
+    skipped = frozenset[date]()
     for event in events:
         with suppress(UnknownZone):
             skipped |= skipped_dates(event.zone)
@@ -285,11 +285,16 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
 
 
 def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
-    """Return a profile for which these dates are no misses either: the user never had them."""
+    """Return a profile for which these dates are no misses either: the user never had them.
+
+    So they are no amnesty's, and stay neutral when one is revoked.
+    """
+    others = ((number, tuple(day for day in days if day not in dates)) for number, days in profile.amnesties)
+    amnesties = tuple((number, days) for number, days in others if days)
     skipped = profile.cover.skipped.union(dates)
-    if skipped == profile.cover.skipped:
+    if (skipped, amnesties) == (profile.cover.skipped, profile.amnesties):
         return profile
-    return replace(profile, cover=replace(profile.cover, skipped=skipped))
+    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=amnesties)
 
 
 def zone_at(profile: Profile, at: datetime) -> str:

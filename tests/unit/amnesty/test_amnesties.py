@@ -1,8 +1,9 @@
 """Dates that an outage touched count against nobody (rule 17): against a plain reading, date by date."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import permutations
 from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings
@@ -133,6 +134,28 @@ def test_revoked_the_account_is_as_before(days: set[int], day: int, dates: int) 
     kept = replace(before, version=0, updated_at="", head=None)
     assert replace(world.profile, version=0, updated_at="", head=None) == kept
     assert world.profile.balance == before.balance
+
+
+def test_revoked_the_dates_that_the_user_never_had_are_still_no_misses() -> None:
+    """After the evening of the 1st in Los Angeles comes the morning of the 3rd in Sydney."""
+    there, here, later = (
+        event("la", june(1), zone="America/Los_Angeles", at=datetime(2026, 6, 2, 3, tzinfo=UTC)),
+        event("sydney", june(3), zone="Australia/Sydney", at=datetime(2026, 6, 2, 23, tzinfo=UTC)),
+        event("later", june(4), zone="Australia/Sydney", at=datetime(2026, 6, 3, 23, tzinfo=UTC)),
+    )
+    steps: dict[str, Callable[[Forgiving], object]] = {
+        "declared": lambda world: world.know(outage(1, 2)),
+        "there": lambda world: world.apply([there]),
+        "here": lambda world: world.apply([here]),
+    }
+    for order in permutations(steps):
+        world = Forgiving()
+        for step in order:
+            steps[step](world)
+        world.revoke(1)
+        world.apply([later])
+        world.check()
+        assert shown(world, june(4)) == (3, 3, []), order
 
 
 def test_a_freeze_that_an_outage_cost_is_given_back() -> None:
