@@ -18,7 +18,8 @@ from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)  # two dates are near each other if their first events are less apart than this
-# An event may open a date that is near one other date, as on a journey. No journey explains two.
+# An event may open a date that is near one other date, as on a journey. Only a journey of some hours over the
+# date line, around midnight, would explain two.
 OPENED_NEAR_MAX = 1
 
 
