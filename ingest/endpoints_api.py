@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
-from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
+from adapters.outgoing.endpoint_store import ENDED, EndpointStore, NoEndpoint
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -194,7 +194,7 @@ def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
     """End an endpoint (admins)."""
     app.admin()
     # This write comes first: a region that may not write keeps the secret, too.
-    endpoint = _parts().endpoints.set_disabled(endpoint_id, "ended")
+    endpoint = _parts().endpoints.set_disabled(endpoint_id, ENDED)
     with suppress(NoHook):  # an earlier call has removed it, and failed then
         _parts().secrets.remove(endpoint.organization_id, endpoint_id)
     _parts().endpoints.remove(endpoint_id)  # what waits for it is forgotten within a month
@@ -228,4 +228,7 @@ def post_endpoint_enable(endpoint_id: str) -> dict[str, Any]:
     """Send to an endpoint again that had answered 410 Gone (admins)."""
     app.admin()
     app.body()
-    return endpoint_view(_parts().endpoints.set_disabled(endpoint_id, ""))
+    endpoint = _parts().endpoints.set_disabled(endpoint_id, "")
+    if endpoint.disabled == ENDED:
+        raise ApiError(409, "endpoint_ended", "the endpoint has ended, and its secret may be gone: delete it")
+    return endpoint_view(endpoint)

@@ -7,7 +7,6 @@ endpoint, too. It has the bus's name as its URL, and no item.
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
@@ -16,6 +15,7 @@ from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
 REGISTRY = "endpoints"  # the one partition of all endpoints, because they are few
+ENDED = "ended"  # why an endpoint is disabled whose end has begun: it is never enabled again
 
 
 class NoEndpoint(LookupError):
@@ -69,18 +69,20 @@ class EndpointStore:
         )
 
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
-        """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint."""
-        endpoint = self.get(endpoint_id)
-        if not write_if(
+        """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint.
+
+        One that is ENDED stays so.
+        """
+        may_change = "(attribute_not_exists(disabled) OR disabled <> :ended)"
+        write_if(
             self._dynamodb.update_item,
             TableName=self._table,
             Key=_key(endpoint_id),
             UpdateExpression="SET disabled = :why",
-            ConditionExpression="attribute_exists(endpoint_id)",
-            ExpressionAttributeValues=encode_item({":why": why}),
-        ):
-            raise NoEndpoint(endpoint_id)
-        return replace(endpoint, disabled=why)
+            ConditionExpression=f"attribute_exists(endpoint_id) AND {may_change}",
+            ExpressionAttributeValues=encode_item({":why": why, ":ended": ENDED}),
+        )
+        return self.get(endpoint_id)
 
     def remove(self, endpoint_id: str) -> None:
         """Delete an endpoint, if it is there."""

@@ -204,13 +204,19 @@ def test_a_region_that_may_not_write_ends_no_endpoint_and_keeps_its_secret(
     assert len(there.received) == 1
 
 
-def test_an_endpoint_whose_secret_cannot_be_deleted_gets_nothing_more(desk: Desk, there: Receiver) -> None:
+@pytest.mark.parametrize(
+    ("service", "operation"), [("secretsmanager", "delete_secret"), ("dynamodb", "delete_item")]
+)
+def test_an_endpoint_whose_end_failed_halfway_gets_nothing_more_and_cannot_be_enabled(
+    desk: Desk, there: Receiver, service: str, operation: str
+) -> None:
     made = desk.register(there)
-    real = desk.services["secretsmanager"]
-    replicated: Any = {"Error": {"Code": "InvalidRequestException", "Message": "it has replicas"}}
-    desk.services["secretsmanager"] = Refusing(real, ClientError(replicated, "DeleteSecret"), "delete_secret")
+    error: Any = {"Error": {"Code": "InternalServiceError", "Message": "try again"}}
+    desk.services[service] = Refusing(desk.services[service], ClientError(error, operation), operation)
     door._parts.cache_clear()
     assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
+    status, told = desk.admin("POST", f"/{made['endpoint_id']}/enable", {})
+    assert (status, told["error"]["code"]) == (409, "endpoint_ended")
     desk.admin("POST", f"/{made['endpoint_id']}/test", {})
     assert there.received == []
     assert [each["disabled"] for each in desk.admin("GET")[1]["endpoints"]] == ["ended"]
