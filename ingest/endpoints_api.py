@@ -5,7 +5,7 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -176,6 +176,8 @@ def post_endpoint() -> dict[str, Any]:
         agents=frozenset(body.get("agents", ())),
     )
     secret = _new_secret()
+    # As in its end, this write comes first: wherever this fails, no secret is without its endpoint.
+    parts.endpoints.put(replace(endpoint, disabled=ENDED))
     parts.secrets.create(Hook(endpoint.organization_id, endpoint.endpoint_id, (HookSecret(secret),)))
     parts.endpoints.put(endpoint)
     logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
@@ -206,7 +208,8 @@ def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     """Rotate an endpoint's secret: for a while both sign (admins)."""
     app.admin()
     overlap, now = timedelta(hours=app.body().get("overlap_hours", OVERLAP_HOURS)), clock.now()
-    organization_id, secret = _parts().endpoints.get(endpoint_id).organization_id, _new_secret()
+    # A region that may not write rotates no secret.
+    organization_id, secret = _parts().endpoints.touch(endpoint_id).organization_id, _new_secret()
     hook = _parts().secrets.get(organization_id, endpoint_id)
     _parts().secrets.replace(rotate_hook(hook, secret, now, overlap))
     return {"secret": secret, "former_until": stamp(now + overlap)}
