@@ -5,7 +5,7 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
-from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
+from adapters.outgoing.endpoint_store import ENDED, EndpointStore, NoEndpoint
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -176,6 +176,8 @@ def post_endpoint() -> dict[str, Any]:
         agents=frozenset(body.get("agents", ())),
     )
     secret = _new_secret()
+    # As in its end, this write comes first: wherever this fails, no secret is without its endpoint.
+    parts.endpoints.put(replace(endpoint, disabled=ENDED))
     parts.secrets.create(Hook(endpoint.organization_id, endpoint.endpoint_id, (HookSecret(secret),)))
     parts.endpoints.put(endpoint)
     logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
@@ -194,7 +196,7 @@ def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
     """End an endpoint (admins)."""
     app.admin()
     # This write comes first: a region that may not write keeps the secret, too.
-    endpoint = _parts().endpoints.set_disabled(endpoint_id, "ended")
+    endpoint = _parts().endpoints.set_disabled(endpoint_id, ENDED)
     with suppress(NoHook):  # an earlier call has removed it, and failed then
         _parts().secrets.remove(endpoint.organization_id, endpoint_id)
     _parts().endpoints.remove(endpoint_id)  # what waits for it is forgotten within a month
@@ -206,7 +208,8 @@ def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     """Rotate an endpoint's secret: for a while both sign (admins)."""
     app.admin()
     overlap, now = timedelta(hours=app.body().get("overlap_hours", OVERLAP_HOURS)), clock.now()
-    organization_id, secret = _parts().endpoints.get(endpoint_id).organization_id, _new_secret()
+    # A region that may not write rotates no secret.
+    organization_id, secret = _parts().endpoints.touch(endpoint_id).organization_id, _new_secret()
     hook = _parts().secrets.get(organization_id, endpoint_id)
     _parts().secrets.replace(rotate_hook(hook, secret, now, overlap))
     return {"secret": secret, "former_until": stamp(now + overlap)}
@@ -228,4 +231,7 @@ def post_endpoint_enable(endpoint_id: str) -> dict[str, Any]:
     """Send to an endpoint again that had answered 410 Gone (admins)."""
     app.admin()
     app.body()
-    return endpoint_view(_parts().endpoints.set_disabled(endpoint_id, ""))
+    endpoint = _parts().endpoints.set_disabled(endpoint_id, "")
+    if endpoint.disabled == ENDED:
+        raise ApiError(409, "endpoint_ended", "the endpoint has ended, and its secret may be gone: delete it")
+    return endpoint_view(endpoint)

@@ -1,6 +1,7 @@
 """Hooks in Secrets Manager. Each hook is one secret of the name `{prefix}{organization}/{source}`."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from rules.leads.hooks import Hook, hook_from_text, hook_text
@@ -50,11 +51,17 @@ class HookStore:
             raise NoHook(f"{hook.organization_id}/{hook.source}") from None
 
     def remove(self, organization_id: str, source: str) -> None:
-        """Delete a hook for good, so that its name is free again; raises NoHook."""
+        """Delete a hook and its replicas for good, so that its name is free again; raises NoHook."""
         self.get(organization_id, source)
-        self._secrets.delete_secret(
-            SecretId=self._name(organization_id, source), ForceDeleteWithoutRecovery=True
-        )
+        name = self._name(organization_id, source)
+        delete = partial(self._secrets.delete_secret, SecretId=name, ForceDeleteWithoutRecovery=True)
+        try:
+            delete()
+        except self._secrets.exceptions.InvalidParameterException:  # it has replicas, which must go first
+            replicas = self._secrets.describe_secret(SecretId=name).get("ReplicationStatus", ())
+            regions = [each["Region"] for each in replicas]
+            self._secrets.remove_regions_from_replication(SecretId=name, RemoveReplicaRegions=regions)
+            delete()
 
     def names(self) -> list[tuple[str, str]]:
         """Return organization and source of every hook of the stack, sorted.

@@ -7,15 +7,16 @@ endpoint, too. It has the bus's name as its URL, and no item.
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import Refresh, get_one, query_all, write_if
+from adapters.platform.tables import Refresh, get_one, query_all, update_if, write_if
 from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
 REGISTRY = "endpoints"  # the one partition of all endpoints, because they are few
+# Why an endpoint is disabled that has no secret yet, or whose end has begun: an admin cannot enable it.
+ENDED = "ended"
 
 
 class NoEndpoint(LookupError):
@@ -61,26 +62,37 @@ class EndpointStore:
         return _endpoint_from(item)
 
     def put(self, endpoint: Endpoint) -> None:
-        """Store a new endpoint."""
-        self._dynamodb.put_item(
+        """Store an endpoint."""
+        self._dynamodb.put_item(TableName=self._table, Item=_endpoint_item(endpoint))
+
+    def touch(self, endpoint_id: str) -> Endpoint:
+        """Return an endpoint, by a write that changes nothing. Raises NoEndpoint, and what a write raises."""
+        item = update_if(
+            self._dynamodb,
             TableName=self._table,
-            Item=_endpoint_item(endpoint),
-            ConditionExpression="attribute_not_exists(endpoint_id)",
+            Key=_key(endpoint_id),
+            UpdateExpression="SET created_at = created_at",
+            ConditionExpression="attribute_exists(endpoint_id)",
         )
+        if item is None:
+            raise NoEndpoint(endpoint_id)
+        return _endpoint_from(item)
 
     def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
-        """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint."""
-        endpoint = self.get(endpoint_id)
-        if not write_if(
+        """Disable an endpoint, or enable it if `why` is ""; returns the endpoint. Raises NoEndpoint.
+
+        One that is ENDED stays so.
+        """
+        may_change = "(attribute_not_exists(disabled) OR disabled <> :ended)"
+        write_if(
             self._dynamodb.update_item,
             TableName=self._table,
             Key=_key(endpoint_id),
             UpdateExpression="SET disabled = :why",
-            ConditionExpression="attribute_exists(endpoint_id)",
-            ExpressionAttributeValues=encode_item({":why": why}),
-        ):
-            raise NoEndpoint(endpoint_id)
-        return replace(endpoint, disabled=why)
+            ConditionExpression=f"attribute_exists(endpoint_id) AND {may_change}",
+            ExpressionAttributeValues=encode_item({":why": why, ":ended": ENDED}),
+        )
+        return self.get(endpoint_id)
 
     def remove(self, endpoint_id: str) -> None:
         """Delete an endpoint, if it is there."""

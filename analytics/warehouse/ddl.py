@@ -23,6 +23,7 @@ from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Required, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
+DIGITS_MAX = 38  # of a decimal
 LOAD_NUMBER = "load_number"  # the load that brought a row, or last changed it
 TYPES = {
     Type.TEXT: "VARCHAR",
@@ -164,7 +165,8 @@ def _changes(table: Table, stored: StoredColumns) -> Iterator[list[str]]:
     If a column's type has changed or is to be widened, the table is recreated. Redshift widens few types in
     place, and no column that it spreads or sorts by.
     """
-    if any(column.name in stored and _is_outgrown(stored[column.name], column) for column in table.columns):
+    both = [(stored[column.name], column) for column in table.columns if column.name in stored]
+    if any(_wide_type(present, declared) != present.type for present, declared in both):
         yield _recreate_statements(table, stored)
         return
     for column in table.columns:
@@ -176,10 +178,7 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
-    types = {}
-    for declared in table.columns:
-        present = stored.get(declared.name, declared)  # may have more digits, or bytes, than declared
-        types[declared.name] = declared.type if _is_outgrown(present, declared) else present.type
+    types = {column.name: _wide_type(stored.get(column.name, column), column) for column in table.columns}
     for column in tree.find_all(exp.ColumnDef):
         column.set("kind", exp.DataType.build(types[column.name], dialect=REDSHIFT))
         if column.name not in stored:  # earlier rows have no value for it, so it cannot be NOT NULL
@@ -204,9 +203,17 @@ def _recreate_statements(table: Table, stored: StoredColumns) -> list[str]:
     ]
 
 
-def _is_outgrown(stored: Column, declared: Column) -> bool:
-    """Whether a stored column has another type than declared, or fewer digits or bytes, and nowhere more."""
+def _wide_type(stored: Column, declared: Column) -> str:
+    """Return the type that has all digits or bytes of both columns; the declared type if families differ.
+
+    Of more than DIGITS_MAX digits it lacks those before the point.
+    """
     if stored.family != declared.family:
-        return True
-    sizes = list(zip(stored.sizes, declared.sizes, strict=True))
-    return all(size <= wanted for size, wanted in sizes) and any(size < wanted for size, wanted in sizes)
+        return declared.type
+    sizes = tuple(map(max, stored.sizes, declared.sizes))
+    if sizes == stored.sizes:
+        return stored.type
+    if sizes == declared.sizes:
+        return declared.type
+    before, behind = sizes  # only a decimal has two
+    return f"DECIMAL({min(DIGITS_MAX, before + behind)}, {behind})"

@@ -13,6 +13,7 @@ CODES = {
     "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
     "conflict": "the key was used with another body; or somebody else was first, as the message says",
     "contract_broken": "the properties are not as the event type's data contract says",
+    "endpoint_ended": "the endpoint has ended, and can only be deleted",
     "endpoints_max": "there are as many endpoints as are allowed",
     "erased": "the person was erased; an admin may lift that for somebody who comes anew",
     "erasure_open": "the erasure is not finished yet",

@@ -190,27 +190,61 @@ class Refusing:
         raise self._error
 
 
-def test_a_region_that_may_not_write_ends_no_endpoint_and_keeps_its_secret(
-    desk: Desk, there: Receiver
-) -> None:
+def test_a_region_that_may_not_write_changes_no_endpoint_and_no_secret(desk: Desk, there: Receiver) -> None:
     made = desk.register(there)
     real, fenced = desk.services["dynamodb"], RegionFenced(region="us-west-2", why="us-east-1 writes")
     desk.services["dynamodb"] = Refusing(real, fenced, "put_item", "update_item", "delete_item")
     door._parts.cache_clear()
-    assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
-    assert made["endpoint_id"] in str(door._parts().secrets.names())
+    names = door._parts().secrets.names()
+    body = {name: made[name] for name in ("organization_id", "url")}
+    for method, path, asked in (
+        ("POST", "", body),
+        ("POST", f"/{made['endpoint_id']}/secret", {}),
+        ("DELETE", f"/{made['endpoint_id']}", None),
+    ):
+        assert desk.admin(method, path, asked)[0] == 503
+    assert door._parts().secrets.names() == names
     desk.services["dynamodb"] = real
     desk.admin("POST", f"/{made['endpoint_id']}/test", {})
-    assert len(there.received) == 1
+    ((headers, sent),) = there.received
+    Webhook(made["secret"]).verify(sent, headers)
+    assert " " not in headers["webhook-signature"], "one secret signs"
 
 
-def test_an_endpoint_whose_secret_cannot_be_deleted_gets_nothing_more(desk: Desk, there: Receiver) -> None:
+@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize(("service", "calls"), [("dynamodb", 3), ("secretsmanager", 1)])
+def test_a_registration_that_died_anywhere_leaves_no_secret_of_nobody(
+    desk: Desk, there: Receiver, service: str, calls: int, how: str
+) -> None:
+    real, names = desk.services[service], door._parts().secrets.names()
+    for dies_at in range(1, calls + 1):
+        desk.services[service] = Dying(real, dies_at, how)
+        door._parts.cache_clear()
+        body = {"organization_id": "acme", "url": f"http://127.0.0.1:{there.port}/hook"}
+        with suppress(Killed):
+            assert desk.admin("POST", "", body)[0] >= 500
+        desk.services[service] = real
+        door._parts.cache_clear()
+        for each in desk.admin("GET")[1]["endpoints"]:
+            status, _ = desk.admin("POST", f"/{each['endpoint_id']}/enable", {})
+            assert status == (409 if each["disabled"] else 200)
+            assert desk.admin("DELETE", f"/{each['endpoint_id']}") == (200, {})
+        assert door._parts().secrets.names() == names
+
+
+@pytest.mark.parametrize(
+    ("service", "operation"), [("secretsmanager", "delete_secret"), ("dynamodb", "delete_item")]
+)
+def test_an_endpoint_whose_end_failed_halfway_gets_nothing_more_and_cannot_be_enabled(
+    desk: Desk, there: Receiver, service: str, operation: str
+) -> None:
     made = desk.register(there)
-    real = desk.services["secretsmanager"]
-    replicated: Any = {"Error": {"Code": "InvalidRequestException", "Message": "it has replicas"}}
-    desk.services["secretsmanager"] = Refusing(real, ClientError(replicated, "DeleteSecret"), "delete_secret")
+    error: Any = {"Error": {"Code": "InternalServiceError", "Message": "try again"}}
+    desk.services[service] = Refusing(desk.services[service], ClientError(error, operation), operation)
     door._parts.cache_clear()
     assert desk.admin("DELETE", f"/{made['endpoint_id']}")[0] >= 500
+    status, told = desk.admin("POST", f"/{made['endpoint_id']}/enable", {})
+    assert (status, told["error"]["code"]) == (409, "endpoint_ended")
     desk.admin("POST", f"/{made['endpoint_id']}/test", {})
     assert there.received == []
     assert [each["disabled"] for each in desk.admin("GET")[1]["endpoints"]] == ["ended"]

@@ -5,14 +5,17 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from moto import mock_aws
 
+from adapters.leads.hook_store import HookStore
 from ingest.leads import hooks, sources
 from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST, STRANGERS_PER_SECOND
 from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
 from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
-from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
+from rules.leads.hooks import Hook, HookSecret, challenge_token, rotate_hook
 from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
@@ -90,6 +93,18 @@ def test_a_secret_is_changed_without_a_gap_and_the_old_one_ends(site: HookSite) 
     site.store.remove(site.organization, "ecommerce")
     site.seconds += CACHE_SECONDS
     assert site.signed("ecommerce", secret=new) == REFUSED
+
+
+def test_a_hook_whose_secret_has_a_replica_is_removed_with_it() -> None:
+    """As moto has it: the emulator deletes a secret that has replicas, and AWS does not."""
+    with mock_aws():
+        secrets, replicas = (boto3.client("secretsmanager", region) for region in ("us-east-1", "us-west-2"))
+        store = HookStore(secrets, "streakline/endpoints/")
+        store.create(Hook("acme", "e", (HookSecret("s"),)))
+        name = "streakline/endpoints/acme/e"
+        secrets.replicate_secret_to_regions(SecretId=name, AddReplicaRegions=[{"Region": "us-west-2"}])
+        store.remove("acme", "e")
+        assert [each.list_secrets()["SecretList"] for each in (secrets, replicas)] == [[], []]
 
 
 def flood(site: HookSite, names: int = 100) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.outgoing.endpoint_store import EndpointStore
+from adapters.outgoing.endpoint_store import ENDED, EndpointStore
 from adapters.outgoing.lane_store import LaneStore, WorkerLeases
 from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
 from adapters.outgoing.transports import SendAnswer
@@ -264,6 +264,17 @@ def test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost(worl
     world.minute()
     for user in users(3):
         assert world.numbers("closed", user) == [1, 2]
+
+
+def test_an_endpoint_that_ends_while_it_answers_410_stays_ended(world: World) -> None:
+    def end(_: Notification) -> SendAnswer:
+        world.endpoints.set_disabled("closed", ENDED)
+        return SendAnswer(410, "HTTP 410")
+
+    world.open("closed", end)
+    world.earn("ann")
+    world.deliver()
+    assert world.endpoints.get("closed").disabled == ENDED
 
 
 def test_time_alone_tells_of_a_streak_at_risk_and_lost_and_a_late_event_corrects_it(world: World) -> None:

@@ -69,7 +69,7 @@ def test_no_digit_behind_the_point_is_lost_where_a_column_is_declared_with_fewer
     lake: Lake, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     """Also where another column's new type makes the table anew."""
-    columns = (Column("a", "DECIMAL(18)"), Column("b", "DECIMAL(18, 2)"), Column("c", other))
+    columns = (Column("a", "DECIMAL(18)"), Column("b", "DECIMAL(16, 2)"), Column("c", other))
     listed = ", ".join(f"{column.name} {column.type}" for column in columns)
     narrow = Table("t", columns, f"CREATE TABLE IF NOT EXISTS lake.t ({listed})")
     builds = ddl.declared_tables()["builds"]
@@ -80,6 +80,25 @@ def test_no_digit_behind_the_point_is_lost_where_a_column_is_declared_with_fewer
         assert bool(prepare(warehouse)) is (other != "BIGINT")
         (row,) = warehouse.rows("SELECT a, b FROM lake.t")
         assert (row["a"], row["b"]) == (Decimal(1), Decimal("2.2525"))
+        assert prepare(warehouse) == []
+
+
+@pytest.mark.parametrize("former", ["DECIMAL(18, 0)", "DECIMAL(38, 0)"])
+def test_a_decimal_column_that_is_declared_with_more_behind_the_point_and_fewer_before_it_keeps_both(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, former: str
+) -> None:
+    columns = (Column("a", "DECIMAL(18, 2)"),)
+    crossed = Table("t", columns, "CREATE TABLE IF NOT EXISTS lake.t (a DECIMAL(18, 2))")
+    builds = ddl.declared_tables()["builds"]
+    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": crossed, "builds": builds})
+    largest = Decimal(10**18 - 1)
+    for warehouse in lake.warehouses:
+        old = f"CREATE TABLE lake.t (a {former})"
+        warehouse.run(["CREATE SCHEMA lake", old, f"INSERT INTO lake.t VALUES ({largest})"])
+        prepare(warehouse)
+        warehouse.run(["INSERT INTO lake.t VALUES (1.25)"])
+        rows = warehouse.rows("SELECT a FROM lake.t ORDER BY a")
+        assert [row["a"] for row in rows] == [Decimal("1.25"), largest]
         assert prepare(warehouse) == []
 
 

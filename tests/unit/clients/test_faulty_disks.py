@@ -4,6 +4,7 @@ import json
 import logging
 import sqlite3
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -191,16 +192,19 @@ def test_a_full_queue_whose_events_are_under_way_never_drops_the_newest() -> Non
     assert [each.event for each in queue.waiting()] == [third]
 
 
-def test_events_whose_request_got_no_answer_are_under_way_no_more() -> None:
+@pytest.mark.parametrize("error", [Unreachable("offline"), OSError("an app's own"), KeyboardInterrupt()])
+def test_events_whose_request_got_no_answer_are_under_way_no_more(error: BaseException) -> None:
     dropped: list[str] = []
-    me = client(
-        None,
-        Service(is_online=False),
-        most=3,
-        on_dropped=lambda event: dropped.append(event["idempotency_key"]),
-    )
+
+    class Offline(Service):
+        def __call__(self, _: Request) -> Reply:
+            raise error
+
+    me = client(None, Offline(), most=3, on_dropped=lambda event: dropped.append(event["idempotency_key"]))
     keys = [me.track("A") for _ in range(3)]
-    assert me.flush() == 3
+    expected = nullcontext() if isinstance(error, Unreachable) else pytest.raises(type(error))
+    with expected:
+        assert me.flush() == 3
     keys += [me.track("A") for _ in range(2)]
     assert dropped == keys[:2]
     assert [each["idempotency_key"] for each in me.waiting()] == keys[2:]

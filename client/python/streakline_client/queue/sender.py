@@ -98,8 +98,10 @@ class Sender:
                 return None
             batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
             return self._settle_reply(batch, self._post(batch))
-        except Unreachable as error:
+        except BaseException as error:
             self._queue.settle([])  # nothing is under way any more
+            if not isinstance(error, Unreachable):
+                raise
             return self._retry_later(Trouble("unreachable", str(error)), None)
 
     def _post(self, batch: Batch) -> Reply:
