@@ -56,7 +56,7 @@ class Findings:
     # doubt -> how many redemptions do not wait, because the accounts are too many
     spared: dict[str, int] = field(default_factory=dict)
     after: str | None = None  # the last user that was examined, if users are left
-    # Those that were examined beside users whose examination raised an error
+    # Users after it whose results are here already: the call then failed
     examined: list[str] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)  # of sound ledgers, for the tree over all ledgers
     root: dict[str, Any] | None = None  # the published root over all accounts; None: none was published

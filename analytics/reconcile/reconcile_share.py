@@ -178,8 +178,7 @@ class ShareReconciliation:
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
         all_suspects = sorted(suspects.to_examine | suspects.to_check)
-        examined, after = {*findings.examined}, findings.after or ""
-        users_left = [user for user in all_suspects if user > after and user not in examined]
+        users_left = [user for user in all_suspects if user > (findings.after or "")]
         try:
             is_done = self._look_at(findings, suspects, users_left, now)
         except Exception:
@@ -260,7 +259,8 @@ class ShareReconciliation:
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
         """Look at users in this order; returns whether there was time for all.
 
-        The first USERS_AT_ONCE are looked at in any case, so each call makes progress.
+        The first USERS_AT_ONCE are looked at in any case, so each call makes progress. After an error the
+        next call looks at the same users again, because their goals may not be written.
         """
         look = partial(self._look_at_user, suspects, now)
         with ThreadPoolExecutor(THREADS) as pool:
@@ -275,9 +275,9 @@ class ShareReconciliation:
                 if self.reconciler.goal_rows:
                     self.reconciler.goal_rows.write(now)
                 if errors:
-                    findings.examined += results.keys() - errors.keys()
                     raise next(iter(errors.values()))
                 findings.after = batch[-1]
+                findings.examined = [user for user in findings.examined if user > batch[-1]]
         return True
 
     def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> Verdict | Exception | None:
@@ -329,13 +329,15 @@ class ShareReconciliation:
 def _add_results(
     findings: Findings, results: Mapping[str, Verdict | Exception | None]
 ) -> dict[str, Exception]:
-    """Add the results of some users; returns the errors among them, by user."""
-    errors = {}
+    """Add the results of users, but nobody's twice; returns the errors among them, by user."""
+    errors, added = {}, {*findings.examined}
     for user_id, result in results.items():
-        if isinstance(result, Verdict):
-            findings.add(user_id, result)
-        elif isinstance(result, AccountContended):
-            findings.contended.append(user_id)
-        elif result is not None:
+        if isinstance(result, Exception) and not isinstance(result, AccountContended):
             errors[user_id] = result
+        elif result is not None and user_id not in added:
+            findings.examined.append(user_id)
+            if isinstance(result, Verdict):
+                findings.add(user_id, result)
+            else:
+                findings.contended.append(user_id)
     return errors
