@@ -181,6 +181,8 @@ class ShareReconciliation:
         users_left = [user for user in all_suspects if user > (findings.after or "")]
         try:
             is_done = self._look_at(findings, suspects, users_left, now)
+            if is_done:
+                self._remove_lapsed_from_leaderboard(findings, suspects.scan.lapsed)
         except Exception:
             # The report then names the users who were repaired before the error.
             findings.save_share(self.objects, run_id, self.share, PROGRESS)
@@ -190,7 +192,6 @@ class ShareReconciliation:
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
             findings.compared = len(all_suspects)
-            self._remove_lapsed_from_leaderboard(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
@@ -321,7 +322,10 @@ class ShareReconciliation:
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
         if self.reconciler.may_repair:
             with ThreadPoolExecutor(THREADS) as pool:
-                findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
+                lowered = [pool.submit(self.reconciler.projections.lower, item) for item in lapsed]
+            findings.lowered += sum(each.result() for each in lowered if not each.exception())
+            for each in lowered:
+                each.result()  # raises its error: the next call lowers those that are left
         else:
             findings.lowered = len(lapsed)
 

@@ -325,6 +325,18 @@ def test_goals_that_were_not_written_are_folded_again_and_nobody_is_counted_twic
     assert written == [{*town.users} - {users["raised"]}]
 
 
+def test_a_streak_that_could_not_be_lowered_leaves_the_report_as_it_is(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.now = START + timedelta(days=30)
+    corrupted(town)
+    whole = town.reconcile("whole", repair=False, everybody=True)
+    assert whole["counts"]["lowered"] > 1
+    found = repeat_after_error(town, monkeypatch, (Projections, "lower"), everybody=True)
+    assert found["counts"] == whole["counts"] | {"repaired": 4, "unrepaired": 1}
+    assert found["different"] == whole["different"]
+
+
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     town.shares = 4
     users = corrupted(town)
