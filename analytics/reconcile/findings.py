@@ -205,9 +205,10 @@ class NightPlan:
 
         A comparison of named dates alone notes nothing: the changes of other dates are left.
         """
+        if self.span:
+            return
         compared_at = [
-            last if self.span or number in failed else self.at
-            for number, last in enumerate(self.last_compared_at)
+            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
         ]
         values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
         objects.put(LEDGERS_COMPARED, json.dumps(values).encode())
