@@ -22,6 +22,7 @@ from adapters.platform.tables import BEFORE_ALL
 from analytics.lake.layout import ANSWERS_COMPARED
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import RESULT
+from analytics.reconcile.reconcile_share import ShareReconciliation
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.user_goals import GoalRows
 from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
@@ -324,6 +325,20 @@ def test_goals_that_were_not_written_are_folded_again_and_nobody_is_counted_twic
     assert found["different"] == whole["different"]
     assert heads(town, "night") == heads(town, "whole")
     assert written == [{*town.users} - {users["raised"]}]
+
+
+def test_an_error_of_a_check_leaves_the_report_as_it_is(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    town.reconcile("first")
+    town.now += timedelta(days=1)
+    corrupted(town)
+    whole = town.reconcile("whole", repair=False)
+    assert whole["counts"]["compared"] > whole["counts"]["looked_at"], "else nobody is only checked"
+    found = repeat_after_error(town, monkeypatch, (ShareReconciliation, "_passes_check"))
+    repaired = len(whole["different"]) - 1
+    assert repaired > 0
+    assert found["counts"] == whole["counts"] | {"repaired": repaired, "unrepaired": 1}
+    assert found["different"] == whole["different"]
+    assert heads(town, "night") == heads(town, "whole")
 
 
 def test_a_streak_that_could_not_be_lowered_leaves_the_report_as_it_is(
