@@ -56,7 +56,7 @@ class Findings:
     # doubt -> how many redemptions do not wait, because the accounts are too many
     spared: dict[str, int] = field(default_factory=dict)
     after: str | None = None  # the last user that was examined, if users are left
-    # Those that were examined beside users whose examination raised an error
+    # Users after it whose results are here already: the call then failed
     examined: list[str] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)  # of sound ledgers, for the tree over all ledgers
     root: dict[str, Any] | None = None  # the published root over all accounts; None: none was published
@@ -205,9 +205,10 @@ class NightPlan:
 
         A comparison of named dates alone notes nothing: the changes of other dates are left.
         """
+        if self.span:
+            return
         compared_at = [
-            last if self.span or number in failed else self.at
-            for number, last in enumerate(self.last_compared_at)
+            last if number in failed else self.at for number, last in enumerate(self.last_compared_at)
         ]
         values = {"compared_at": [instant and instant.isoformat() for instant in compared_at]}
         objects.put(LEDGERS_COMPARED, json.dumps(values).encode())

@@ -111,11 +111,17 @@ def tables(findings: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list
 
 
 def reconcile_answers(
-    objects: Objects, run_id: str, reconciler: StatsReconciler, now: datetime, *, everybody: bool = False
+    objects: Objects,
+    reconciler: StatsReconciler,
+    now: datetime,
+    *,
+    everybody: bool = False,
+    has_named_dates: bool = False,
 ) -> AnswerFindings:
     """Compare all stats with the lake's answers, and examine those that may be wrong.
 
-    everybody: examine all stats.
+    everybody: examine all stats. has_named_dates: the night brings only some dates into the lake, so the next
+    night looks at the same changes again.
     """
     totals = answer_totals(objects, now)
     answers = {
@@ -129,7 +135,7 @@ def reconcile_answers(
     findings = AnswerFindings(scan.people)
     comparison.choose_unknown(findings, scan, totals)
     comparison.examine_chosen(findings, scan)
-    if reconciler.repair:
+    if reconciler.repair and not has_named_dates:
         objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
     return findings
 

@@ -178,10 +178,11 @@ class ShareReconciliation:
         findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
         suspects = self._suspects(now)
         all_suspects = sorted(suspects.to_examine | suspects.to_check)
-        examined, after = {*findings.examined}, findings.after or ""
-        users_left = [user for user in all_suspects if user > after and user not in examined]
+        users_left = [user for user in all_suspects if user > (findings.after or "")]
         try:
             is_done = self._look_at(findings, suspects, users_left, now)
+            if is_done:
+                self._remove_lapsed_from_leaderboard(findings, suspects.scan.lapsed)
         except Exception:
             # The report then names the users who were repaired before the error.
             findings.save_share(self.objects, run_id, self.share, PROGRESS)
@@ -191,7 +192,6 @@ class ShareReconciliation:
             findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
             findings.in_flight = suspects.scan.in_flight
             findings.compared = len(all_suspects)
-            self._remove_lapsed_from_leaderboard(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
@@ -260,7 +260,8 @@ class ShareReconciliation:
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
         """Look at users in this order; returns whether there was time for all.
 
-        The first USERS_AT_ONCE are looked at in any case, so each call makes progress.
+        The first USERS_AT_ONCE are looked at in any case, so each call makes progress. After an error the
+        next call looks at the same users again, because their goals may not be written.
         """
         look = partial(self._look_at_user, suspects, now)
         with ThreadPoolExecutor(THREADS) as pool:
@@ -275,9 +276,9 @@ class ShareReconciliation:
                 if self.reconciler.goal_rows:
                     self.reconciler.goal_rows.write(now)
                 if errors:
-                    findings.examined += results.keys() - errors.keys()
                     raise next(iter(errors.values()))
                 findings.after = batch[-1]
+                findings.examined = [user for user in findings.examined if user > batch[-1]]
         return True
 
     def _look_at_user(self, suspects: Suspects, now: datetime, user_id: str) -> Verdict | Exception | None:
@@ -321,7 +322,10 @@ class ShareReconciliation:
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
         if self.reconciler.may_repair:
             with ThreadPoolExecutor(THREADS) as pool:
-                findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
+                lowered = [pool.submit(self.reconciler.projections.lower, item) for item in lapsed]
+            findings.lowered += sum(each.result() for each in lowered if not each.exception())
+            for each in lowered:
+                each.result()  # raises its error: the next call lowers those that are left
         else:
             findings.lowered = len(lapsed)
 
@@ -329,13 +333,15 @@ class ShareReconciliation:
 def _add_results(
     findings: Findings, results: Mapping[str, Verdict | Exception | None]
 ) -> dict[str, Exception]:
-    """Add the results of some users; returns the errors among them, by user."""
-    errors = {}
+    """Add the results of users, but nobody's twice; returns the errors among them, by user."""
+    errors, added = {}, {*findings.examined}
     for user_id, result in results.items():
-        if isinstance(result, Verdict):
-            findings.add(user_id, result)
-        elif isinstance(result, AccountContended):
-            findings.contended.append(user_id)
-        elif result is not None:
+        if isinstance(result, Exception) and not isinstance(result, AccountContended):
             errors[user_id] = result
+        elif result is not None and user_id not in added:
+            findings.examined.append(user_id)
+            if isinstance(result, Verdict):
+                findings.add(user_id, result)
+            else:
+                findings.contended.append(user_id)
     return errors

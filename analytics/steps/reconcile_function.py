@@ -109,10 +109,17 @@ class ReconcileSteps:
         return {"counts": counts, **({"root": findings.root["root"]} if findings.root else {})}
 
     def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """Compare the stats of people who answer: {"run_id", "repair"?, "everybody"?} -> the figures."""
+        """Compare the stats of people who answer: {"run_id", "repair"?, "everybody"?} -> the figures.
+
+        Raises NoObject if the night is not planned.
+        """
         reconciler = StatsReconciler(self.stats, self.responses, event.get("repair") is True)
-        everybody = event.get("everybody") is True
-        findings = reconcile_answers(self.objects, event["run_id"], reconciler, now, everybody=everybody)
+        has_named_dates = NightPlan.load(self.objects, event["run_id"]).span is not None
+        findings = reconcile_answers(
+            *(self.objects, reconciler, now),
+            everybody=event.get("everybody") is True,
+            has_named_dates=has_named_dates,
+        )
         counts = findings.counts
         _measure("Differences", counts["different"])
         _measure("Repaired", counts["repaired"])

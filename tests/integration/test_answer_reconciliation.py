@@ -77,9 +77,7 @@ class Answerers:
         self.now += timedelta(days=1)
         dynamodb = client("dynamodb")
         stats, responses = UserStatsStore(dynamodb, "UserStats", 2), ResponseStore(dynamodb, "Responses")
-        return reconcile_answers(
-            self.objects, "run", StatsReconciler(stats, responses, repair), self.now, **more
-        )
+        return reconcile_answers(self.objects, StatsReconciler(stats, responses, repair), self.now, **more)
 
 
 @pytest.fixture
@@ -187,6 +185,22 @@ def test_what_shows_or_counts_otherwise_is_found_the_next_night(world: Answerers
             break
     else:
         raise AssertionError(hidden)
+
+
+def test_a_night_over_named_dates_leaves_the_changes_to_the_next_night(world: Answerers) -> None:
+    """The lake may lack the answers of other dates."""
+    world.publish_stats(a_history(world)[0])
+    world.now = datetime.now(UTC) - timedelta(days=1, hours=1)
+    world.night()
+    person = somebody()
+    history = some(person, 6)
+    assert deliver(store(history)) == []
+    change(person, newest_at=stored(person)["created_at"])
+    assert world.night(has_named_dates=True).unrepaired == [person]
+    world.publish(history)
+    world.publish_stats(person)
+    found = world.night()
+    assert (found.different, found.unrepaired) == ([person], [])
 
 
 def tampered(history: list[Response], **attributes: Any) -> None:

@@ -1,5 +1,6 @@
 """A night's comparison of users: it names exactly what was corrupted, puts it right, and leaves the others alone."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,12 @@ from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, decode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import BEFORE_ALL
+from analytics.lake.layout import ANSWERS_COMPARED
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import RESULT
+from analytics.reconcile.reconcile_share import ShareReconciliation
 from analytics.reconcile.reconcile_user import Reconciler
+from analytics.reconcile.user_goals import GoalRows
 from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from ingest.engagement.leaderboards import Leaderboards
@@ -286,27 +290,88 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     assert bad in after["different"]
 
 
+def repeat_after_error(
+    town: Town, monkeypatch: pytest.MonkeyPatch, method: tuple[type, str], **more: Any
+) -> dict[str, Any]:
+    """Reconcile twice, and the first time the first call of a method raises Broken; returns the findings."""
+    real, calls = getattr(*method), itertools.count()
+
+    def fail_once(*arguments: Any) -> Any:
+        if next(calls) == 0:
+            raise Broken(method[1])
+        return real(*arguments)
+
+    with monkeypatch.context() as patched, pytest.raises(Broken):
+        patched.setattr(*method, fail_once)
+        town.reconcile("night", **more)
+    return town.reconcile("night", **more)
+
+
+def heads(town: Town, run_id: str) -> set[tuple[Any, ...]]:
+    result = json.loads(town.objects.get(UserShare().key(run_id, RESULT)))
+    return set(map(tuple, result["heads"]))
+
+
 def test_a_call_that_follows_an_error_counts_nobody_twice(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users = corrupted(town)
+    corrupted(town)
     whole = town.reconcile("whole", repair=False, everybody=True)
-    examine = Reconciler.examine
-
-    def failing(self: Reconciler, user_id: str, *others: object) -> object:
-        if user_id == users["total"]:
-            raise Broken(user_id)
-        return examine(self, user_id, *others)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patched, pytest.raises(Broken):
-        patched.setattr(Reconciler, "examine", failing)
-        town.reconcile("night", repair=False, everybody=True)
-    found = town.reconcile("night", repair=False, everybody=True)
+    examine = (Reconciler, "examine")
+    found = repeat_after_error(town, monkeypatch, examine, repair=False, everybody=True)
     assert (found["counts"], found["different"]) == (whole["counts"], whole["different"])
-    heads = [
-        json.loads(town.objects.get(UserShare().key(run, RESULT)))["heads"] for run in ("whole", "night")
-    ]
-    assert sorted(heads[0]) == sorted(heads[1])
+    assert heads(town, "night") == heads(town, "whole")
+
+
+def test_goals_that_were_not_written_are_folded_again_and_nobody_is_counted_twice(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users, written = corrupted(town), list[set[str]]()
+    whole = town.reconcile("whole", repair=False, everybody=True)
+    monkeypatch.setattr(GoalRows, "fold", lambda rows, user, *_: rows._rows.update({user: {}}))
+    monkeypatch.setattr(GoalRows, "write", lambda rows, _: written.append({*rows._rows}))
+    found = repeat_after_error(town, monkeypatch, (GoalRows, "write"), everybody=True)
+    assert found["counts"] == whole["counts"] | {"repaired": 4, "unrepaired": 1}
+    assert found["different"] == whole["different"]
+    assert heads(town, "night") == heads(town, "whole")
+    assert written == [{*town.users} - {users["raised"]}]
+
+
+def test_an_error_of_a_check_leaves_the_report_as_it_is(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    town.reconcile("first")
+    town.now += timedelta(days=1)
+    corrupted(town)
+    whole = town.reconcile("whole", repair=False)
+    assert whole["counts"]["compared"] > whole["counts"]["looked_at"], "else nobody is only checked"
+    found = repeat_after_error(town, monkeypatch, (ShareReconciliation, "_passes_check"))
+    repaired = len(whole["different"]) - 1
+    assert repaired > 0
+    assert found["counts"] == whole["counts"] | {"repaired": repaired, "unrepaired": 1}
+    assert found["different"] == whole["different"]
+    assert heads(town, "night") == heads(town, "whole")
+
+
+def test_a_streak_that_could_not_be_lowered_leaves_the_report_as_it_is(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.now = START + timedelta(days=30)
+    corrupted(town)
+    whole = town.reconcile("whole", repair=False, everybody=True)
+    assert whole["counts"]["lowered"] > 1
+    found = repeat_after_error(town, monkeypatch, (Projections, "lower"), everybody=True)
+    assert found["counts"] == whole["counts"] | {"repaired": 4, "unrepaired": 1}
+    assert found["different"] == whole["different"]
+
+
+def test_answers_are_compared_again_after_a_night_over_named_dates(town: Town) -> None:
+    nights: dict[str, dict[str, Any]] = {"night": {}, "dates": {"from": "2026-03-01", "to": "2026-03-02"}}
+    compared = []
+    for run_id, dates in nights.items():
+        town.now += timedelta(days=1)
+        town.reconcile(run_id, **dates)
+        town.steps.reconcile_answers({"run_id": run_id, "repair": True}, town.now)
+        compared.append(json.loads(town.objects.get(ANSWERS_COMPARED))["compared_at"])
+    assert compared[0] == compared[1]
 
 
 @pytest.mark.parametrize("town", [12], indirect=True)

@@ -71,6 +71,8 @@ def test_a_night_over_named_dates_leaves_the_watermarks(tmp_path: Path) -> None:
     objects = FolderObjects(tmp_path)
     NightPlan.of(objects, noon(BASE), 2, {"run_id": "one"}).note_compared(objects, ())
     dates = {"from": "2020-01-01", "to": "2020-01-02"}
-    NightPlan.of(objects, noon(BASE + DAY), 2, {"run_id": "two", **dates}).note_compared(objects, ())
+    named = NightPlan.of(objects, noon(BASE), 2, {"run_id": "two", **dates})
+    NightPlan.of(objects, noon(BASE + DAY), 2, {"run_id": "meanwhile"}).note_compared(objects, ())
+    named.note_compared(objects, ())
     after = NightPlan.of(objects, noon(BASE + DAY), 2, {"run_id": "three"})
-    assert after.last_compared_at == [noon(BASE)] * 2
+    assert after.last_compared_at == [noon(BASE + DAY)] * 2

@@ -1,6 +1,8 @@
 """Processes of the laptop cloud, and others that are taken for them."""
 
 import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -20,13 +22,16 @@ def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_another_process_that_has_got_the_id_is_left_alone(pid_file: Path) -> None:
     processes.start(NAME, ["sleep", "60"], {}, lambda: True)
     written, pid = pid_file.read_text(), processes.pid_of(NAME)
-    assert pid
+    time.sleep(0.05)  # the system tells to 10 ms when a process began
+    other = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
-        pid_file.write_text(f"{pid} 1")
+        pid_file.write_text(written.replace(str(pid), str(other.pid), 1))
         assert processes.pid_of(NAME) is None
         assert not processes.stop(NAME)
-        os.kill(pid, 0)
+        assert other.poll() is None
     finally:
+        other.kill()
+        other.wait()
         pid_file.write_text(written)
         assert processes.stop(NAME)
 
