@@ -68,6 +68,7 @@ class ForgetSteps:
             progress = Progress(run_id, stamp(now), sorted(erasees.due))
             progress.save(self.objects)
         if not progress.is_done:
+            progress.settle_counts(self.objects)
             curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
             lake_pass = LakePass(self.objects, erasees, progress, curated_places, has_time)
             lake_pass.run(unstamp(progress.began))
@@ -94,6 +95,7 @@ class ForgetSteps:
         progress = Progress.read(self.objects, event["run_id"])
         if progress is None:
             return {"passed": 0}
+        progress.settle_counts(self.objects)
         # Otherwise the lake or the warehouse may still have rows of a person.
         is_whole = progress.is_done and progress.is_warehouse_done
         passed = 0
