@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
+from adapters.privacy.erasure_jobs import ErasureMoved
 from analytics.curation.curate import BrokenSeal, curate
 from analytics.curation.recover import recover
 from analytics.curation.sealed_file import is_broken
@@ -33,7 +34,7 @@ from rules.days import stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, record_header
 from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, is_residue
-from rules.privacy.erasures import PersonKind
+from rules.privacy.erasures import Erasure, PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import DyingFolder, Killed
 from tests.support.effort import effort
@@ -217,6 +218,34 @@ def test_a_file_that_curation_writes_meanwhile_counts_once(
     monkeypatch.setattr("analytics.forgetting.lake_pass.rewrite_for_persons", rewrite_after_curation)
     night(lake, jobs, "one")
     assert (rewrites, jobs.all["e"].found["events"]) == (2, 1)
+
+
+def test_an_erasure_that_is_signed_meanwhile_is_no_error(tmp_path: Path) -> None:
+    class SigningJobs(MemoryJobs):
+        def save(self, erasure: Erasure) -> Erasure:
+            del self.all[erasure.erasure_id]
+            raise ErasureMoved(erasure.erasure_id)
+
+    lake, jobs = FolderObjects(tmp_path), SigningJobs()
+    jobs.add("e", NOW, user=USER)
+    night(lake, jobs, "one")
+    assert jobs.all == {}
+
+
+def test_a_night_is_noted_in_an_erasure_that_was_moved(tmp_path: Path) -> None:
+    class MovingJobs(MemoryJobs):
+        saves = 0
+
+        def save(self, erasure: Erasure) -> Erasure:
+            self.saves += 1
+            if self.saves == 1:
+                raise ErasureMoved(erasure.erasure_id)
+            return super().save(erasure)
+
+    lake, jobs = FolderObjects(tmp_path), MovingJobs()
+    jobs.add("e", NOW, user=USER)
+    night(lake, jobs, "one")
+    assert (jobs.saves, jobs.all["e"].passes) == (2, 1)
 
 
 def test_it_survives_death_at_any_change_with_curation_beside_it(
