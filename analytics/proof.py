@@ -8,8 +8,8 @@ publishes its root (publish_root).
 
 state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes, and goes when a
                           second tree is without it: whoever reads the tree before the last one still can.
-state/heads.json          the buckets' roots, and the root over them. It is put last, so all files that it
-                          names are there. A night that died before changes nothing.
+state/heads.json          the buckets' roots, and the root over them. It is put when all files that it needs
+                          are there. A night that died before changes nothing.
 """
 
 import json
@@ -64,6 +64,7 @@ class LedgerTree:
     run_id: str = ""  # of that night
     since: str = ""  # when the first night that stored a tree began
     former: frozenset[bytes] = frozenset()  # roots of buckets that only the tree before this one has
+    unused: frozenset[bytes] = frozenset()  # roots that neither has. Perhaps their leaves are still there
 
     @property
     def root(self) -> bytes:
@@ -77,10 +78,11 @@ class LedgerTree:
             values = json.loads(objects.get(HEADS))
         except NoObject:
             return cls()
-        roots, former = (list(map(bytes.fromhex, values.get(name, ()))) for name in ("roots", "former"))
-        return cls(
-            roots, values["accounts"], values["at"], values["run_id"], values["since"], frozenset(former)
+        roots, former, unused = (
+            list(map(bytes.fromhex, values.get(name, ()))) for name in ("roots", "former", "unused")
         )
+        night = (values["at"], values["run_id"], values["since"])
+        return cls(roots, values["accounts"], *night, frozenset(former), frozenset(unused))
 
     def leaves(self, objects: Objects, bucket: int) -> Leaves:
         """Return a bucket's leaves; raises ValueError if they do not give its root."""
@@ -103,6 +105,7 @@ class LedgerTree:
 
         Only buckets with new heads are read and written. Raises ValueError if their leaves were changed.
         """
+        objects.delete(map(_leaves_key, self.unused))  # those of a call that died before it did
         new_leaves: dict[int, Leaves] = {}  # by bucket
         for head in heads:
             leaf = TreeLeaf(head.seq, bytes.fromhex(head.digest))
@@ -114,7 +117,8 @@ class LedgerTree:
             objects.put(_leaves_key(roots[bucket]), packed_leaves(leaves))
         kept = self.former if self.run_id == run_id else frozenset[bytes]()  # this night is repeated
         former = kept.union(self.roots) - {*roots, EMPTY}
-        tree = LedgerTree(roots, accounts, at, run_id, self.since or at, former)
+        unused = self.former - {*roots, *former}
+        tree = LedgerTree(roots, accounts, at, run_id, self.since or at, former, unused)
         values = {
             "at": tree.at,
             "run_id": tree.run_id,
@@ -123,9 +127,10 @@ class LedgerTree:
             "accounts": tree.accounts,
             "roots": [root.hex() for root in tree.roots],
             "former": sorted(root.hex() for root in tree.former),
+            "unused": sorted(root.hex() for root in tree.unused),
         }
         objects.put(HEADS, json.dumps(values).encode())
-        objects.delete([_leaves_key(root) for root in self.former - {*roots, *former}])
+        objects.delete(map(_leaves_key, unused))
         return tree
 
 

@@ -175,9 +175,6 @@ class Resume:
     batches: int  # how many batches of the next file's rows are done
 
 
-NOTHING_DONE = Resume("", "", 0, 0)
-
-
 @dataclass(slots=True)
 class RetentionState:
     """The progress of a rule: state/retention/NAME.json. It has dates (YYYY-MM-DD), and names no person."""
@@ -187,7 +184,7 @@ class RetentionState:
     through: str = ""  # all partitions up to this date were read
     # Earlier partitions to read again -> the date from which on
     due: dict[str, str] = field(default_factory=dict)
-    resume: Resume = NOTHING_DONE
+    resumes: dict[str, Resume] = field(default_factory=dict)  # by the partition's date
     run_id: str = ""  # of the last night
 
     @classmethod
@@ -197,7 +194,9 @@ class RetentionState:
             fields = json.loads(objects.get(f"{PREFIX}{name}.json"))
         except NoObject:
             return cls(name, today)
-        return cls(**{**fields, "resume": Resume(**fields["resume"])})
+        fields.pop("resume", None)  # stored by earlier code, without its date: that partition begins anew
+        resumes = {dt: Resume(**resume) for dt, resume in fields.pop("resumes", {}).items()}
+        return cls(**fields, resumes=resumes)
 
     def save(self, objects: Objects) -> None:
         """Store the state."""
@@ -209,17 +208,13 @@ class RetentionState:
             self.run_id = run_id
             self.due |= dict.fromkeys((dt for dt in curated_dates if dt <= self.through), today)
 
-    def note_done(self, dt: str, partition: str, due_again: str) -> None:
-        """Note that a partition is done. partition: its digest (Resume).
-
-        due_again: the date on which it is due once more; "" for never.
-        """
+    def note_done(self, dt: str, due_again: str) -> None:
+        """Note that a partition is done. due_again: the date on which it is due once more; "" for never."""
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
         if due_again:
             self.due[dt] = due_again
-        if self.resume.partition == partition:
-            self.resume = NOTHING_DONE
+        self.resumes.pop(dt, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,24 +329,25 @@ class RetentionPass:
     def _process_date(self, state: RetentionState, dt: str) -> None:
         """Remove the data of a partition's old rows, and note when its younger rows are old enough."""
         files = layout.curated_files(self.objects, self.rule.entity, dt, dt)
-        progress = self._progress(state, files)
+        progress = self._progress(state, dt, files)
         ages = self._due_span(state, progress.until)
         for stored in files[progress.files :]:
-            self._process_file(state, progress, stored, ages)
+            self._process_file(state, dt, progress, stored, ages)
             progress = replace(progress, files=progress.files + 1, batches=0)
         young = next_instant_to_age(self.objects, self.rule.entity, files, ages)
         read_again_on = (young.date() + timedelta(days=self.rule.days + 1)).isoformat() if young else ""
-        state.note_done(dt, progress.partition, read_again_on)
+        state.note_done(dt, read_again_on)
         state.save(self.objects)
 
-    def _progress(self, state: RetentionState, files: list[StoredObject]) -> Resume:
+    def _progress(self, state: RetentionState, dt: str, files: list[StoredObject]) -> Resume:
         """Return where to begin in a partition of these files."""
         partition = curated_files.etags_digest({self.rule.entity: files}, date.max)
         first_young = self._first_young_date().isoformat()
-        if state.resume.partition != partition:
+        resume = state.resumes.get(dt)
+        if resume is None or resume.partition != partition:
             return Resume(partition, first_young, 0, 0)
         # Rows that have become old since then wait for the next reading, because some batches are done.
-        return replace(state.resume, until=min(state.resume.until, first_young))
+        return replace(resume, until=min(resume.until, first_young))
 
     def _due_span(self, state: RetentionState, until: str) -> AgeSpan:
         """Return the span of the rows that are due. DynamoDB has deleted older items that had a TTL."""
@@ -361,13 +357,13 @@ class RetentionPass:
         return AgeSpan(self.rule.age, since, _begin(date.fromisoformat(until)))
 
     def _process_file(
-        self, state: RetentionState, progress: Resume, stored: StoredObject, ages: AgeSpan
+        self, state: RetentionState, dt: str, progress: Resume, stored: StoredObject, ages: AgeSpan
     ) -> None:
         for number, rows in enumerate(old_rows(self.objects, self.rule.entity, stored, ages)):
             if number < progress.batches:
                 continue
             if not self.has_time():
-                state.resume = replace(progress, batches=number)
+                state.resumes[dt] = replace(progress, batches=number)
                 state.save(self.objects)
                 raise OutOfTime
             self.removals += self.rule.remove(rows)

@@ -62,8 +62,11 @@ class Progress:
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     # How often objects that stay for a later night name the person, by erasure
     still_named: dict[str, int] = field(default_factory=dict)
-    # Key and version of the object that was counted last. Perhaps it is not changed yet.
+    # Key and version of the object that was counted last, and what it has added to the counts of a store, by
+    # erasure. Perhaps it is not changed yet.
     last_counted: str = ""
+    last_store: str = ""
+    last_counts: dict[str, int] = field(default_factory=dict)
     # Partitions whose files have changed: entity, dt, hour ("": a whole day)
     places: list[list[str]] = field(default_factory=list)
     is_done: bool = False  # the lake's files name no erased person any more
@@ -85,15 +88,36 @@ class Progress:
     def add_counts(self, objects: Objects, version: str, store: str, counts: Mapping[str, int]) -> None:
         """Add how many rows or lines of each erasure an object has, before it is changed; and store the sums.
 
-        version: the object's key and version, by which a call that follows a death does not count it again.
+        version: the object's key and version, by which `settle_counts` knows whether it was changed; or the
+        name of a store without versions. The same version is not counted again.
         """
-        if self.last_counted == version or not counts:
+        if self.last_counted == version:
             return
-        self.last_counted = version
+        self.last_counted, self.last_store, self.last_counts = version, store, dict(counts)
         for erasure_id, number in counts.items():
             by_store = self.counts.setdefault(erasure_id, {})
             by_store[store] = by_store.get(store, 0) + number
-        self.save(objects)
+        if counts:
+            self.save(objects)
+
+    def take_back_counts(self) -> None:
+        """Take the last addition back, because what it counts was not removed."""
+        for erasure_id, number in self.last_counts.items():
+            self.counts[erasure_id][self.last_store] -= number
+        self.confirm_counts()
+
+    def confirm_counts(self) -> None:
+        """Let the last addition stay, because what it counts was removed."""
+        self.last_counted, self.last_counts = "", {}
+
+    def settle_counts(self, objects: Objects) -> None:
+        """Take the last addition back, if its call has ended before it changed the object.
+
+        Of a store without versions nobody knows that, so only `confirm_counts` lets an addition stay.
+        """
+        key, _, etag = self.last_counted.rpartition(" ")
+        if not key or objects.etag(key) == etag:
+            self.take_back_counts()
 
     def note_change(self, place: Place) -> None:
         """Remember a partition that the warehouse must load anew."""
@@ -140,6 +164,7 @@ class LakePass:
             names = {kind: by_name.keys() for kind, by_name in self.erasees.by_kind.items()}
             other_objects = OtherObjects(self.objects, self.progress.run_id, now, names, self._count_other)
             self.progress.still_named = dict(self._names_by_erasure(other_objects.clean()))
+        self.progress.confirm_counts()
         self.progress.is_done = True
         self.progress.save(self.objects)
 
@@ -230,7 +255,12 @@ class LakePass:
                 counts = self._by_erasure(entity, names)
                 self.progress.add_counts(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
-                rewrite_for_persons(self.objects, entity, stored, path, persons)
+                try:
+                    rewrite_for_persons(self.objects, entity, stored, path, persons)
+                except (NoObject, ObjectChanged):
+                    self.progress.take_back_counts()
+                    self.progress.save(self.objects)
+                    raise
         return persons
 
     def _clean_sources_of_changed(self, place: Place, bookkeeping: Bookkeeping, persons: FilePersons) -> None:

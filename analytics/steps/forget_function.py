@@ -6,6 +6,7 @@ once the warehouse has forgotten them, too.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -19,7 +20,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.objects import ForgettingObjects, objects_at
-from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
@@ -68,6 +69,7 @@ class ForgetSteps:
             progress = Progress(run_id, stamp(now), sorted(erasees.due))
             progress.save(self.objects)
         if not progress.is_done:
+            progress.settle_counts(self.objects)
             curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
             lake_pass = LakePass(self.objects, erasees, progress, curated_places, has_time)
             lake_pass.run(unstamp(progress.began))
@@ -94,17 +96,25 @@ class ForgetSteps:
         progress = Progress.read(self.objects, event["run_id"])
         if progress is None:
             return {"passed": 0}
+        progress.settle_counts(self.objects)
         # Otherwise the lake or the warehouse may still have rows of a person.
         is_whole = progress.is_done and progress.is_warehouse_done
         passed = 0
         for erasure_id in sorted({*progress.due, *progress.counts}):
-            if erasure := self.jobs.get(erasure_id):
-                is_passed = is_whole and erasure_id in progress.due
-                after = self._after_night(erasure, progress, is_passed=is_passed)
+            is_passed = is_whole and erasure_id in progress.due
+            is_open = self._note_night(erasure_id, progress, is_passed=is_passed)
+            passed += is_passed and is_open
+        return {"passed": passed}
+
+    def _note_night(self, erasure_id: str, progress: Progress, *, is_passed: bool) -> bool:
+        """Note the night in an erasure, as it is now; returns whether it is still open."""
+        while erasure := self.jobs.get(erasure_id):
+            after = self._after_night(erasure, progress, is_passed=is_passed)
+            with suppress(ErasureMoved):  # somebody has signed or changed it since it was read
                 if after != erasure:
                     self.jobs.save(after)
-                passed += is_passed
-        return {"passed": passed}
+                return True
+        return False
 
     def _after_night(self, erasure: Erasure, progress: Progress, *, is_passed: bool) -> Erasure:
         found = progress.counts.get(erasure.erasure_id, {})

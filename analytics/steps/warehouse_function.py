@@ -221,6 +221,8 @@ class ItemWorker:
         rows = WarehouseRows(steps.warehouse, erasees.by_kind)
         progress.add_counts(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()
+        progress.confirm_counts()
+        progress.save(steps.objects)
         return True
 
     def _test(self, builder: Builder, model: Model) -> list[dict[str, Any]]:

@@ -235,6 +235,24 @@ def test_an_earlier_partition_that_is_done_again_does_not_undo_what_a_later_one_
     assert events.run(OLD, events.publish([early[1]]), has_time=lambda: next(left)) == (2, 0, True)
 
 
+def test_a_later_partition_goes_on_though_an_earlier_one_runs_out_of_time(
+    events: Night, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics.retention.BATCH_ROWS", 1)
+    early = [stored_event(user, number - 86_400) for number in range(3)]
+    stored = [stored_event(user, number) for number in range(3)]
+    events.put([*early, *stored])
+    events.publish([early[0], *stored])
+    left = iter([True, True, True, False])
+    assert events.run(has_time=lambda: next(left)) == (3, 0, True)
+    fresh = events.publish(early[1:])
+    for times, removed in ((1, 0), (3, 3)):  # the second call removes a row of the later partition
+        left = iter([True] * times + [False] * 9)
+        assert events.run(OLD, fresh, has_time=partial(next, left), night="two")[0] == removed
+    assert events.run(night="two") == (3, 0, False)
+    assert events.there(user) == []
+
+
 def test_rows_that_become_old_behind_a_night_that_goes_on_leave_in_the_next(events: Night, user: str) -> None:
     late = stored_event(user, 1, arrived=CAME + timedelta(days=1))
     stored = [stored_event(user, 0), late, stored_event(user, 3600)]

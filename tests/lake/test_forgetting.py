@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
+from adapters.privacy.erasure_jobs import ErasureMoved
 from analytics.curation.curate import BrokenSeal, curate
 from analytics.curation.recover import recover
 from analytics.curation.sealed_file import is_broken
+from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
+from analytics.forgetting.warehouse_rows import TABLES
 from analytics.lake.layout import Place
 from analytics.lake.run_notes import remember_tasks
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
-from analytics.steps.warehouse_function import WarehouseSteps
+from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from analytics.warehouse.warehouse import NoWarehouse
+from rules.days import stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, record_header
 from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, is_residue
-from rules.privacy.erasures import PersonKind
+from rules.privacy.erasures import Erasure, PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import DyingFolder, Killed
 from tests.support.effort import effort
@@ -170,6 +175,77 @@ def test_what_a_night_without_a_warehouse_removes_is_certified(tmp_path: Path) -
     curate(lake, PLACE)
     night(lake, jobs, "before it is due", NOW + timedelta(hours=25), PLACE)
     assert (jobs.all["e"].found["events"], jobs.all["e"].passes) == (2, 1)
+
+
+def test_a_file_that_could_not_be_rewritten_counts_once_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user=USER)
+    put_raw(lake, "a", [event(1, user_id=USER), event(2, user_id=OTHER)])
+    curate(lake, PLACE)
+
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("analytics.forgetting.lake_pass.rewrite_for_persons", fail)
+        for run_id in ("one", "two"):
+            for _ in range(2):
+                with pytest.raises(MemoryError):
+                    night(lake, jobs, run_id)
+            ForgetSteps(lake, jobs, None, timedelta(days=2)).finish({"run_id": run_id})  # type: ignore[arg-type]
+    night(lake, jobs, "three")
+    assert jobs.all["e"].found["events"] == 1
+
+
+def test_a_file_that_curation_writes_meanwhile_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, jobs, rewrites = FolderObjects(tmp_path), MemoryJobs(), 0
+    jobs.add("e", NOW, user=USER)
+    put_raw(lake, "a", [event(1, user_id=USER), event(2, user_id=OTHER)])
+    curate(lake, PLACE)
+
+    def rewrite_after_curation(*args: Any) -> None:
+        nonlocal rewrites
+        rewrites += 1
+        if rewrites == 1:
+            put_raw(lake, "b", [event(3, user_id=OTHER)])
+            curate(lake, PLACE)
+        rewrite_for_persons(*args)
+
+    monkeypatch.setattr("analytics.forgetting.lake_pass.rewrite_for_persons", rewrite_after_curation)
+    night(lake, jobs, "one")
+    assert (rewrites, jobs.all["e"].found["events"]) == (2, 1)
+
+
+def test_an_erasure_that_is_signed_meanwhile_is_no_error(tmp_path: Path) -> None:
+    class SigningJobs(MemoryJobs):
+        def save(self, erasure: Erasure) -> Erasure:
+            del self.all[erasure.erasure_id]
+            raise ErasureMoved(erasure.erasure_id)
+
+    lake, jobs = FolderObjects(tmp_path), SigningJobs()
+    jobs.add("e", NOW, user=USER)
+    night(lake, jobs, "one")
+    assert jobs.all == {}
+
+
+def test_a_night_is_noted_in_an_erasure_that_was_moved(tmp_path: Path) -> None:
+    class MovingJobs(MemoryJobs):
+        saves = 0
+
+        def save(self, erasure: Erasure) -> Erasure:
+            self.saves += 1
+            if self.saves == 1:
+                raise ErasureMoved(erasure.erasure_id)
+            return super().save(erasure)
+
+    lake, jobs = FolderObjects(tmp_path), MovingJobs()
+    jobs.add("e", NOW, user=USER)
+    night(lake, jobs, "one")
+    assert (jobs.saves, jobs.all["e"].passes) == (2, 1)
 
 
 def test_it_survives_death_at_any_change_with_curation_beside_it(
@@ -480,3 +556,34 @@ def test_a_model_that_was_not_built_is_awaited(tmp_path: Path) -> None:
         progress = Progress.read(lake, "one")
         assert progress
         assert progress.is_warehouse_done is is_done
+
+
+def test_a_warehouse_that_deletes_nothing_counts_nothing(tmp_path: Path) -> None:
+    class Table(NoWarehouse):
+        is_broken = True
+        number = 1
+
+        def rows(self, sql: str) -> list[dict[str, Any]]:
+            if sql == TABLES:
+                return [{"name": "marts.x", "col": "user_id"}]
+            return [{"person": USER, "number": self.number}] * self.number
+
+        def run(self, statements: Any) -> None:
+            if self.is_broken:
+                raise ConnectionError
+            self.number = 0
+
+    lake, jobs, table = FolderObjects(tmp_path), MemoryJobs(), Table()
+    jobs.add("e", NOW, user=USER)
+    steps = ForgetSteps(lake, jobs, None, timedelta(days=2))  # type: ignore[arg-type]
+    for run_id in ("one", "two", "three"):
+        lake.put(f"runs/{run_id}/tasks.json", b"[]")
+        steps.forget({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, NOW)
+        table.is_broken = run_id != "three"
+        warehouse = WarehouseSteps(table, lake, "", "", jobs.opened)
+        worker = ItemWorker(warehouse, WarehouseNight(run_id, stamp(NOW), False, False, []))
+        with pytest.raises(ConnectionError) if table.is_broken else nullcontext():
+            worker.do(Item(Kind.FORGET, "persons"))
+        steps.finish({"run_id": run_id})
+        steps.finish({"run_id": run_id})
+    assert jobs.all["e"].found["Warehouse"] == 1

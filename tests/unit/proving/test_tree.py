@@ -86,3 +86,27 @@ def test_a_repeated_night_keeps_the_leaves_of_the_night_before_and_the_next_one_
     tree_after(3)
     assert second.leaves(objects, 5)
     assert len(list(objects.list(LEAVES))) == 2
+
+
+def test_no_leaves_stay_of_a_night_that_died_before_it_deleted_them(
+    tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = FolderObjects(tmp_path)
+
+    def die(*_: object) -> None:
+        raise ConnectionError
+
+    def store_tree(night: int) -> None:
+        head = Head(5, "aa" * 32, night, sha256(bytes(night)).hexdigest())
+        LedgerTree.read(objects).store_next(objects, [head], f"2026-11-2{night}", f"night-{night}")
+
+    store_tree(1)
+    store_tree(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderObjects, "delete", lambda _, keys: die() if list(keys) else None)
+        with pytest.raises(ConnectionError):
+            store_tree(3)
+    store_tree(3)
+    assert len(list(objects.list(LEAVES))) == 2
+    store_tree(4)
+    assert len(list(objects.list(LEAVES))) == 2
