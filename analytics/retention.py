@@ -194,7 +194,6 @@ class RetentionState:
             fields = json.loads(objects.get(f"{PREFIX}{name}.json"))
         except NoObject:
             return cls(name, today)
-        fields.pop("resume", None)  # stored by earlier code, without its date: that partition begins anew
         resumes = {dt: Resume(**resume) for dt, resume in fields.pop("resumes", {}).items()}
         return cls(**fields, resumes=resumes)
 
