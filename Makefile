@@ -34,8 +34,8 @@ test: setup machine ## all tests: unit, integration, end to end, 10 fault schedu
 	@$(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
 
 test-all: setup machine ## each night: these, those that they leave to soak, and each step of each recipe
-	@ALL=1 $(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10
-	@ALL=1 $(RUN) pytest tests/recipes -n 2
+	@ended=0; export ALL=1; $(RUN) pytest -n 4 --dist loadgroup --ignore tests/recipes --durations 10 || ended=$$?; \
+	  $(RUN) pytest tests/recipes -n 2 || ended=$$?; exit $$ended
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
 	@$(RUN) pytest tests/recipes -n 2

@@ -73,7 +73,7 @@ def kill(process: str, how: signal.Signals = signal.SIGKILL) -> None:
         pytest.param(
             "postgres",
             marks=only_soak(
-                "test_a_part_that_is_there_and_does_not_answer_is_mended_too (tests/e2e/test_dead_parts.py) for status and up,"
+                "test_a_server_whose_processes_are_stopped_is_mended (tests/e2e/test_dead_parts.py) for status and up,"
                 " test_consumers_killed_and_postgresql_restarted_lose_nothing (tests/e2e/test_lead_survival.py) for its leads"
             ),
         ),
@@ -117,7 +117,11 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize(
-    "process", [pytest.param("redis", marks=only_soak("the same of PostgreSQL")), "postgres"]
+    "process",
+    [
+        "redis",
+        pytest.param("postgres", marks=only_soak("the same of Redis, and the next test of PostgreSQL")),
+    ],
 )
 @pytest.mark.usefixtures("whole")
 def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, stack: Stack) -> None:
@@ -141,7 +145,7 @@ def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, st
     [
         "all but the first one",
         *(
-            pytest.param(each, marks=only_soak("the test above, of PostgreSQL, and the other one here"))
+            pytest.param(each, marks=only_soak("the other one here"))
             for each in ("all of them", "the first one")
         ),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from infra.intrinsics import Refusal
 from infra.stacks import Stack, resolve_stacks
-from tests.support.effort import SOAK, only_soak
+from tests.support.effort import LEAVES_NONE, only_soak
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
@@ -261,10 +261,10 @@ def planted(folder: Path, *changes: tuple[str, str], network: str = NETWORK) -> 
 
 
 def found_in(path: Path, **parameters: str) -> list[str]:
-    """Return all faults of a template with these parameters; cfn-lint's in `make soak`."""
+    """Return all faults of a template with these parameters; cfn-lint's where nothing is left to `make soak`."""
     stacks = resolve_stacks(parameters, path)
     found = [*faults(stacks), *protection_faults(stacks)]
-    return found or [fault for each in stacks.values() if SOAK for fault in cfn_lint_faults(each)]
+    return found or [fault for each in stacks.values() if LEAVES_NONE for fault in cfn_lint_faults(each)]
 
 
 CACHE = {"CreateCache": "true"}
@@ -527,7 +527,7 @@ def document(*statements: Mapping[str, Any]) -> dict[str, Any]:
 
 def found_of(kind: str, **properties: Any) -> list[str]:
     stack = Stack("/", {}, {}, {"It": {"Type": kind, "Properties": properties, "DependsOn": []}}, {})
-    return [*faults({"/": stack}), *(cfn_lint_faults(stack) if SOAK else ())]
+    return [*faults({"/": stack}), *(cfn_lint_faults(stack) if LEAVES_NONE else ())]
 
 
 def found_by(policy: Any = None, trust: Any = None) -> list[str]:
