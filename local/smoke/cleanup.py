@@ -17,6 +17,7 @@ from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
+from rules.outgoing.notices import lead_holder, question_holder
 
 KEYS = {  # by table: the attributes of its key, the partition key first
     "BPEvents": ("user_id", "event_id"),
@@ -31,8 +32,16 @@ KEYS = {  # by table: the attributes of its key, the partition key first
     "Responses": ("question_id", "response_id"),
     "UserStats": ("fingerprint_hash",),
     "Limits": ("counter",),
+    "Notifications": ("holder", "place"),  # where the stack has webhook endpoints
 }
-USER_TABLES = ("BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks")
+USER_TABLES = (
+    "BPEvents",
+    "IdempotencyKeys",
+    "RewardsLedger",
+    "DailyActivity",
+    "Notifications",
+    "UserStreaks",
+)
 LEAD_TABLES = ("Event", "Memory", "Feature")
 PAYLOAD_URL = "raw_payload_ref"  # the attribute with the URL of a payload that is too large for an item
 SWEEPS_MAX = 10
@@ -91,13 +100,16 @@ def _partitions(subject: Subject) -> Iterator[tuple[str, str]]:
     """
     lead_claim = f"{parts.source(subject)}#{parts.EXTERNAL_ID}"
     lead = _lead(subject, lead_claim)
-    yield from ((table, lead) for table in LEAD_TABLES if lead)
+    if lead:
+        yield "Notifications", lead_holder(lead)
+        yield from ((table, lead) for table in LEAD_TABLES)
     if subject.api is not None:
         question = question_id(subject)
         fingerprints: set[str] = set()
         for response in map(decode_item, _items(subject, "Responses", question)):
             fingerprints |= {response["response_id"], *response.get("older_hashes", ())}
         yield from (("UserStats", fingerprint) for fingerprint in sorted(fingerprints))
+        yield "Notifications", question_holder(question)
         yield from (("Questions", question), ("Responses", question))
         yield "Limits", open_questions_key(subject.agent)  # the counters of minutes expire by themselves
     yield "IdempotencyKeys", lead_claim

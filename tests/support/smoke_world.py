@@ -18,6 +18,7 @@ from local.smoke.parts import AMOUNT
 from local.smoke.redshift_assumptions import ASSUMPTIONS
 from local.stack import Stack
 from local.verify import expect
+from rules.outgoing.notices import lead_holder, question_holder
 from rules.questions.questions import question_ids
 
 Answer = tuple[int, Any]
@@ -31,7 +32,7 @@ OUTPUTS = {
 }
 TABLES = (
     *("Limits", "BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
-    *("Event", "Memory", "Feature", "Questions", "Responses", "UserStats"),
+    *("Event", "Memory", "Feature", "Questions", "Responses", "UserStats", "Notifications"),
 )
 
 
@@ -113,6 +114,7 @@ class World:
             return told | {"status": "duplicate" if held == body else "conflict"}
         self.items["BPEvents"].append({"user_id": {"S": user}, "event_id": {"S": event_id}})
         self.items["UserStreaks"] = [{"user_id": {"S": each}} for each in self.events]
+        self._notify(user)
         if not key.startswith("day-0"):
             return told | {"status": "accepted"}
         came = datetime.now(UTC).date()
@@ -150,7 +152,14 @@ class World:
             target = {"target": {"S": f"{LEAD}#when"}, "idempotency_key": {"S": "lead-event"}}
             self.items["IdempotencyKeys"].append({"user_id": {"S": claim}, **target})
             self.items["Feature"].append({"lead_organization_id": {"S": LEAD}})
+            self._notify(lead_holder(LEAD))
         return 202, {"accepted": 1}
+
+    def _notify(self, holder: str) -> None:
+        self.items["Notifications"] = [
+            {"holder": {"S": holder}, "place": {"S": "told"}},
+            *self.items["Notifications"],
+        ]
 
     def _features(self) -> dict[str, Any]:
         return {"monetary_total": float(AMOUNT), "frequency_purchases_30d": 1, "has_purchased": True}
@@ -161,6 +170,7 @@ class World:
         identifier = next(question_ids(key, key))
         self.items["Questions"] = [{"question_id": {"S": identifier}}]
         self.items["Limits"] = [{"counter": {"S": open_questions_key(key)}}]
+        self._notify(question_holder(identifier))
         return status, {"question_id": identifier}
 
     def _respond(self, _: Any, __: str, question: str) -> Answer:
