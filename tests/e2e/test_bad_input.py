@@ -144,12 +144,6 @@ def test_random_bytes_are_never_a_server_error(body: bytes) -> None:
     assert 400 <= status < 500
 
 
-@only_soak(
-    "test_an_operation_describes_its_path_its_refusals_and_who_may_call (tests/unit/web/test_openapi.py) for the statuses,"
-    " test_a_handler_answers_by_its_declaration (tests/unit/web/test_routes.py) and test_a_refusal_has_the_contract_s_shape"
-    " (tests/unit/web/test_answers.py) for the answers, test_any_parameters_are_a_span_or_a_400 (tests/unit/web/test_paging.py)"
-    " and test_anything_is_valid_or_told_with_field_and_reason (tests/unit/web/test_validation.py) for odd requests"
-)
 def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
     """Schemathesis makes up requests, valid and not, from the served OpenAPI."""
     document = json.loads(POOL.request("GET", f"{stack.api_url}/v1/openapi.json").data)
@@ -166,7 +160,9 @@ def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
 def keeps_to_its_description(stack: Stack, operation: Any, user: str) -> None:
     headers = {"Authorization": f"Bearer {token(stack, user)}"}
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @settings(
+        max_examples=effort(1, soak=60), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+    )
     @given(case=operation.as_strategy())
     def fuzz(case: Any) -> None:
         if case.path_parameters and "user_id" in case.path_parameters:

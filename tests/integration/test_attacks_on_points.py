@@ -29,7 +29,7 @@ from rules.engagement.reconciliation import profile_of
 from tests.integration import test_expiry
 from tests.integration.test_expiry import Shop
 from tests.support.dying import FAILURES, Dying, Killed
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 
 shop = test_expiry.shop
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -264,11 +264,6 @@ STEPS: list[tuple[str, Any]] = [
 ]
 
 
-@only_soak(
-    "tests/faults/test_schedules.py::test_points_are_money_after, and in "
-    "tests/integration/test_rewards.py "
-    "test_a_process_that_dies_anywhere_leaves_one_redemption_and_one_reversal"
-)
 @pytest.mark.parametrize("how", FAILURES[: effort(1, soak=len(FAILURES))])
 @pytest.mark.parametrize(("name", "step"), STEPS[: effort(1, soak=len(STEPS))])
 def test_a_process_that_dies_at_any_call_leaves_what_the_next_one_finishes(

@@ -10,13 +10,24 @@ from unittest.mock import patch
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
-from bench.units.engagement import engagement_rows, event_paths
+from bench.units.engagement import (
+    board_paths,
+    engagement_rows,
+    event_paths,
+    publishing_paths,
+    reading_paths,
+)
+from bench.units.leads import lead_paths
+from bench.units.outgoing import outgoing_paths
+from bench.units.points import points_paths
+from bench.units.questions import question_paths
+from bench.units.standing import sizes
 from local.plan.cost import UNITS
 from tests.support.effort import only_soak
 
 
 @only_soak(
-    "tests/integration/test_budget.py::test_an_event_costs_what_the_file_says, and "
+    "tests/integration/test_budget.py::test_the_first_paths_of_each_family_cost_what_the_file_says, and "
     "test_a_path_that_is_gone_or_new_is_told"
 )
 def test_each_path_costs_what_the_file_says() -> None:
@@ -57,26 +68,36 @@ def extra_write() -> Iterator[None]:
         yield
 
 
-def paths_of_events(number: int | None = None) -> dict[str, Any]:
-    with desk() as fresh:
-        engagement_rows(fresh)  # as before it in units.json
-        return dict(islice(event_paths(fresh), number))
-
-
-def changed(found: dict[str, Any]) -> list[str]:
+def changed(found: dict[str, Any], **more: Any) -> list[str]:
     planned = json.loads(UNITS.read_text())
     before = {**planned, "paths": {name: planned["paths"][name] for name in found}}
-    return differences(before, {**planned, "paths": found})
+    return differences(before, {**planned, "paths": found, **more})
 
 
-def test_an_event_costs_what_the_file_says() -> None:
-    told = changed(paths_of_events())
+def test_the_first_paths_of_each_family_cost_what_the_file_says() -> None:
+    """All of events, reads and leads, and what stands in each size, the machine of nights too."""
+    found = dict[str, Any]()
+    with desk() as shared:
+        rows = engagement_rows(shared)
+        for family, number in (
+            (event_paths, None),
+            (reading_paths, None),
+            (question_paths, 1),
+            (lead_paths, None),
+        ):
+            found |= islice(family(shared), number)
+        found |= islice(publishing_paths(shared, rows), 1)
+    for family, number in ((board_paths, 1), (points_paths, 3), (outgoing_paths, 3)):
+        with desk() as own:
+            found |= islice(family(own), number)
+    told = changed(found, sizes=sizes())
     assert not told, message(told)
 
 
 def test_a_planted_write_on_the_event_path_is_told_with_the_figures_before_and_after() -> None:
-    with extra_write():
-        told = changed(paths_of_events(2))
+    with extra_write(), desk() as fresh:
+        engagement_rows(fresh)  # as before it in units.json
+        told = changed(dict(islice(event_paths(fresh), 2)))
     assert "  events.first.1, EventsApiFunction: write.IdempotencyKeys was 1 and is 2 (dearer)" in told
     assert ACCEPT in message(told)
 

@@ -26,7 +26,7 @@ from rules.privacy.tombstones import digest_of, lead_subject, user_subject
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
-from tests.support.effort import effort, only_soak
+from tests.support.effort import only_soak
 from tests.support.engine import Engine
 from tests.support.exports import downloaded
 from tests.support.forgetting import two_nights
@@ -266,12 +266,14 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
 DEATHS = ("dies after", "throttled")
 
 
-@only_soak(
-    "test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep (tests/integration/test_erasure.py),"
-    " tests/unit/privacy/test_erasures.py for when it ends, and in "
-    "tests/lake/test_forgetting.py test_it_survives_death_at_any_change_with_curation_beside_it"
+ONE_KIND_OF_DEATH = only_soak("the same of both kinds of death by turns (tests/integration/test_erasure.py)")
+
+
+@pytest.mark.parametrize(
+    "hows",
+    [DEATHS, *(pytest.param((each,), marks=ONE_KIND_OF_DEATH) for each in DEATHS)],
+    ids=" or ".join,
 )
-@pytest.mark.parametrize("hows", [DEATHS, DEATHS[:1], DEATHS[1:]][: effort(1, soak=3)], ids=" or ".join)
 def test_it_survives_death_at_any_call_and_finishes(
     site: Site, lone_redis_url: str, hows: tuple[str, ...]
 ) -> None:

@@ -21,7 +21,7 @@ from processors import erasure
 from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
-from tests.support.effort import effort, only_soak
+from tests.support.effort import only_soak, params_of_soak
 from tests.support.engine import Engine
 from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import two_nights
@@ -292,7 +292,17 @@ def redact(customer: Any, *orders: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("way", ["customer", "address", "order", "text"][: effort(3, soak=4)])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "customer",
+        "address",
+        "order",
+        *params_of_soak(
+            ["text"], "the same by the customer's number (tests/integration/test_erasure_of_leads.py)"
+        ),
+    ],
+)
 def test_a_shop_s_request_erases_the_lead_of_its_organization_alone(
     shop: Site, engine: Engine, way: str
 ) -> None:

@@ -1,6 +1,6 @@
 """The template has no fault that CloudFormation, IAM or Lambda would refuse, and each fault that is planted is found.
 
-cfn-lint takes ten seconds of CPU for a deployment: only `make soak` asks it.
+cfn-lint takes ten seconds of CPU for a deployment: `make test` does not ask it.
 """
 
 import re
@@ -13,7 +13,7 @@ import pytest
 
 from infra.intrinsics import Refusal
 from infra.stacks import Stack, resolve_stacks
-from tests.support.effort import LEAVES_NONE, only_soak
+from tests.support.effort import LEAVES_NONE, only_soak, params_of_soak
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
@@ -63,10 +63,6 @@ def test_cfn_lint_finds_no_fault_in_a_deployment(deployment: str) -> None:
     assert [fault for each in stacks_of(deployment).values() for fault in cfn_lint_faults(each)] == []
 
 
-ANSWERED = only_soak(
-    "tests/integration/test_lint.py::test_a_deployment_has_no_fault, whose deployments give the answers"
-    " together, and tests/integration/test_template_sizes.py for those that rules refuse"
-)
 # By parameter: what somebody may answer in each size. Rules may refuse it.
 ANSWERS = {name: value for each in DEPLOYMENTS.values() for name, value in each.items() if name != "Size"} | {
     "AlarmEmail": "ops@example.com",
@@ -93,13 +89,26 @@ NEED_ANOTHER = {
 }
 
 
-@ANSWERED
+def test_each_parameter_has_an_answer() -> None:
+    assert ANSWERS.keys() | {"Size"} == template()["Parameters"].keys(), "say what may be answered"
+
+
+@pytest.mark.parametrize(
+    "size",
+    ["small", *params_of_soak(["large"], "the same of the small size (tests/integration/test_lint.py)")],
+)
+def test_answers_at_once_make_no_fault(size: str) -> None:
+    together = {name: ANSWERS[name] for name in AT_ONCE}
+    assert faults(resolve_stacks({"Size": size, **together})) == []
+
+
+@only_soak(
+    "tests/integration/test_lint.py::test_answers_at_once_make_no_fault, test_a_deployment_has_no_fault, whose"
+    " deployments give other answers together, and tests/integration/test_template_sizes.py for those that rules refuse"
+)
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_no_answer_makes_a_fault(size: str) -> None:
-    assert ANSWERS.keys() | {"Size"} == template()["Parameters"].keys(), "say what may be answered"
-    together = {name: ANSWERS[name] for name in AT_ONCE}
-    alone = [{name: value} for name, value in ANSWERS.items()]
-    for answers in [*alone, together, {"OwnWarehouse": "none"}]:
+    for answers in [*({name: value} for name, value in ANSWERS.items()), {"OwnWarehouse": "none"}]:
         try:
             assert faults(resolve_stacks({"Size": size, **answers})) == [], answers
         except Refusal:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from infra.stacks import TEMPLATE, read_template
-from tests.support.effort import SOAK, effort, only_soak
+from tests.support.effort import SOAK, effort
 from tests.support.package_sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 
 
@@ -23,10 +23,6 @@ def some_functions() -> set[str]:
 ARCHITECTURES = tuple(PLATFORMS)[: effort(1, soak=len(PLATFORMS))]
 
 
-@only_soak(
-    "tests/integration/test_package_sizes.py::test_what_does_not_fit_is_named, and "
-    "tests/e2e/test_smoke.py, whose cloud is built of the same packages and layers"
-)
 def test_every_function_fits_with_its_layers(tmp_path: Path) -> None:
     functions = some_functions()
     assert [

@@ -199,12 +199,6 @@ def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) ->
     same(lived, before)
 
 
-@only_soak(
-    "test_what_is_there_stays_and_killed_anywhere_it_goes_on (tests/integration/test_restore_of_leads.py),"
-    " and in tests/integration/test_restore.py "
-    "test_the_command_curates_restores_and_names_what_it_cannot_have, whose second restore writes "
-    "nothing"
-)
 def test_killed_anywhere_it_goes_on_and_twice_it_writes_nothing(lived: Drill) -> None:
     lived.restore()
     whole = lived.tables()

@@ -24,7 +24,12 @@ def only_soak(proven_by: str) -> pytest.MarkDecorator:
     return pytest.mark.only_soak(proven_by)
 
 
+def params_of_soak(values: Sequence[Any], proven_by: str) -> list[Any]:
+    """Return parameters of a test that are left to `make soak` (only_soak)."""
+    return [pytest.param(each, marks=only_soak(proven_by)) for each in values]
+
+
 def plant_each(bugs: Sequence[Any], like_these: Sequence[Any], proven_by: str) -> pytest.MarkDecorator:
     """Give a test each planted bug as `plant`; those that are like the others only in `make soak` (only_soak)."""
-    beside = [pytest.param(each, marks=only_soak(proven_by)) for each in like_these]
+    beside = params_of_soak(like_these, proven_by)
     return pytest.mark.parametrize("plant", [*bugs, *beside], ids=lambda bug: bug.__name__)
