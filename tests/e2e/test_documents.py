@@ -38,7 +38,7 @@ from tests.support.document_run import (
     script,
 )
 from tests.support.documents import blocks, blocks_of, documents
-from tests.support.effort import SOAK, only_soak
+from tests.support.effort import LEAVES_NONE, only_soak
 from tests.support.node_tools import CLIENT, must, packages
 
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -120,7 +120,7 @@ def command_premises(stack: Stack, user: str, folder: Path) -> Premises:
     pq.write_table(pa.table(labels), folder / "labels.parquet")
     words = {"ann": ann, "bob": bob, "acme": f"acme{time.time_ns()}"}
     # tests/e2e/test_smoke.py carries it out on the same cloud, and looks at each of its steps.
-    helped = ("streakline smoke", *(() if SOAK else OF_NIGHTS))
+    helped = ("streakline smoke", *(() if LEAVES_NONE else OF_NIGHTS))
     return Premises({**words, **{each: f"{each} --help" for each in helped}}, HISTORY)
 
 
