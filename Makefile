@@ -2,6 +2,15 @@
 SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
+# The functions run on Python 3.13. Where the machine has it, so do the project's own commands: on the PATH, or where
+# pyenv keeps it. Otherwise uv takes what it finds of 3.11 and 3.12. UV_PYTHON=3.12 picks one.
+ifndef UV_PYTHON
+UV_PYTHON := $(shell for python in python3.13 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13.*/bin/python3.13; do \
+  "$$python" -c 'import sys, venv; print(sys.executable)' 2>/dev/null && exit; done)
+ifneq ($(UV_PYTHON),)
+export UV_PYTHON
+endif
+endif
 # Images of Python set it. Without compiled files each process compiles what it imports: 17 s of CPU for each worker
 # of `make test`, 2 s for each start of the emulator.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,20 +21,22 @@ help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 .local/bin/uv: ## uv itself, where the machine has none
-	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
+	@command -v uv >/dev/null || (echo "installing uv in .local ..." && python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
 	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
 
 # What tests need and no package registry of Python's has. On Debian it is installed; where it cannot be, `make test`
 # skips those tests, and names them at its end.
 machine:
 	@{ command -v chromium && command -v chromium-headless-shell && command -v busybox && command -v curl && command -v jq && command -v java \
-	    && /sbin/ldconfig -p | grep libatomic.so.1; } >/dev/null \
-	  || { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+	    && /sbin/ldconfig -p | grep libatomic.so.1; } >/dev/null && exit; \
+	  echo "installing Chromium, Java and small tools by apt-get: minutes, the first time ..."; \
+	  { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
 	    chromium chromium-headless-shell busybox curl jq default-jre-headless libatomic1; } >/dev/null 2>&1 \
 	  || echo "not installed: chromium, chromium-headless-shell, busybox, curl, jq, java or libatomic; see the end of the tests" >&2
 
 setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
-	@$(UV) sync --frozen --quiet
+	@[ -d .venv ] || echo "installing Python packages in .venv: a minute or two, the first time ..."
+	@set -o pipefail; $(UV) sync --frozen 2>&1 | { grep -vE '^ [+~-] |^(Audited|Checked|Resolved) ' || true; }
 
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo

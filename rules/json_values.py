@@ -68,7 +68,7 @@ def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
     text = text_of(data)
     try:
         value = _loads(text, pairs)
-        if text.count("[") + text.count("{") < READ_LEVELS or not _is_deeper(value, READ_LEVELS):
+        if not is_too_deep(text, value):
             return value
     except RecursionError:
         pass
@@ -148,9 +148,15 @@ def _limit_levels(text: str) -> str:
     return "".join(pieces) + text[start:] if level < READ_LEVELS else "".join(pieces)
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
+def is_too_deep(text: str, value: Any) -> bool:
+    """Whether a value has more than READ_LEVELS levels. text: what it was read from.
+
+    How deep a parser itself reads depends on the version of Python, so each reader of JSON asks this.
+    """
+    if text.count("[") + text.count("{") < READ_LEVELS:
+        return False
     layer = [value]
-    for _ in range(levels):
+    for _ in range(READ_LEVELS):
         inner = [
             each.values() if isinstance(each, dict) else each
             for each in layer

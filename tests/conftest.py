@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from local.paths import LOCAL, ROOT
 from tests.support import calls
 from tests.support.chromium import browser
 from tests.support.effort import LEAVES_NONE, effort
@@ -30,8 +31,9 @@ calls.record_calls()  # before anything makes a client
 WITH_CALLS = {"integration", "lake", "sql"}
 
 
-# The tests that this run leaves to `make soak`, with what proves the same here.
+# The tests that this run leaves to `make soak`, with what proves the same here. Their list is a file.
 LEFT_TO_SOAK: dict[str, str] = {}
+LEFT_FILE = LOCAL / "left-to-soak.txt"
 
 
 @pytest.hookimpl(trylast=True)
@@ -120,16 +122,21 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many tests did not run, and why; then the slowest modules.
+    """Print how many tests did not run, which were skipped and why; then the slowest modules.
 
     What is slow and has never found a fault belongs to `make soak`.
     """
     skipped = terminalreporter.stats.get("skipped", [])
-    terminalreporter.section(f"{len(skipped)} skipped, {len(LEFT_TO_SOAK)} left to make soak")
+    if LEFT_TO_SOAK:
+        LEFT_FILE.parent.mkdir(exist_ok=True)
+        lines = (f"{name}: proven by {proven_by}\n" for name, proven_by in sorted(LEFT_TO_SOAK.items()))
+        LEFT_FILE.write_text("".join(lines))
+    left = (
+        f", {len(LEFT_TO_SOAK)} left to make test-all ({LEFT_FILE.relative_to(ROOT)})" if LEFT_TO_SOAK else ""
+    )
+    terminalreporter.section(f"{len(skipped)} skipped{left}")
     for each in skipped:
         terminalreporter.write_line(f"skipped {each.nodeid}: {each.longrepr[-1]}")
-    for name, proven_by in sorted(LEFT_TO_SOAK.items()):
-        terminalreporter.write_line(f"left to make soak {name}: proven by {proven_by}")
     if terminalreporter.config.getoption("durations"):
         terminalreporter.section(
             f"slowest {MODULES_SHOWN} modules of {len(SECONDS)}, {sum(SECONDS.values()):.0f}s in all"

@@ -11,6 +11,7 @@ from typing import Any
 
 from rules.days import parse_moment
 from rules.engagement.ledger import OPENED_AT
+from rules.json_values import is_too_deep
 from rules.lake.packed_records import row_text
 from rules.lake.schema import (
     BYTES_MAX,
@@ -37,7 +38,8 @@ def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
     """Return a row by its columns; raises RowRefused. A field that is null or absent is None.
 
     line: a line of a raw object, which is a plain row or a row of a packed record. dt: YYYY-MM-DD; hour: HH,
-    UTC: the object's hour. If a line has two fields of one name, the first counts.
+    UTC: the object's hour. If a line has two fields of one name, the first counts. A line of more than
+    READ_LEVELS levels (rules/json_values.py) is refused.
     """
     try:
         return _row(_parse(row_text(line)), entity, dt, hour)
@@ -104,6 +106,8 @@ def _parse(json_text: bytes) -> Any:
             parse_int=_integer,
             parse_constant=_no_constant,
         )
+        if is_too_deep(text, value):
+            raise RowRefused(TOO_DEEP)
         if "\\u" in text:
             # Escapes can make half of a surrogate pair, which has no UTF-8.
             json.dumps(value, ensure_ascii=False, default=str).encode()

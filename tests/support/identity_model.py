@@ -1,7 +1,6 @@
 """All leads in memory, changed by nothing but the decision (rules/leads/identity_plan.py)."""
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from rules.leads.identity import NEW, Identity, IdentityFacts, IdentityPlan, KnownIdentity
@@ -11,8 +10,8 @@ from rules.leads.identity_plan import plan_identities
 @dataclass
 class World:
     """leads: of each lead its root. owner: of each identity its lead, and whether it is shared. proven, typed:
-    the identities that are verified, and for which other leads those that are not were typed. numbers: of leads
-    to come; organizations share them.
+    the identities that are verified, and for which other leads those that are not were typed. numbers: of all
+    leads so far; organizations share them.
 
     refused: reason and leads. merged: what merges moved, and from which root. apart: pairs of leads.
     """
@@ -24,7 +23,7 @@ class World:
     refused: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
     merged: list[tuple[int, frozenset[int]]] = field(default_factory=list)
     apart: set[frozenset[int]] = field(default_factory=set)
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False)
+    numbers: list[int] = field(default_factory=list, compare=False)
 
     def facts(self, identities: Iterable[Identity]) -> IdentityFacts:
         known = {
@@ -47,7 +46,8 @@ class World:
         }
 
     def new(self) -> int:
-        lead = next(self.numbers)
+        lead = len(self.numbers) + 1
+        self.numbers.append(lead)
         self.leads[lead] = lead
         return lead
 

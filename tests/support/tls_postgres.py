@@ -25,7 +25,19 @@ def _certificate(name: str, key: Any, signer: str, signer_key: Any, is_authority
     made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
     made = made.add_extension(x509.BasicConstraints(is_authority, None), critical=True)
     made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+    # Python 3.13 asks for what follows, as RFC 5280 does.
+    signer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer_key.public_key())
+    made = made.add_extension(signer_id, critical=False)
+    own_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    made = made.add_extension(own_id, critical=False)
+    made = made.add_extension(_usage(is_authority), critical=True)
     return made.sign(signer_key, hashes.SHA256())
+
+
+def _usage(is_authority: bool) -> x509.KeyUsage:
+    unused = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign")
+    never = dict.fromkeys((*unused, "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(digital_signature=not is_authority, key_cert_sign=is_authority, **never)
 
 
 def make_authority(folder: Path, host: str) -> tuple[Path, Path]:
