@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,6 +17,7 @@ import pytest
 from adapters.book import shipped_document
 from local.cloud.processes import sam, uv
 from tests.support.declared import FUNCTIONS, properties
+from tests.support.documents import blocks
 from tests.support.effort import SOAK, only_soak
 from tests.support.node_tools import ENVIRONMENT, packages
 from tests.support.template import ROOT
@@ -38,7 +40,7 @@ print(me.estimate()["current_streak"], len(me.waiting()))
 """
 
 
-def must(*command: str | Path, cwd: Path, env: Mapping[str, str]) -> str:
+def must(*command: str | Path, cwd: Path, env: Mapping[str, str], seconds: float = SECONDS_MAX) -> str:
     done = subprocess.run(
         [str(each) for each in command],
         cwd=cwd,
@@ -47,7 +49,7 @@ def must(*command: str | Path, cwd: Path, env: Mapping[str, str]) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS_MAX,
+        timeout=seconds,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
@@ -188,6 +190,48 @@ def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) 
     finally:
         must("streakline", "down", cwd=tmp_path, env=env)
     assert list(tmp_path.iterdir()) == []
+
+
+@only_soak(
+    "test_the_python_client_works_alone, test_the_command_works_without_a_checkout, tests/clients/test_typescript.py"
+    " for the package of npm, and .github/workflows/test.yml, which runs `make demo`"
+)
+def test_what_the_readme_says_works_as_printed_on_a_new_machine() -> None:
+    """All of its lines that no other test runs, one after another in a clone: without uv, in a home of its own.
+
+    The folder is not below pytest's, as that of `home`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        follow_readme(Path(folder))
+
+
+def follow_readme(folder: Path) -> None:
+    clone = folder / "clone"
+    must("git", "clone", "--quiet", ROOT, clone, cwd=folder, env=os.environ)
+    for name in must("git", "ls-files", "-z", "-mo", "--exclude-standard", cwd=ROOT, env=os.environ).split(
+        "\0"
+    ):
+        if name and (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, clone / name)
+    env = environment(folder)
+    node = Path(shutil.which("npm", path=ENVIRONMENT["PATH"]) or "").parent
+    without_uv = [each for each in env["PATH"].split(os.pathsep) if not (Path(each) / "uv").exists()]
+    env["PATH"] = os.pathsep.join([*without_uv, str(node)])
+    lines = [
+        line for each in blocks("README.md") if each.mark == "not run" for line in each.text.splitlines()
+    ]
+    lines = [line for line in lines if not line.startswith("make test ")]
+    assert len(lines) > 3
+    try:
+        must("bash", "--noprofile", "--norc", "-ec", "\n".join(lines), cwd=clone, env=env, seconds=2400)
+    finally:
+        must("make", "down", cwd=clone, env=env)
+    assert must(clone / "app/bin/streakline", "--version", cwd=folder, env=env) == "streakline 1.0.0\n"
+    assert must(clone / "app/bin/python", "-c", PYTHON_APP, cwd=folder, env=env) == "1 1\n"
+    said = "import {Streakline} from 'streakline'; console.log(typeof Streakline)"
+    assert must("node", "--input-type=module", "-e", said, cwd=clone, env=env) == "function\n"
 
 
 def test_the_python_client_works_alone(dist: Path, tmp_path: Path) -> None:

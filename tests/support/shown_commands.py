@@ -334,7 +334,7 @@ def install(words: Words, whole: bool = True) -> None:
         raise WrongCommand(f"{words[-1]} is none of {', '.join(PACKAGES)}")
 
 
-PACKAGES = ("dist/streakline_client-*.whl", "dist/streakline-*.tgz", "dist/streakline-*.whl")
+PACKAGES = ("./dist/streakline_client-*.whl", "./dist/streakline-*.tgz", "./dist/streakline-*.whl")
 CHECKS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("npm", "pip", "uv"), install),
     "streakline": streakline,

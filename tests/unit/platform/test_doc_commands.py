@@ -33,8 +33,8 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "make unit": "this test is a part of it",
     },
     "README.md": {
-        "make demo": "all tests, of which these are some; .github runs them",
-        "make dist": "tests/integration/test_dist.py installs each package, tests/clients/test_typescript.py that of npm",
+        "make demo": "tests/integration/test_dist.py runs it in a copy, each night; `make test` is all tests",
+        "make dist": "tests/integration/test_dist.py runs it in a copy, each night; `make test` installs each package",
         "streakline plan --daily-actives 10000": AWS,
     },
     "docs/decisions/0016-packed-records.md": {'{"dt":"2026-11-21","hour":"05","rows":[': "a shape of lines"},
