@@ -20,9 +20,13 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-.local/bin/uv: ## uv itself, where the machine has none
-	@command -v uv >/dev/null || (echo "installing uv in .local ..." && python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
-	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
+# uv itself, which is made where neither the machine nor LAYER_UV has one. `sam build` builds several layers at once: each
+# may make it, in a folder of its own, and its name comes when it is whole.
+NEEDED_UV := $(if $(LAYER_UV)$(shell command -v uv 2>/dev/null),,.local/bin/uv)
+.local/bin/uv:
+	@echo "installing uv in .local ..." && mkdir -p .local/bin && fresh=$$(mktemp -d .local/uv-XXXXXX) && trap 'rm -rf "$$fresh"' EXIT \
+	  && python3 -m venv "$$fresh" && "$$fresh/bin/pip" install --quiet uv==0.13.8 && mv "$$fresh/bin/uv" $@ \
+	  || { echo "uv, which packages are installed with, is not on the PATH, and pip cannot get it; install uv first" >&2; exit 1; }
 
 # What tests need and no package registry of Python's has. On Debian it is installed; where it cannot be, `make test`
 # skips those tests, and names them at its end.
@@ -34,7 +38,7 @@ machine:
 	    chromium chromium-headless-shell busybox curl jq default-jre-headless libatomic1; } >/dev/null 2>&1 \
 	  || echo "not installed: chromium, chromium-headless-shell, busybox, curl, jq, java or libatomic; see the end of the tests" >&2
 
-setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
+setup: $(NEEDED_UV) ## the locked Python environment
 	@[ -d .venv ] || echo "installing Python packages in .venv: a minute or two, the first time ..."
 	@set -o pipefail; $(UV) sync --frozen 2>&1 | { grep -vE '^ [+~-] |^(Audited|Checked|Resolved) ' || true; }
 
@@ -137,16 +141,16 @@ READS_MigrateFunction := sql
 READS_WarehouseFunction := sql
 READS_PageFunction := page
 
-build-DependenciesLayer:
+build-DependenciesLayer: $(NEEDED_UV)
 	infra/layer/build "$(ARTIFACTS_DIR)" layer
 
-build-AnalyticsLayer:
+build-AnalyticsLayer: $(NEEDED_UV)
 	infra/layer/build "$(ARTIFACTS_DIR)" analytics
 
-build-HooksLayer:
+build-HooksLayer: $(NEEDED_UV)
 	infra/layer/build "$(ARTIFACTS_DIR)" hooks
 
-build-IdentityLayer:
+build-IdentityLayer: $(NEEDED_UV)
 	infra/layer/build "$(ARTIFACTS_DIR)" identity
 
 build-%:
