@@ -1,4 +1,4 @@
-"""Reads the parameter Settings when the stack is created or updated (a custom resource).
+"""Reads the parameter Settings at each deployment, and a new stack's name (a custom resource).
 
 The template takes each function's settings from the attributes of this resource. A value that is not allowed
 fails the deployment with a sentence. The resource's id is a digest of all parameters and of what template and
@@ -7,6 +7,7 @@ layers are made of: infra/app/release.yaml says what for.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,13 @@ from adapters.platform.custom_resources import send_response
 from adapters.settings.choices import SettingRefused, attributes_of, settings_of
 
 logger = Logger(service="release")
+# Names of a stack's resources begin with its own. A cache's has 40 characters at most, and we add `-cache`. A
+# proxy of RDS takes no two hyphens in a row. A bucket is in small letters, and a role finds it by that name.
+STACK_NAME, STACK_NAME_MAX = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"), 34
+
+
+class StackNameRefused(ValueError):
+    """A stack cannot have this name; the message says why."""
 
 
 @logger.inject_lambda_context
@@ -26,10 +34,21 @@ def handler(event: dict[str, Any], context: Any) -> None:
     try:
         if event["RequestType"] != "Delete":  # whatever they are, they must not hinder it
             data = attributes_of(settings_of(properties["Parameters"]["Settings"]))
-    except SettingRefused as refusal:
+        if event["RequestType"] == "Create":
+            check_stack_name(event["StackId"].split("/")[1])
+    except (SettingRefused, StackNameRefused) as refusal:
         logger.warning("refused", extra={"reason": str(refusal)})
         failed = str(refusal)
     send_response(event, digest(properties), data, failed)
+
+
+def check_stack_name(name: str) -> None:
+    """Raise StackNameRefused if a name would follow that AWS or a role of ours does not take."""
+    if len(name) > STACK_NAME_MAX or not STACK_NAME.fullmatch(name):
+        raise StackNameRefused(
+            f"the stack's name {name} must be of small letters, digits and single hyphens between them, "
+            f"at most {STACK_NAME_MAX} characters: names of its resources begin with it"
+        )
 
 
 def digest(properties: Mapping[str, Any]) -> str:

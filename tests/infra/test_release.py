@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import threading
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +14,11 @@ import pytest
 
 from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, attributes_of, settings_of
 from infra.marks import SOURCES
-from infra.stacks import expanded_template
+from infra.stacks import expanded_template, resolve_stacks
 from ingest import release
 from ingest.openapi import ROUTES
 from tests.support.declared import logical_ids, properties
-from tests.support.template import resources, template
+from tests.support.template import DEPLOYMENTS, resources, template
 
 ALIASED = {f"{each.api}Function" for each in ROUTES} | {"EngagementFunction"}
 ROOT = Path(__file__).parents[2]
@@ -114,7 +115,7 @@ def test_a_new_default_reaches_the_functions() -> None:
     assert "adapters/settings/choices.py" in SOURCES
 
 
-def answered(kind: str, settings: str, **others: str) -> dict[str, Any]:
+def answered(kind: str, settings: str, about: Mapping[str, str] = {}, **others: str) -> dict[str, Any]:
     """Run the function as Lambda does, on the sample event; return what CloudFormation is told."""
     told: list[dict[str, Any]] = []
 
@@ -132,6 +133,7 @@ def answered(kind: str, settings: str, **others: str) -> dict[str, Any]:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         event = json.loads((ROOT / "tests/events/ReleaseFunction.json").read_text())
+        event |= about
         event["ResourceProperties"]["Parameters"] |= {"Settings": settings, **others}
         url = f"http://127.0.0.1:{server.server_port}/answer?signed"
         release.handler({**event, "RequestType": kind, "ResponseURL": url}, CONTEXT)
@@ -162,6 +164,59 @@ def test_a_bad_setting_fails_the_deployment_with_its_name(kind: str) -> None:
 
 def test_a_bad_setting_hinders_no_deletion() -> None:
     assert answered("Delete", "Curency=EUR")["Status"] == "SUCCESS"
+
+
+def created(stack_name: str, kind: str = "Create") -> dict[str, Any]:
+    stack = f"arn:aws:cloudformation:eu-west-1:123456789012:stack/{stack_name}/51af3dc0-da77-11e4-872e-1234567db123"
+    return answered(kind, "", {"StackId": stack})
+
+
+LONGEST = "x" * release.STACK_NAME_MAX
+
+
+@pytest.mark.parametrize("name", [f"{LONGEST}y", "Streaks", "a--b", "a-", "1a"])
+def test_a_stack_is_not_made_under_a_name_that_no_name_can_follow_from(name: str) -> None:
+    answer = created(name)
+    assert answer["Status"] == "FAILED"
+    assert f"the stack's name {name} must be of small letters" in answer["Reason"]
+    assert created(name, "Update")["Status"] == created(name, "Delete")["Status"] == "SUCCESS", "it is there"
+
+
+@pytest.mark.parametrize("name", ["streakline", "a", "a-1-b", LONGEST])
+def test_a_stack_may_have_any_other_name(name: str) -> None:
+    assert created(name)["Status"] == "SUCCESS"
+
+
+# How many characters AWS takes of a name; its property is that of the resource's type.
+NAME_MAX = {
+    ("AWS::ApiGatewayV2::Api", "Name"): 128,
+    ("AWS::Athena::WorkGroup", "Name"): 128,
+    ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
+    ("AWS::Cognito::UserPool", "UserPoolName"): 128,
+    ("AWS::DynamoDB::GlobalTable", "TableName"): 255,
+    ("AWS::ElastiCache::ServerlessCache", "ServerlessCacheName"): 40,
+    ("AWS::RDS::DBProxy", "DBProxyName"): 63,
+    ("AWS::SNS::Topic", "TopicName"): 256,
+    ("AWS::SQS::Queue", "QueueName"): 80,
+}
+
+
+def names_that_follow(stack_name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield type, property and name of what is called after the stack, in all deployments."""
+    for deployment in DEPLOYMENTS.values():
+        for stack in resolve_stacks({**deployment, "AWS::StackName": stack_name}).values():
+            for each in stack.resources.values():
+                names = {key: value for key, value in each["Properties"].items() if key.endswith("Name")}
+                for key, name in names.items():
+                    if isinstance(name, str) and name.startswith(stack_name):
+                        yield each["Type"], key, name
+
+
+def test_all_names_that_follow_from_the_longest_are_short_enough() -> None:
+    found = [*names_that_follow(LONGEST)]
+    assert {(kind, key) for kind, key, _ in found} == NAME_MAX.keys()
+    room = [NAME_MAX[kind, key] - len(name) for kind, key, name in found]
+    assert min(room) == 0, "no name is too long, and no longer name of a stack would do"
 
 
 def test_an_answer_holds_as_much_as_settings_may_have() -> None:
