@@ -14,7 +14,8 @@ from typing import Any
 
 NO_VALUE = {"Ref": "AWS::NoValue"}
 REGION = "us-east-1"
-ZONES = [f"{REGION}{letter}" for letter in "abc"]
+# An account sees three zones of a region, or more, but two of this one.
+TWO_ZONES = "us-west-1"
 # Of Fn::Sub; with an exclamation mark it is meant literally
 PLACEHOLDER = re.compile(r"\$\{(!?)\s*([^}]*?)\s*\}")
 # What conditions and Rules compare with: both sides are texts or lists of texts.
@@ -148,6 +149,8 @@ def _evaluate(name: str, argument: Any, scope: Scope) -> Any:
     if name == "Fn::Sub":
         return _substitute(argument, scope)
     resolved = resolve(argument, scope)
+    if name == "Fn::GetAZs":
+        resolved = resolved or scope.values.get("AWS::Region") or REGION
     if name == "Fn::FindInMap":
         return _mapped_value(scope.mappings, resolved)
     return LIST_FUNCTIONS[name](resolved) if name in LIST_FUNCTIONS else {name: resolved}
@@ -225,11 +228,15 @@ def _select(argument: Any) -> Any:
     return items[int(index)]
 
 
+def _zones(region: str) -> list[str]:
+    return [f"{region}{letter}" for letter in ("ac" if region == TWO_ZONES else "abc")]
+
+
 LIST_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "Fn::Join": _join,
     "Fn::Split": _split,
     "Fn::Select": _select,
-    "Fn::GetAZs": lambda _: ZONES,
+    "Fn::GetAZs": _zones,
 }
 
 

@@ -47,6 +47,16 @@ CHANGED_PHONES = (
     '{"eventName": ["REMOVE"], "userIdentity": {"type": [{"exists": false}]}}',
 )
 
+# Where the cache and the identity database are. CloudFormation reads a secret of yours. A parameter with
+# NoEcho would hide a password too, but `sam deploy --guided` takes no empty answer for such a one.
+REDIS_URL = (
+    "!If [HasCache, !GetAtt Cache.Outputs.Url, "
+    '!If [HasRedisSecret, !Sub "{{resolve:secretsmanager:${RedisUrl}}}", !Ref RedisUrl]]'
+)
+IDENTITY_URL = (
+    '!If [HasIdentity, !GetAtt Identity.Outputs.Url, !Sub "{{resolve:secretsmanager:${IdentityUrl}}}"]'
+)
+
 
 class PublishedTable(NamedTuple):
     """A table whose changes are rows of an entity of the lake."""
@@ -107,6 +117,8 @@ def template_marks(
         "queue_arns": _yaml_list("Resource", (f"!GetAtt {queue}.Arn" for queue in queues)),
         "followed_names": f"TABLES: {_names_as_json(FOLLOWED)}\n",
         "followed_arns": _yaml_list("Resource", (f"!GetAtt {table}.Arn" for table in FOLLOWED)),
+        "redis_url": f"REDIS_URL: {REDIS_URL}\n",
+        "identity_url": f"IDENTITY_URL: {IDENTITY_URL}\n",
         "curated_retention": "".join(_retention(name) for name, entity in ENTITIES.items() if entity.may_age),
         "deliveries": "".join(_delivery(entity, stream) for entity, stream in streams.items()),
         "delivery_streams": "".join(

@@ -66,7 +66,8 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
 
     Raises RuntimeError, with the end of SAM's log, if SAM fails.
     """
-    parameters = _parameters(endpoint, redis_url, identity_url)
+    emulator = Stack("", endpoint, REGION, {}, {}, "")  # nothing is deployed to it yet
+    parameters = _parameters(endpoint, redis_url, secret_of(emulator, identity_url))
     digest = _digest([*parameters, endpoint])
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
         print("deployed already, and nothing has changed since", flush=True)
@@ -77,7 +78,6 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     )
     for nested in BUILD.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
-    emulator = Stack("", endpoint, REGION, {}, {}, "")  # nothing is deployed to it yet
     emulator.client("s3").create_bucket(Bucket=ARTIFACTS)
     tokens.publish(emulator)
     # A deployment that fails halfway leaves neither the old one nor the new one.
@@ -144,13 +144,26 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
 
 
-def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
+def secret_of(stack: Stack, text: str) -> str:
+    """Return the ARN of the secret with this text, which is made if it is missing.
+
+    Another text is another secret: CloudFormation does not read a secret again while its ARN stays the same.
+    """
+    secrets = stack.client("secretsmanager")
+    name = f"{STACK_NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    try:
+        return str(secrets.create_secret(Name=name, SecretString=text)["ARN"])
+    except secrets.exceptions.ResourceExistsException:
+        return str(secrets.describe_secret(SecretId=name)["ARN"])
+
+
+def _parameters(endpoint: str, redis_url: str, identity_secret: str) -> list[str]:
     return [
         "GradualDeployment=false",
         "OutgoingWebhooks=true",
         f"OwnWarehouse=duckdb:{WAREHOUSE}",
         f"RedisUrl={redis_url}",
-        f"IdentityUrl={identity_url}",
+        f"IdentityUrl={identity_secret}",
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",
     ]

@@ -90,6 +90,9 @@ def arns(service: str, resource: str, variables: Mapping[str, str]) -> list[str]
     if found["key"]:
         of_json = json.loads(text)
         text = of_json.get(found["key"], text)
+    text = re.sub(
+        r"\{\{resolve:.+?\}\}", "", text
+    )  # a secret that CloudFormation reads, and not the function
     whole = [each for each in re.findall(r"arn:[^&\"]+", text) if each.split(":")[2] in service]
     whole += [f"arn:{PARTITION}:sqs:{':'.join(each)}" for each in QUEUE.findall(text)]
     if whole or (variable.endswith("_URL") and service != "redshift-data"):

@@ -13,10 +13,11 @@ from local.cloud.deployment import ACCOUNT, as_json, conditions, emulator_templa
 from tests.support.template import ROOT
 
 TEXT = (ROOT / "template.yaml").read_text()
+SECRET = "arn:aws:secretsmanager:us-east-1:000000000000:secret:mine-a1b2c3"
 PARAMETERS: tuple[dict[str, str], ...] = (
     {},
     {"Size": "large"},
-    {"RedisUrl": "redis://x", "IdentityUrl": "postgresql://x", "Settings": "A=1"},
+    {"RedisUrl": "redis://x", "IdentityUrl": SECRET, "Settings": "A=1"},
     {"AvailabilityZones": "a,b,c", "OwnWarehouse": "none"},
 )
 

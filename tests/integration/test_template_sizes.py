@@ -26,6 +26,7 @@ ENDS = [
 ]
 SHARDS = ("LeaderboardShards", "FeatureShards", "StatsShards")
 SWITCH = ("true", "false")
+SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mine-a1b2c3"
 # What each row may say.
 ALLOWED: dict[str, Any] = {
     "CreateCache": SWITCH,
@@ -120,7 +121,7 @@ def test_your_own_cache_needs_its_vpc_if_functions_are_in_ours(size: str) -> Non
 
 @pytest.mark.parametrize("size", ENDS)
 def test_your_own_database_needs_its_vpc_if_functions_are_in_ours(size: str) -> None:
-    said = refused(Size=size, IdentityUrl="postgresql://db.example/leads")
+    said = refused(Size=size, IdentityUrl=SECRET)
     assert ("your IdentityUrl" in said) == (SIZES["CreateCache"][size] == "true")
 
 
@@ -129,16 +130,48 @@ def test_your_own_database_needs_its_vpc_if_functions_are_in_ours(size: str) -> 
 VPC = "vpc-1/sg-1/subnet-1,subnet-2"
 WORKGROUP = "arn:aws:redshift-serverless:eu-west-1:123456789012:workgroup/mine"
 COPY_ROLE = "arn:aws:iam::123456789012:role/copy"
-SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mine-a1b2c3"
 
 
 @pytest.mark.parametrize("size", ENDS)
 def test_a_cache_or_a_database_of_yours_takes_the_place_of_ours(size: str) -> None:
-    yours = {"RedisUrl": "redis://cache.example", "IdentityUrl": "postgresql://db.example/leads"}
+    yours = {"RedisUrl": "redis://cache.example", "IdentityUrl": SECRET}
     found = held(Size=size, OwnVpc=VPC, **yours)
     assert not found["HasCache"]
     assert not found["HasIdentity"]
     assert found["LeadsInVpc"]
+
+
+def urls(**parameters: str) -> tuple[str, str]:
+    """Where the leads' consumer finds cache and database."""
+    root = resolve_stacks(parameters)["/"]
+    variables = root.resources["ErasureFunction"]["Properties"]["Environment"]["Variables"]
+    return variables["REDIS_URL"], variables["IDENTITY_URL"]
+
+
+def test_a_cache_or_a_database_with_a_password_is_named_by_its_secret() -> None:
+    read = f"{{{{resolve:secretsmanager:{SECRET}}}}}"
+    assert urls(RedisUrl=SECRET, IdentityUrl=SECRET, OwnVpc=VPC) == (read, read)
+    assert urls(RedisUrl="rediss://cache.example:6379/0", OwnVpc=VPC)[0] == "rediss://cache.example:6379/0"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(" ", "none", "cache.example:6379", "http://cache.example", "redis://", "redis:// ", "redis://a b"),
+        *("redis://:secret@cache.example", "rediss://user:secret@cache.example:6379/0"),
+        *("arn:aws:s3:::mine", f"{SECRET} ", f"{SECRET}:x"),
+    ],
+)
+def test_a_cache_that_no_function_could_use_is_refused(bad: str) -> None:
+    """Also a password, because the console shows parameters to whoever may see the stack."""
+    assert "RedisUrl must be redis://HOST:PORT or rediss://HOST:PORT" in refused(RedisUrl=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [" ", "none", "postgresql://u:secret@db.example/leads", "arn:aws:iam::1:role/x"]
+)
+def test_a_database_that_is_no_secret_is_refused(bad: str) -> None:
+    assert "IdentityUrl must be the ARN of a secret in Secrets Manager" in refused(IdentityUrl=bad)
 
 
 def test_what_is_made_for_your_vpc_is_in_it() -> None:
@@ -159,6 +192,27 @@ def test_what_is_made_for_your_vpc_is_in_it() -> None:
 )
 def test_a_vpc_that_is_not_whole_is_refused(bad: str) -> None:
     assert "two or more subnets" in refused(OwnVpc=bad)
+
+
+def zones(path: str, region: str, **parameters: str) -> list[str]:
+    """The zones of a network's subnets, as CloudFormation would find them in a region."""
+    made = resolve_stacks({"AWS::Region": region, **parameters})[path].resources.values()
+    subnets = [each["Properties"] for each in made if each["Type"] == "AWS::EC2::Subnet"]
+    return [each["AvailabilityZone"].removeprefix(region) for each in subnets]
+
+
+def test_a_region_with_two_zones_has_all_subnets_too() -> None:
+    """Redshift wants three subnets in three zones, and in us-west-1 three in its two."""
+    assert zones("/Warehouse", "eu-west-1") == ["a", "b", "c"]
+    assert zones("/Warehouse", "us-west-1") == ["a", "c", "a"]
+    assert zones("/Network", "us-west-1") == ["a", "c"]
+    named = "us-west-1c,us-west-1a,us-west-1c"
+    assert zones("/Warehouse", "us-west-1", AvailabilityZones=named) == ["c", "a", "c"]
+
+
+@pytest.mark.parametrize("bad", ["a,b", "a,b,c,d", "a, b, c", ",,", " ", "a,b,"])
+def test_zones_that_are_not_three_are_refused_at_once(bad: str) -> None:
+    assert "AvailabilityZones must be three zones" in refused(AvailabilityZones=bad)
 
 
 def test_there_may_be_no_warehouse() -> None:

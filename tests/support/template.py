@@ -40,7 +40,7 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
     "own": {
         "OwnVpc": "vpc-0123456789abcdef0/sg-0123456789abcdef0/subnet-0123456789abcdef0,subnet-0123456789abcdef1",
         "RedisUrl": "rediss://cache.example.com:6379",
-        "IdentityUrl": "postgresql://db.example.com/leads",
+        "IdentityUrl": f"arn:{PARTITION}:secretsmanager:{REGION}:{ACCOUNT}:secret:leads-a1b2c3",
         "OwnWarehouse": f"redshift://mine/dev,arn:aws:redshift-serverless:{REGION}:{ACCOUNT}:workgroup/mine,"
         f"arn:aws:iam::{ACCOUNT}:role/copy",
         "JwtIssuer": "https://id.example.com/",

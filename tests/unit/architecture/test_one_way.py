@@ -17,9 +17,10 @@ BY_PLACE = {
     "COPY_ROLE_ARN": "DuckDB reads the lake itself",
     "PRIVATE_ENDPOINTS": "the laptop's webhooks go to loopback, which a function on AWS must never call",
 }
+SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:leads-a1b2c3"
 # What somebody deploys on AWS who has a cache, a database, an issuer and a warehouse already: the laptop is such a one.
 OWN = (
-    *("RedisUrl=redis://cache:6379", "IdentityUrl=postgresql://leads@database/streakline"),
+    *("RedisUrl=redis://cache:6379", f"IdentityUrl={SECRET}"),
     *("JwtIssuer=https://login.example.com", "JwtAudience=app", "OwnVpc=vpc-1/sg-1/subnet-1,subnet-2"),
     (
         "OwnWarehouse=redshift://workgroup/database,arn:aws:redshift-serverless:us-east-1:1:workgroup/1,"
@@ -41,7 +42,7 @@ def variables(*parameters: str) -> Variables:
 
 
 def laptop() -> Variables:
-    given = deployment._parameters("http://127.0.0.1:1", "redis://127.0.0.1:2", "postgresql://127.0.0.1:3/x")
+    given = deployment._parameters("http://127.0.0.1:1", "redis://127.0.0.1:2", SECRET)
     return variables(*given, f"AWS::AccountId={ACCOUNT}")
 
 
