@@ -58,7 +58,7 @@ recipes: setup ## carry out docs/recipes on copies: completely, and without each
 unit: setup
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 
-template: setup ## template.yaml and infra/observability.yaml, assembled from their fragments
+template: setup ## template.yaml, infra/observability.yaml and tables of documents, from what they follow from
 	@$(RUN) python -m infra.assemble
 
 # The parts run two at a time, the longest first. One process for the tests: several would each import everything.

@@ -1,1 +1,1 @@
-"""Benchmarks. Each compares us with what a user would pick or write instead."""
+"""Benchmarks: each compares us with what a user would pick or write instead."""

@@ -4,10 +4,11 @@ A fragment in infra/app holds one domain: its parameters, conditions, resources 
 derived, such as a function's log group (infra/resources.py), lists over all domains (infra/marks.py) and
 alarms (infra/alarms.py). So a new function is one block in one fragment.
 
-The tables of two documents are written too: docs/settings.md (adapters/settings/choices.py) and docs/book.md
-(infra/book_page.py).
+The tables of documents are written too: docs/settings.md (adapters/settings/choices.py), docs/book.md
+(infra/book_page.py), and in ARCHITECTURE.md each folder with the first sentence of its `__init__.py`.
 """
 
+import ast
 import difflib
 import re
 import sys
@@ -34,7 +35,10 @@ HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
 """
-SETTINGS, BOOK_PAGE = "docs/settings.md", "docs/book.md"
+SETTINGS, BOOK_PAGE, ARCHITECTURE = "docs/settings.md", "docs/book.md", "ARCHITECTURE.md"
+# The folders of ARCHITECTURE.md's table: from what users touch down to the rules, then the rest.
+LAYERS = ("ingest", "processors", "analytics", "adapters", "rules", "local", "bench")
+FOLDERS_HEAD = "| folder | what is there |\n|---|---|\n"
 DIFF_LINES_MAX = 20
 
 
@@ -59,7 +63,21 @@ def generated_files() -> dict[str, str]:
         "infra/observability.yaml": HEADER + assemble_template([alarms]),
         SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.settings_table(),
         BOOK_PAGE: (ROOT / BOOK_PAGE).read_text().partition("## `")[0] + book_tables(),
+        ARCHITECTURE: with_folders((ROOT / ARCHITECTURE).read_text()),
     }
+
+
+def with_folders(text: str) -> str:
+    """Return a document with its table of folders as the folders' own `__init__.py` have it."""
+    before, _, rest = text.partition(FOLDERS_HEAD)
+    _, _, after = rest.partition("\n\n")
+    rows = []
+    for layer in LAYERS:
+        for file in sorted((ROOT / layer).rglob("__init__.py")):
+            words = " ".join((ast.get_docstring(ast.parse(file.read_text())) or "").split())
+            first = re.split(r"(?<=\.)\s(?=[A-Z])", words, maxsplit=1)[0]
+            rows.append(f"| `{file.parent.relative_to(ROOT)}/` | {first} |")
+    return f"{before}{FOLDERS_HEAD}{chr(10).join(rows)}\n\n{after}"
 
 
 def declared_resources(fragments: Iterable[str]) -> list[DeclaredResource]:

@@ -1,1 +1,1 @@
-"""Pure decisions. Standard library only: no I/O, no AWS, no settings, no clock."""
+"""Pure decisions: the standard library alone, no I/O, no AWS, no settings, no clock."""
