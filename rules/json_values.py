@@ -112,6 +112,17 @@ def check_strict(value: Any, apart: str = "") -> None:
         raise BadValue(*found)
 
 
+def storable(value: Any, levels: int = NESTING_MAX) -> Any:
+    """Return a value with null for what in it JSON could not hold again, and without such names."""
+    if not isinstance(value, (dict, list)):
+        return None if _scalar_reason(value) else value
+    if not levels:
+        return None
+    if isinstance(value, list):
+        return [storable(each, levels - 1) for each in value]
+    return {name: storable(each, levels - 1) for name, each in value.items() if _is_text(name)}
+
+
 def bad_values(value: Mapping[str, Any]) -> dict[str, BadValue]:
     """Return the first value of each field that JSON could not hold again, by the field's name."""
     found = {name: _unstorable_value({name: each}, NESTING_MAX) for name, each in value.items()}

@@ -5,7 +5,7 @@ it, and queues `Envelope.message()`. The consumer reads and opens the message ag
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 from adapters.settings.choices import currency_of, region_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import MESSAGE
-from ingest.leads.readers import DecodeContext, DecodedEvent, DecodeError, PayloadPart
+from ingest.leads.readers import DecodeContext, DecodedEvent, DecodeError, Omission, PayloadPart
+from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp, unstamp
-from rules.json_values import BadValue, check_strict
+from rules.json_values import BadValue, check_strict, storable
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
 # Under this name the consumer stores merges of leads. No integration may use it.
@@ -24,6 +25,9 @@ RESERVED_INTEGRATION = "identity"
 HOOK_FIELDS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
 PARTS_MAX = 1_000  # events in one payload
 YEAR_MIN = 1970  # the earliest year of an event and of its receipt
+# An opt-out with an earlier time, such as 0 seconds since 1970, counts from its arrival: with such a time it
+# would be older than all that was said before.
+OPT_OUT_YEAR_MIN = 2000
 
 
 class BadEnvelope(ValueError):
@@ -127,14 +131,7 @@ def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPaylo
         return opened
     for part in parts:
         try:
-            check_strict(part.payload)
-            events = source.decode(part.payload, envelope.context)
-            for event in events:
-                _check_time(event, now)
-            opened.events += [(event, part) for event in events]
-        except BadValue as bad:
-            # `body` is check_strict's name for the value as a whole.
-            opened.refusals.append(_refusal(part, "" if bad.field == "body" else bad.field, bad.reason))
+            _open_part(part, source, envelope, now, opened)
         except DecodeError as error:
             opened.refusals.append(_refusal(part, error.field, error.reason))
         except Exception as error:  # noqa: BLE001 (as above)
@@ -142,13 +139,50 @@ def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPaylo
     return opened
 
 
-def _check_time(event: DecodedEvent, now: datetime) -> None:
+def _open_part(
+    part: PayloadPart, source: Source, envelope: Envelope, now: datetime, opened: OpenedPayload
+) -> None:
+    """Decode one part. A value that JSON could not hold refuses it, but for the opt-outs that it has."""
+    bad: DecodeError | None = None
+    try:
+        check_strict(part.payload)
+    except BadValue as error:
+        # `body` is check_strict's name for the value as a whole.
+        bad = DecodeError("" if error.field == "body" else error.field, error.reason)
+        part = replace(part, payload=storable(part.payload))
+    try:
+        events = [_in_time(event, envelope, now) for event in source.decode(part.payload, envelope.context)]
+    except DecodeError as error:
+        raise bad or error from None
+    if bad:
+        omission = Omission(bad.field, bad.reason)
+        events = [
+            replace(event, omissions=(*event.omissions, omission)) for event in events if event.is_opt_out
+        ]
+        if not events:
+            raise bad
+    opened.events += [(event, part) for event in events]
+
+
+def _in_time(event: DecodedEvent, envelope: Envelope, now: datetime) -> DecodedEvent:
+    """Return the event; raises DecodeError for an impossible time. An opt-out then counts from arrival."""
+    try:
+        _check_time(event, now, OPT_OUT_YEAR_MIN if event.is_opt_out else YEAR_MIN)
+    except DecodeError as error:
+        if not event.is_opt_out:
+            raise
+        omissions = (*event.omissions, Omission(error.field, error.reason))
+        return replace(event, occurred_at=envelope.context.received_at, omissions=omissions)
+    return event
+
+
+def _check_time(event: DecodedEvent, now: datetime, year_min: int) -> None:
     occurred = unstamp(event.occurred_at)
     if occurred > now + FUTURE_MAX:
         minutes = FUTURE_MAX // timedelta(minutes=1)
         raise DecodeError("occurred_at", f"is more than {minutes} minutes in the future: {event.occurred_at}")
-    if occurred.year < YEAR_MIN:
-        raise DecodeError("occurred_at", f"is before {YEAR_MIN}: {event.occurred_at}")
+    if occurred.year < year_min:
+        raise DecodeError("occurred_at", f"is before {year_min}: {event.occurred_at}")
 
 
 def _refusal(part: PayloadPart, field: str, reason: str) -> DecodeError:

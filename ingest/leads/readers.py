@@ -17,7 +17,9 @@ from ingest.leads.spelling import identity
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
+from rules.leads.consent import NOTIFICATIONS, OFF, consent_in
 from rules.leads.identity import Identity
+from rules.leads.lead_events import CAMPAIGN_UNSUBSCRIBED, body_hash
 from rules.leads.objections import objections_in
 from rules.leads.orders import EXPONENTS, OrderState
 
@@ -113,6 +115,15 @@ class DecodedEvent:
     order: OrderPart | None = None
     erasure: ErasurePart | None = None  # if it asks for an erasure
     omissions: tuple[Omission, ...] = ()  # side fields that could not be read
+
+    @property
+    def is_opt_out(self) -> bool:
+        """Whether it says that somebody wants no more messages, or none of a campaign's kind.
+
+        Such an event hangs on no field that it does not need (docs/rules.md, "Who wants no more messages").
+        """
+        consent = self.payload.get("consent", {})
+        return self.event_type == CAMPAIGN_UNSUBSCRIBED or consent.get(NOTIFICATIONS) == OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +395,32 @@ def derived_from_text(
         "preferences": preferences_of(preferences, side) or None,
     }
     return {name: value for name, value in derived.items() if value is not None}
+
+
+def typed_opt_out(text: Any) -> dict[str, Any]:
+    """Return the payload field of a text that says "stop" and nothing else; {} for any other text.
+
+    Only an opt-out counts, because anybody can type another person's address beside a word such as START.
+    """
+    consent = consent_in(text) if isinstance(text, str) else {}
+    return {"consent": dict(consent)} if consent.get(NOTIFICATIONS) == OFF else {}
+
+
+def opt_out_time(
+    value: Any, name: str, context: DecodeContext, side: SideFields, reader: Callable[[Any, str], str] = epoch
+) -> tuple[str, str]:
+    """Return when somebody opted out (a stamp), and the text that names this time in the opt-out's id.
+
+    An opt-out whose time cannot be read counts from its arrival, and the date names it. So it is the same one
+    if it is delivered again.
+    """
+    stated_at = side.read(reader, value, name)
+    return (stated_at, stated_at) if stated_at else (context.received_at, context.received_at[:10])
+
+
+def opt_out_id(value: Any, name: str, side: SideFields, **what_names_it: Any) -> str:
+    """Read the id of an opt-out; without one that can be read, return one made of what names it."""
+    return side.read(text_id, value, name) or f"opt-out:{body_hash(what_names_it)}"
 
 
 def topics_of(value: Any, side: SideFields) -> list[str]:

@@ -105,7 +105,7 @@ class LeadEvent:
     | preference_stated | preferences?, consent?, as above |
     | objection_raised | objections: [topic] |
     | identity_replaced | nothing |
-    | campaign_* | campaign_id |
+    | campaign_* | campaign_id; campaign_unsubscribed also consent?, as above |
     | leads_merged, leads_unmerged | change: int; groups: [{root, leaves: [lead_organization_id]}]: the leads
       that the change moved, and their root, which is among the leaves |
     """

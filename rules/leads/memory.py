@@ -27,6 +27,7 @@ from rules.leads.features import Contact
 from rules.leads.lead_events import (
     CAMPAIGN_SENT,
     CAMPAIGN_TYPES,
+    CAMPAIGN_UNSUBSCRIBED,
     FORM_SUBMITTED,
     MESSAGE_RECEIVED,
     OBJECTION_RAISED,
@@ -321,6 +322,10 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
         ),
     ),
     **dict.fromkeys(CAMPAIGN_TYPES, (Derivation(CAMPAIGN_CONTACT, 1000, _reaction),)),
+    CAMPAIGN_UNSUBSCRIBED: (
+        Derivation(CAMPAIGN_CONTACT, 1000, _reaction),
+        Derivation(CONSENT, 1000, _consent),
+    ),
 }
 
 

@@ -1,7 +1,9 @@
 """E-mail campaigns, in the format of SendGrid's Event Webhook: a list of events, each of one recipient.
 
 https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
-An event needs its id, kind, time, recipient and campaign; nothing else refuses it.
+An event needs its id, kind, time, recipient and campaign; nothing else refuses it. Who unsubscribes, or
+calls a mail spam, needs only the kind and the recipient: without an id, the kind, the time, the recipient and
+the mail's id name it.
 
 - The campaign's id is the first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) and
   the categories that is one.
@@ -9,8 +11,10 @@ An event needs its id, kind, time, recipient and campaign; nothing else refuses 
 - Left out are an `open` with sg_machine_open, because a mail program fetched the mail, and perhaps nobody
   read it; a kind of event that is no act of the lead (`deferred`), or that is new; and, where it is signed,
   what belongs to no campaign, such as the mail that resets a password.
-- But who unsubscribes by such a mail, or calls it spam, wants no more messages: that is a stated preference
-  (docs/rules.md, "Who wants no more messages").
+- `unsubscribe` refuses all mail, and so does `spamreport`: who sends one wants no more messages, whichever
+  mail it was (docs/rules.md, "Who wants no more messages"). `group_unsubscribe` of a campaign's mail is a
+  reaction to that campaign alone; of any other mail it refuses all messages, because we know no groups.
+  `group_resubscribe` is no event: it brings one kind of mail back, and not all messages.
 - The recipient is verified: the mail provider knows whose mailbox did this.
 """
 
@@ -25,6 +29,8 @@ from ingest.leads.readers import (
     SideFields,
     epoch,
     identities,
+    opt_out_id,
+    opt_out_time,
     text_id,
 )
 from rules.leads import lead_events
@@ -47,10 +53,9 @@ TYPES = {
     "bounce": lead_events.CAMPAIGN_BOUNCED,
     "blocked": lead_events.CAMPAIGN_BOUNCED,
     "dropped": lead_events.CAMPAIGN_BOUNCED,
-    "unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
-    "group_unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
-    "spamreport": lead_events.CAMPAIGN_UNSUBSCRIBED,
 }
+REFUSES_ALL_MAIL = ("unsubscribe", "spamreport")
+OPT_OUTS = (*REFUSES_ALL_MAIL, "group_unsubscribe")
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
@@ -60,6 +65,11 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
     if not isinstance(events, list):
         raise DecodeError("", "must be an event, or a list of events")
     return (PayloadPart(each, str(index)) for index, each in enumerate(events))
+
+
+def join(payloads: list[Any]) -> list[Any]:
+    """Make a batch of events."""
+    return payloads
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -75,21 +85,22 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
     kind = event.get("event")
     if not isinstance(kind, str) or not kind:
-        raise DecodeError("event", f"must be text, such as {', '.join(TYPES)}" if kind else "is missing")
+        kinds = ", ".join((*TYPES, *OPT_OUTS))
+        raise DecodeError("event", f"must be text, such as {kinds}" if kind else "is missing")
+    if kind.strip().lower() in OPT_OUTS:
+        return _opt_out(event, kind.strip().lower(), context)
     is_by_machine = str(event.get("sg_machine_open")).casefold() in ("true", "1")
     if kind not in TYPES or (kind == "open" and is_by_machine):
         return None
     event_id, candidates = text_id(event.get("sg_event_id"), "sg_event_id"), _campaign_candidates(event)
-    has_no_campaign = context.is_signed and not candidates
-    if has_no_campaign and TYPES[kind] != lead_events.CAMPAIGN_UNSUBSCRIBED:
+    if context.is_signed and not candidates:
         return None
     occurred_at = epoch(event.get("timestamp"), "timestamp")
     recipient = identities([("email", event.get("email"))], context, "email", are_verified=True)
-    if has_no_campaign:
-        opt_out = {"consent": {NOTIFICATIONS: OFF}}
-        return DecodedEvent(event_id, lead_events.PREFERENCE_STATED, occurred_at, recipient, payload=opt_out)
     side = SideFields()
     campaign_id = _first_id(candidates, side)
+    if campaign_id is None:
+        campaign_id = text_id(next(iter(candidates), None), "campaign_id")
     return DecodedEvent(
         external_event_id=event_id,
         event_type=TYPES[kind],
@@ -102,6 +113,39 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     )
 
 
+def _opt_out(event: Mapping[str, Any], kind: str, context: DecodeContext) -> DecodedEvent:
+    """Read who unsubscribes. Only the recipient is needed; everything else is read where it can be."""
+    side = SideFields()
+    recipient = identities([("email", event.get("email"))], context, "email", are_verified=True)
+    occurred_at, named_time = opt_out_time(event.get("timestamp"), "timestamp", context, side)
+    event_id = opt_out_id(
+        event.get("sg_event_id"),
+        "sg_event_id",
+        side,
+        kind=kind,
+        time=named_time,
+        email=recipient[0].external_id,
+        message=side.read(text_id, event.get("sg_message_id"), "sg_message_id"),
+    )
+    campaign_id = _first_id(_campaign_candidates(event), side)
+    consent = {} if campaign_id and kind not in REFUSES_ALL_MAIL else {"consent": {NOTIFICATIONS: OFF}}
+    if campaign_id is None:
+        preference = lead_events.PREFERENCE_STATED
+        return DecodedEvent(
+            event_id, preference, occurred_at, recipient, payload=consent, omissions=side.omissions
+        )
+    return DecodedEvent(
+        external_event_id=event_id,
+        event_type=lead_events.CAMPAIGN_UNSUBSCRIBED,
+        occurred_at=occurred_at,
+        identities=recipient,
+        object_id=campaign_id,
+        object_id_ref="campaign",
+        payload={"campaign_id": campaign_id, **consent},
+        omissions=side.omissions,
+    )
+
+
 def _campaign_candidates(event: Mapping[str, Any]) -> list[Any]:
     """Return what may be the campaign's id, the likeliest first."""
     category = event.get("category")
@@ -109,9 +153,9 @@ def _campaign_candidates(event: Mapping[str, Any]) -> list[Any]:
     return [value.strip() if isinstance(value, str) else value for value in values if value]
 
 
-def _first_id(candidates: list[Any], side: SideFields) -> str:
-    """Return the first candidate that is an id; raises DecodeError for the first, if none is."""
+def _first_id(candidates: list[Any], side: SideFields) -> str | None:
+    """Return the first candidate that is an id; None if none is."""
     for candidate in candidates:
         if campaign_id := side.read(text_id, candidate, "campaign_id"):
             return campaign_id
-    return text_id(next(iter(candidates), None), "campaign_id")
+    return None

@@ -14,7 +14,11 @@ page_viewed: category?, product_id?; preference_stated: preferences; objection_r
 campaign_*: campaign_id; identity_replaced: nothing, because its identities are the old and the new ones.
 We read objections from `text`, and keep it only in the raw payload.
 
-An event must have its id, type, time, one good identity, and the fields of `data` without a question mark.
+A text that is a stop phrase and nothing else is an opt-out, and so is campaign_unsubscribed without a
+campaign.
+
+An event must have its id, type, time, one good identity, and the fields of `data` without a question mark. An
+opt-out needs its type and one good identity.
 What else cannot be read is left out, as are unknown fields; the answer of POST /v1/leads/events lists both.
 """
 
@@ -36,16 +40,28 @@ from ingest.leads.readers import (
     derived_from_text,
     minor_units,
     moment,
+    opt_out_id,
+    opt_out_time,
     preferences_of,
     products,
     read_identity,
     text_id,
     topics_of,
+    typed_opt_out,
 )
 from ingest.web.json_schema import SHORT
+from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks import Part, Signature
 from rules.leads.identity import Identity
-from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
+from rules.leads.lead_events import (
+    CAMPAIGN_TYPES,
+    CAMPAIGN_UNSUBSCRIBED,
+    FORM_SUBMITTED,
+    MESSAGE_RECEIVED,
+    PREFERENCE_STATED,
+    PURCHASE_TYPES,
+    SENTIMENT_TYPES,
+)
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 # Svix, where the standard comes from, and who sends through it name the same headers `svix-id` and so on:
@@ -67,7 +83,10 @@ FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the event. omissions: unknown fields, too, because the sender may have meant another."""
-    body, side = checked(GENERIC, payload), SideFields()
+    side = SideFields()
+    if opt_out := _opt_out(payload, context, side):
+        return [opt_out]
+    body = checked(GENERIC, payload)
     _omit_unknown(body, FIELDS, side)
     data = _data(body, context, side)
     object_id, object_type = _object(body.get("object"), side)
@@ -87,6 +106,48 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             omissions=side.omissions,
         )
     ]
+
+
+def _opt_out(payload: Any, context: DecodeContext, side: SideFields) -> DecodedEvent | None:
+    """Read an event by which somebody opts out; None for others. It needs only its type and an identity."""
+    body = payload if isinstance(payload, dict) else {}
+    event_type, data = str(body.get("event_type")), body.get("data")
+    data = data if isinstance(data, dict) else {}
+    words = typed_opt_out(data.get("text")) if event_type in (FORM_SUBMITTED, MESSAGE_RECEIVED) else {}
+    if event_type != CAMPAIGN_UNSUBSCRIBED and not words:
+        return None
+    who = _identities(body | {"claimed": _claimed_channels(body, side)}, context, side)
+    occurred_at, named_time = opt_out_time(body.get("occurred_at"), "occurred_at", context, side, moment)
+    event_id = opt_out_id(
+        body.get("external_event_id") or context.delivery_id,
+        "external_event_id",
+        side,
+        kind=event_type,
+        time=named_time,
+        who=sorted(each.external_id for each in who),
+    )
+    object_id, object_type = _object(body.get("object"), side)
+    if words:
+        derived = _words(data, context, side) | words
+    elif campaign_id := side.read(text_id, data.get("campaign_id"), "data.campaign_id"):
+        derived = {"campaign_id": campaign_id}
+    else:
+        event_type, derived = PREFERENCE_STATED, {"consent": {NOTIFICATIONS: OFF}}
+    _omit_unknown(body, FIELDS, side)
+    return DecodedEvent(
+        event_id, event_type, occurred_at, who, object_id, object_type, derived, omissions=side.omissions
+    )
+
+
+def _claimed_channels(body: Data, side: SideFields) -> list[Any]:
+    """Return the channels that an opt-out's sender has not proven: all of them if that cannot be read."""
+    claimed = body.get("claimed")
+    if not isinstance(body.get("identities"), dict):
+        raise DecodeError("identities", "must be an object, such as {email: ada@example.com}")
+    if claimed is None or isinstance(claimed, list):
+        return claimed or []
+    side.omit("claimed", "must be a list")
+    return list(body["identities"])
 
 
 def _data(body: Data, context: DecodeContext, side: SideFields) -> Data:

@@ -9,7 +9,8 @@ somebody: one good address, number or thing. Two different addresses in one fiel
 Anybody can type anything into a form, so all its identities are claimed.
 A browser sends its fields alone, to /v1/hooks (`from_browser`): then the door names the submission, and its
 time is when it arrived.
-The event holds what we derive from people's words, and not the words: see `derived_from_text`.
+The event holds what we derive from people's words, and not the words: see `derived_from_text`. Who writes a
+stop phrase and nothing else wants no more messages; that needs neither an id nor a time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,10 @@ from ingest.leads.readers import (
     checked,
     derived_from_text,
     moment,
+    opt_out_id,
+    opt_out_time,
     text_id,
+    typed_opt_out,
     usable_identities,
 )
 from rules.leads.identity import Identity
@@ -61,18 +65,28 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     form = side.read(text_id, body.get("form_id"), "form_id")
     # A form that a browser sent has the door's id, and no time but that of its arrival.
     arrived_at = context.received_at if context.delivery_id else None
+    submission_id = body.get("submission_id", context.delivery_id)
+    submitted_at = body.get("submitted_at", arrived_at)
     words = [text for texts in forms.of_kind(fields, forms.MESSAGE).values() for text in texts]
+    submitter, opt_out = _submitter(body, fields, context, side), typed_opt_out("\n".join(words))
+    if opt_out:
+        occurred_at, named_time = opt_out_time(submitted_at, "submitted_at", context, side, moment)
+        who = [each.external_id for each in submitter]
+        event_id = opt_out_id(submission_id, "submission_id", side, time=named_time, who=who)
+    else:
+        event_id, occurred_at = text_id(submission_id, "submission_id"), moment(submitted_at, "submitted_at")
     return [
         DecodedEvent(
-            external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),
+            external_event_id=event_id,
             event_type=FORM_SUBMITTED,
-            occurred_at=moment(body.get("submitted_at", arrived_at), "submitted_at"),
-            identities=_submitter(body, fields, context, side),
+            occurred_at=occurred_at,
+            identities=submitter,
             object_id=form,
             object_id_ref=None if form is None else "form",
             payload=derived_from_text(
                 "\n".join(words), body.get("sentiment"), side, body.get("objections"), body.get("preferences")
-            ),
+            )
+            | opt_out,
             omissions=side.omissions,
         )
     ]

@@ -2,7 +2,8 @@
 
 https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
 A webhook holds any number of messages under entry[].changes[].value.messages[]. A message without id, time or
-sender is refused. Whatever else is wrong with it, it is accepted. `sentiment` on a message is our extension.
+sender is refused; an opt-out needs only its sender. Whatever else is wrong with it, it is accepted.
+`sentiment` on a message is our extension.
 
 People: WhatsApp proves a sender by number (`from`, without its plus sign), by an id that it has made for this
 business (`from_user_id`), or by both. A sender with a username may be given by id alone. If a message lacks
@@ -33,6 +34,8 @@ from ingest.leads.readers import (
     derived_from_text,
     epoch,
     identities,
+    opt_out_id,
+    opt_out_time,
     text_id,
 )
 from rules.json_values import read_json
@@ -46,6 +49,10 @@ SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 
 # Types of messages that no person wrote, or that cannot be read.
 NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welcome"})
+
+MARKETING = "marketing_messages"  # the only category of user_preferences[]
+# Types of messages in which people write or choose words.
+WITH_WORDS = ("button", "interactive", "text")
 
 # A text that Meta wants to read back before it sends webhooks to an address.
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
@@ -81,14 +88,35 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
             continue
         for change_index, change in enumerate(changes):
             path, inner = f"entry.{entry_index}.changes.{change_index}", "entry.0.changes.0"
-            try:
-                items = list(_items_of(change))
-            except DecodeError:
-                yield PayloadPart({"entry": [{"changes": [change]}]}, path, inner)
-                continue
-            for item in items:
-                item_inner = f"{inner}.value.{item.list_name}.0"
-                yield PayloadPart(_webhook_around(item), f"{path}.{item.path}", item_inner)
+            for each in _lists_apart(change):
+                try:
+                    items = list(_items_of(each))
+                except DecodeError:
+                    yield PayloadPart({"entry": [{"changes": [each]}]}, path, inner)
+                    continue
+                for item in items:
+                    item_inner = f"{inner}.value.{item.list_name}.0"
+                    yield PayloadPart(_webhook_around(item), f"{path}.{item.path}", item_inner)
+
+
+def join(payloads: list[Any]) -> dict[str, Any]:
+    """Make a webhook of the entries of several."""
+    return {"entry": [entry for payload in payloads for entry in payload["entry"]]}
+
+
+def _lists_apart(change: Any) -> list[Any]:
+    """Return a change as changes of one list each, so that a bad list does not affect the others."""
+    value = change.get("value") if isinstance(change, Mapping) else None
+    if not isinstance(value, Mapping) or len(READERS.keys() & value.keys()) < 2:
+        return [change]
+    return [
+        {
+            **change,
+            "value": {name: each for name, each in value.items() if name not in READERS or name == kept},
+        }
+        for kept in READERS
+        if kept in value
+    ]
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -118,7 +146,7 @@ def _items_of(change: Any) -> Iterator[_Item]:
     """Yield the items of all lists that have readers: partners of Meta put several lists in one change."""
     if not isinstance(change, Mapping):
         raise DecodeError("", "must be an object")
-    value, field = change.get("value"), change.get("field", "messages")
+    value, field = change.get("value"), change.get("field") or "messages"
     if not isinstance(field, str) or field not in READERS:
         return
     if not isinstance(value, Mapping):
@@ -151,28 +179,44 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
 
 def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     """Read an entry of messages[]; None for one that no person wrote, or that withdraws a reaction."""
-    message = item.body
-    kind = str(message.get("type"))
+    message, kind = item.body, _kind(item.body)
     if kind in NOTICES or (kind == "reaction" and not _content(message).get("emoji")):
         return None
     if kind == "system":
         return _number_change(item, context)
     if kind == "edit":
         return _edit(item, context)
-    message_id, side = text_id(message.get("id"), "id"), SideFields()
+    side, consent = SideFields(), _stated_consent(message)
+    event_id, occurred_at = _name_and_time(item, message.get("id"), consent, context, side)
     return DecodedEvent(
-        external_event_id=message_id,
+        external_event_id=event_id,
         event_type=MESSAGE_RECEIVED,
-        occurred_at=epoch(message.get("timestamp"), "timestamp"),
+        occurred_at=occurred_at,
         identities=_sender(item, context, side),
-        object_id=message_id,
+        object_id=event_id,
         object_id_ref="message",
         payload={
             **derived_from_text(_words(message), message.get("sentiment"), side),
-            **_consent_payload(_stated_consent(message)),
+            **_consent_payload(consent),
         },
         omissions=side.omissions,
     )
+
+
+def _name_and_time(
+    item: _Item,
+    event_id: Any,
+    consent: Mapping[str, str],
+    context: DecodeContext,
+    side: SideFields,
+) -> tuple[str, str]:
+    """Return an item's id and its time, a stamp. An opt-out needs neither of them to be there."""
+    timestamp = item.body.get("timestamp")
+    if consent.get(NOTIFICATIONS) != OFF:
+        return text_id(event_id, "id"), epoch(timestamp, "timestamp")
+    occurred_at, named_time = opt_out_time(timestamp, "timestamp", context, side)
+    who = list(_person_ids(item.body) | _person_ids(item.contact))
+    return opt_out_id(event_id, "id", side, kind=item.list_name, time=named_time, who=who), occurred_at
 
 
 def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -223,13 +267,14 @@ def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     """Read an entry of user_preferences[]: who stops or resumes marketing messages. None for others."""
     preference = item.body
     meaning = {"stop": OFF, "resume": ON}.get(str(preference.get("value")).casefold())
-    if preference.get("category") != "marketing_messages" or meaning is None:
+    if (preference.get("category") or MARKETING) != MARKETING or meaning is None:
         return None
     ids = [*_person_ids(preference), *_person_ids(item.contact)]
     sender = ids[0][1].removeprefix("+") if ids else None
-    occurred_at = epoch(preference.get("timestamp"), "timestamp")
     # The entry has no id. Sender and time make one that a resend has, too.
-    return _statement(item, f"preference:{sender}:{occurred_at}", {NOTIFICATIONS: meaning}, context)
+    stated_at = SideFields().read(epoch, preference.get("timestamp"), "timestamp")
+    event_id = f"preference:{sender}:{stated_at}" if stated_at else None
+    return _statement(item, event_id, {NOTIFICATIONS: meaning}, context)
 
 
 def _statement(
@@ -237,10 +282,11 @@ def _statement(
 ) -> DecodedEvent:
     """Return the event that a sender states consent, or takes it back."""
     side = SideFields()
+    event_id, occurred_at = _name_and_time(item, event_id, consent, context, side)
     return DecodedEvent(
-        external_event_id=text_id(event_id, "id"),
+        external_event_id=event_id,
         event_type=PREFERENCE_STATED,
-        occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
+        occurred_at=occurred_at,
         identities=_sender(item, context, side),
         payload=_consent_payload(consent),
         omissions=side.omissions,
@@ -311,14 +357,20 @@ def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Iden
 
 def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object that a message has under the name of its type: {"type": "text", "text": {...}}."""
-    kind = message.get("type")
-    content = message.get(kind) if isinstance(kind, str) else None
+    content = message.get(_kind(message))
     return content if isinstance(content, Mapping) else {}
+
+
+def _kind(message: Mapping[str, Any]) -> str:
+    """Return a message's type; one that it lacks is that of the words or of the choice that it has."""
+    if isinstance(kind := message.get("type"), str):
+        return kind
+    return next((name for name in WITH_WORDS if isinstance(message.get(name), Mapping)), "")
 
 
 def _words(message: Mapping[str, Any]) -> str:
     """Return the words that the sender wrote or chose; "" for a picture without a caption."""
-    content, kind = _content(message), message.get("type")
+    content, kind = _content(message), _kind(message)
     if kind == "interactive":
         content = _choice(content)
     words = (content.get(name) for name in ("body", "text", "title", "caption"))
@@ -337,7 +389,7 @@ def _consent_payload(consent: Mapping[str, str]) -> dict[str, Any]:
 
 def _stated_consent(message: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the consent that a message states. Of a choice, its label counts, and its name in a program."""
-    if message.get("type") not in ("button", "interactive"):
+    if _kind(message) not in ("button", "interactive"):
         return consent_in(_words(message))
     content = _content(message)
     flow = content.get("nfm_reply")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from analytics.warehouse.models import models
 from ingest.leads import sources
+from ingest.leads.lead_accept import Envelope, stored_event
 from ingest.leads.readers import DecodeError, minor_units
 from rules.leads.identity import Identity, in_order
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
@@ -219,8 +220,30 @@ def test_who_unsubscribes_by_a_mail_of_no_campaign_wants_no_more_messages(kind: 
     (event,) = decode("email_campaign", [mail], signed)
     assert (event.event_type, event.payload) == ("preference_stated", {"consent": {"notifications": "off"}})
     assert [each.external_id for each in event.identities] == [mail["email"]]
-    (event,) = decode("email_campaign", [{**mail, "category": "spring"}], signed)
-    assert (event.event_type, event.payload) == ("campaign_unsubscribed", {"campaign_id": "spring"})
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+@pytest.mark.parametrize("kind", ["unsubscribe", "spamreport", "group_unsubscribe"])
+def test_who_refuses_all_mail_by_a_campaign_s_mail_wants_no_more_messages(kind: str, is_signed: bool) -> None:
+    context = replace(CONTEXT, is_signed=is_signed)
+    (event,) = decode("email_campaign", {**MAIL, "event": kind, "asm_group_id": 10}, context)
+    assert (event.event_type, event.object_id) == ("campaign_unsubscribed", "12345")
+    is_of_all = kind != "group_unsubscribe"
+    remembered = remembered_entries(
+        [stored_event(event, Envelope("email_campaign", context), "leaf", "leaf")]
+    )
+    assert {name: each.value for name, each in remembered.items()} == {
+        "campaign_contact#12345": "unsubscribed 2026-02-25",
+        **({"consent#notifications": "off"} if is_of_all else {}),
+    }
+
+
+def test_who_wants_one_kind_of_mail_again_does_not_want_all_messages_again() -> None:
+    told = [{**MAIL, "event": kind, "timestamp": 1772000000 + at, "sg_event_id": str(at)}
+            for at, kind in enumerate(("unsubscribe", "group_resubscribe", "group_unsubscribe"))]  # fmt: skip
+    events = decode("email_campaign", told, replace(CONTEXT, is_signed=True))
+    stored = [stored_event(each, Envelope("email_campaign", CONTEXT), "leaf", "leaf") for each in events]
+    assert remembered_entries(stored)["consent#notifications"].value == "off"
 
 
 def test_an_order() -> None:

@@ -1,10 +1,17 @@
 """What an event must have refuses it; a side field never does: it is left out, and the answer says so."""
 
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ingest.leads.lead_accept import Envelope, open_payload
+from ingest.leads.readers import DecodeContext, DecodedEvent
+from rules.days import stamp
+from rules.leads.lead_events import FUTURE_MAX
 from tests.support.vendor_bodies import shopify_order, shopify_refund
 from tests.support.webhooks import (
     CONTEXT,
@@ -24,6 +31,16 @@ from tests.support.webhooks import (
 )
 
 LINE = {"product_id": 7, "quantity": 2}
+
+
+def _field_names(payload: Any, where: str) -> Iterator[str]:
+    """The paths of all fields of the object at a path, those of objects within it too."""
+    for step in filter(None, where.split(".")):
+        payload = payload[int(step) if isinstance(payload, list) else step]
+    for name, value in payload.items():
+        yield name
+        if isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in _field_names(value, ""))
 
 
 def read(source: str, payload: Any) -> Any:
@@ -250,3 +267,147 @@ def test_a_refund_may_have_its_words_in_capitals() -> None:
 def test_a_time_in_seconds_may_have_parts(timestamp: Any) -> None:
     event = read("whatsapp", whatsapp(text("hello", timestamp=timestamp)))
     assert event.occurred_at == "2026-02-25T06:13:20.000000Z"
+
+
+OFF = {"notifications": "off"}
+SIGNED = replace(CONTEXT, is_signed=True)
+UNSUBSCRIBED = {"email": "ada@example.com", "event": "unsubscribe", "timestamp": 1772000000, "sg_event_id": "sg-9",
+                "sg_message_id": "m-1", "asm_group_id": 10, "useragent": "Mail", "url": None}  # fmt: skip
+TYPED_STOP = {**FORM, "fields": {"email": "ada@example.com", "message": "Unsubscribe me, please"}}
+CRM_STOP = changed(generic("message_received", text="STOP"), "identities", {"email": "ada@example.com"})
+CRM_UNSUBSCRIBED = {
+    **generic("campaign_unsubscribed", campaign_id="spring"),
+    "identities": {"email": "a@b.c"},
+}
+BUTTON = {"type": "button", "button": {"text": "Stop promotions", "payload": "x"}}
+# Each way to say that one wants no more messages: source, payload, where in it, and what it needs there.
+OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
+    *(
+        ("email_campaign", [{**UNSUBSCRIBED, "event": kind}], "0", ("event", "email"))
+        for kind in ("unsubscribe", "group_unsubscribe", "spamreport")
+    ),
+    (
+        "whatsapp",
+        whatsapp(text("STOP")),
+        "entry.0.changes.0.value.messages.0",
+        ("from", "text", "text.body", "type"),
+    ),
+    (
+        "whatsapp",
+        whatsapp(text("", **BUTTON)),
+        "entry.0.changes.0.value.messages.0",
+        ("from", "type", "button", "button.text"),
+    ),
+    (
+        "whatsapp",
+        preference("stop", wa_id="16505551234"),
+        "entry.0.changes.0.value.user_preferences.0",
+        ("wa_id", "value", "category"),
+    ),
+    ("web_form", TYPED_STOP, "", ("fields", "fields.email", "fields.message")),
+    ("generic", CRM_STOP, "", ("event_type", "identities", "identities.email", "data", "data.text")),
+    ("generic", CRM_UNSUBSCRIBED, "", ("event_type", "identities", "identities.email")),
+]
+OPT_OUT_FIELDS = [
+    (source, payload, f"{where}.{name}".strip("."))
+    for source, payload, where, needed in OPT_OUTS
+    for name in _field_names(payload, where)
+    if name not in needed
+]
+
+
+def opt_outs(source: str, payload: Any, context: DecodeContext = SIGNED) -> list[DecodedEvent]:
+    """The opt-outs of a payload, none of whose parts is refused."""
+    opened = open_payload(payload, Envelope(source, context), NOW)
+    assert (opened.refusals, opened.decoder_bugs) == ([], [])
+    return [event for event, _ in opened.events if event.is_opt_out]
+
+
+@pytest.mark.parametrize(("source", "payload", "field"), OPT_OUT_FIELDS)
+def test_an_opt_out_hangs_on_no_field_that_it_does_not_need(source: str, payload: Any, field: str) -> None:
+    for odd in (
+        ...,
+        None,
+        "",
+        "?",
+        [],
+        {},
+        {"a": 1},
+        True,
+        -1,
+        1.5,
+        10**15,
+        4e9,
+        "x" * 300,
+        "\ud83d",
+        float("nan"),
+    ):
+        told = changed({"payload": payload}, f"payload.{field}", odd)["payload"]
+        (event,) = opt_outs(source, told)
+        later = replace(SIGNED, received_at=stamp(NOW + timedelta(minutes=9)))
+        (again,) = opt_outs(source, copy.deepcopy(told), later)
+        assert event.external_event_id == again.external_event_id, "twice is once"
+        assert stamp(NOW - timedelta(days=365)) < event.occurred_at <= stamp(NOW + FUTURE_MAX)
+        assert {each.external_id for each in event.identities} & {"ada@example.com", "a@b.c", "16505551234"}
+
+
+@pytest.mark.parametrize(("source", "payload", "where", "needed"), OPT_OUTS)
+def test_an_opt_out_may_have_any_further_field(source: str, payload: Any, where: str, needed: Any) -> None:
+    for odd in ("new", ["\udc00"], {"\ud83d": float("inf")}, [[[]]] * 3, "[" * 5):
+        path = f"payload.{where}.more".replace("..", ".")
+        (event,) = opt_outs(source, changed({"payload": payload}, path, odd)["payload"])
+        assert event.is_opt_out
+
+
+def test_opt_outs_without_an_id_are_told_apart_by_kind_time_address_and_message() -> None:
+    plain = {name: each for name, each in UNSUBSCRIBED.items() if name != "sg_event_id"}
+    others = [
+        {"event": "spamreport"},
+        {"timestamp": 1772000001},
+        {"email": "eve@example.com"},
+        {"sg_message_id": "m-2"},
+    ]
+    told = [plain, plain, *({**plain, **other} for other in others)]
+    ids = [event.external_event_id for event in opt_outs("email_campaign", told)]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 5
+    assert (
+        ids[0]
+        == opt_outs("email_campaign", {**plain, "email": " Ada <ADA@example.com>"})[0].external_event_id
+    )
+
+
+def test_an_opt_out_survives_every_bad_neighbour() -> None:
+    plain = {"event": "spamreport", "email": "ada@example.com"}
+    for bad in (7, None, {}, {"event": 7}, {**MAIL, "note": "\ud83d"}, {**plain, "email": "n/a"}):
+        opened = open_payload([bad, plain, bad], Envelope("email_campaign", SIGNED), NOW)
+        assert [event.is_opt_out for event, _ in opened.events] == [True]
+        assert len(opened.refusals) == 2
+    stop, late = text("STOP", id=None), text("x", timestamp="?")
+    lists = {"user_preferences": "none", "user_id_update": {"a": 1}}
+    for messages, more, refused in (
+        ([7, stop, late], {}, 2),
+        ([stop], lists, 2),
+        ([stop], {"contacts": 7}, 0),
+    ):
+        opened = open_payload(whatsapp(*messages, **more), Envelope("whatsapp", SIGNED), NOW)
+        assert [event.is_opt_out for event, _ in opened.events] == [True]
+        assert (len(opened.refusals), opened.decoder_bugs) == (refused, [])
+
+
+def test_a_message_and_a_preference_may_lack_the_word_for_their_kind() -> None:
+    for words in (text("STOP"), text("", **BUTTON)):
+        assert opt_outs("whatsapp", whatsapp(changed(words, "type", ...)))
+    assert opt_outs("whatsapp", preference("stop", wa_id="16505551234", category=None))
+
+
+def test_what_is_no_opt_out_still_needs_its_id_and_its_time() -> None:
+    for source, payload in (
+        ("email_campaign", changed(MAIL, "sg_event_id", ...)),
+        ("whatsapp", whatsapp(text("hello", id=None))),
+        ("whatsapp", whatsapp(text("START", timestamp=None))),
+        ("whatsapp", preference("resume", wa_id="16505551234", timestamp="?")),
+        ("generic", changed(generic("message_received", text="hello"), "occurred_at", ...)),
+    ):
+        opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
+        assert (opened.events, len(opened.refusals)) == ([], 1)
