@@ -32,9 +32,9 @@ class LeadPayloads:
         """s3: returns the client; most requests never call it."""
         self._s3, self._bucket = s3, bucket
 
-    def put_inbox(self, text: str) -> str:
+    def put_inbox(self, data: bytes) -> str:
         """Put a payload aside until its message is handled; returns its s3:// URL."""
-        return self._put(f"{INBOX}{uuid.uuid4()}.json", text)
+        return self._put(f"{INBOX}{uuid.uuid4()}.json", data)
 
     def read_inbox(self, url: str) -> bytes:
         """Return a payload that was put aside; raises NoPayload.
@@ -64,12 +64,10 @@ class LeadPayloads:
         inline = replace(event, raw_payload=text)
         if item_bytes(event_item(inline)) <= ITEM_BYTES_MAX:
             return inline
-        return replace(event, raw_payload_ref=self._put(f"leads/{event.id}/{digest}.json", text))
+        return replace(event, raw_payload_ref=self._put(f"leads/{event.id}/{digest}.json", text.encode()))
 
-    def _put(self, key: str, text: str) -> str:
-        self._s3().put_object(
-            Bucket=self._bucket, Key=key, Body=text.encode(), ContentType="application/json"
-        )
+    def _put(self, key: str, data: bytes) -> str:
+        self._s3().put_object(Bucket=self._bucket, Key=key, Body=data, ContentType="application/json")
         return f"s3://{self._bucket}/{key}"
 
 
@@ -84,7 +82,15 @@ class LeadQueue:
         text = json.dumps(message, separators=(",", ":"))
         if "payload" in message and len(json.dumps(text)) > MESSAGE_BYTES_MAX:
             payload = json.dumps(message["payload"], separators=(",", ":"))
-            pointer = {"payload_ref": self._payloads.put_inbox(payload)}
+            pointer = {"payload_ref": self._payloads.put_inbox(payload.encode())}
             rest = {name: value for name, value in message.items() if name != "payload"}
             text = json.dumps(rest | pointer, separators=(",", ":"))
         self._sqs.send_message(QueueUrl=self._url, MessageBody=text)
+
+    def put_refused(self, message: dict[str, Any], body: bytes, reason: str) -> None:
+        """Keep a body that a door refuses, for an operator: the consumer fails its message, with the reason.
+
+        message: as in put(), without a payload.
+        """
+        kept = {**message, "payload_ref": self._payloads.put_inbox(body), "refused": reason}
+        self._sqs.send_message(QueueUrl=self._url, MessageBody=json.dumps(kept, separators=(",", ":")))

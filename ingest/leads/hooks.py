@@ -29,7 +29,6 @@ from adapters.platform.limits import network_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
-from ingest.web.api import BODY_BYTES_MAX
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from rules.leads.hooks import (
@@ -72,15 +71,13 @@ class HookRequest:
 
 
 def hook_request(event: Mapping[str, Any]) -> HookRequest:
-    """Read a request of the gateway; raises 400, 413 for more than 1 MB, and 415 for a compressed body."""
+    """Read a request of the gateway; raises 400, and 415 for a compressed body."""
     headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
     text = event.get("body") or ""
     try:
         body = base64.b64decode(text, validate=True) if event.get("isBase64Encoded") else text.encode()
     except ValueError:
         raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
-    if len(body) > BODY_BYTES_MAX:
-        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
     return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))

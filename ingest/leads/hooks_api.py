@@ -8,8 +8,8 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -24,17 +24,31 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from ingest.leads import forms, sources
 from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_request, origin_of
-from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.leads.lead_accept import (
+    PARTS_MAX,
+    PIECES_MAX,
+    BadEnvelope,
+    OpenedPayload,
+    open_payload,
+    pieces_of,
+    read_envelope,
+)
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
-from ingest.web.api import SECURITY_HEADERS, Allowance, Answer, Api, json_of, json_response
+from ingest.web.api import (
+    SECURITY_HEADERS,
+    WEBHOOK_BYTES_MAX,
+    Allowance,
+    Answer,
+    Api,
+    json_of,
+    json_response,
+)
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import closed_object, text
 from rules.days import stamp
 from rules.leads.hooks import Hook
 
-# A batch of SendGrid's may have more events than one message of the queue.
-MESSAGES_MAX = 10
 FORM_BYTES_MAX = 100_000
 COUNT_SECONDS = 300  # how long it is kept how many forms an address has sent in a minute
 CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
@@ -100,10 +114,13 @@ def post_hook(organization: str, source: str) -> Answer:
         "delivery_id": delivery.delivery_id[:256],
         "is_signed": True,
     }
-    accepted = 0
-    for payload in _messages(json_of(request.body)):
-        accepted += len(_queue_payload(hook, payload, context_fields, now, keep_bad=True).events)
-    return {"accepted": accepted}
+    if len(request.body) > WEBHOOK_BYTES_MAX:
+        raise _keep_refused(hook, request.body, now, f"the body is over {WEBHOOK_BYTES_MAX} bytes")
+    payload = json_of(request.body)
+    pieces = pieces_of(payload, source)
+    if len(pieces) > PIECES_MAX:
+        raise _keep_refused(hook, request.body, now, f"the body holds over {PIECES_MAX * PARTS_MAX} events")
+    return {"accepted": len(_queue_payload(hook, payload, pieces, context_fields, now).events)}
 
 
 @app.route(f"GET {HOOK}", answer={"type": "string", "contentMediaType": "text/plain"}, is_open=True)
@@ -124,22 +141,21 @@ def options_hook(organization: str, source: str) -> Response[str]:
     )
 
 
-def _messages(payload: Any) -> Iterator[Any]:
-    """Yield a payload, or a long list in parts that the queue's consumer takes; raises 413 if too long."""
-    if not isinstance(payload, list) or len(payload) <= PARTS_MAX:
-        yield payload
-        return
-    if len(payload) > MESSAGES_MAX * PARTS_MAX:
-        raise ApiError(413, "too_large", f"the body holds over {MESSAGES_MAX * PARTS_MAX} events")
-    yield from (payload[start : start + PARTS_MAX] for start in range(0, len(payload), PARTS_MAX))
+def _keep_refused(hook: Hook, body: bytes, now: datetime, reason: str) -> ApiError:
+    """Keep a signed body that is refused, for an operator; return the refusal."""
+    digest = hashlib.sha256(body).hexdigest()
+    message = {"organization_id": hook.organization_id, "source": hook.source, "received_at": stamp(now)}
+    _parts().queue.put_refused(message, body, f"{reason}: it has {len(body)}, sha256 {digest}")
+    logger.warning("a webhook is refused and kept", extra={**message, "bytes": len(body), "reason": reason})
+    return ApiError(413, "too_large", reason)
 
 
 def _queue_payload(
-    hook: Hook, payload: Any, context_fields: Mapping[str, Any], now: datetime, *, keep_bad: bool
+    hook: Hook, payload: Any, pieces: list[Any], context_fields: Mapping[str, Any], now: datetime
 ) -> OpenedPayload:
-    """Queue a payload with any event, and return it opened.
+    """Queue a payload with any event in its pieces, and return it opened.
 
-    keep_bad: parts that are no event are queued, too, for the queue's consumer to keep. Otherwise they raise
+    Signed parts that are no event are queued, too, for the queue's consumer to keep. Those of a form raise
     422.
     """
     message = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
@@ -149,11 +165,12 @@ def _queue_payload(
         envelope = read_envelope(message, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise invalid_field(bad.field, bad.reason) from None
-    opened = open_payload(payload, envelope, now)
-    if opened.refusals and not keep_bad:
+    opened = open_payload(payload, envelope, now, PIECES_MAX * PARTS_MAX)
+    if opened.refusals and not envelope.context.is_signed:
         raise invalid_fields([(part.field, part.reason) for part in opened.refusals])
     if opened.events or opened.refusals or opened.decoder_bugs:
-        _parts().queue.put(envelope.message())
+        for piece in pieces:
+            _parts().queue.put(replace(envelope, payload=piece).message())
     counts = {
         "events": len(opened.events),
         "refused": len(opened.refusals),
@@ -182,7 +199,8 @@ def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime)
     if not fields.pop(hook.honeypot, ""):
         context_fields = {"delivery_id": _submission_id(fields, now)}
         assert source.from_browser is not None  # noqa: S101 (the authenticator has seen to it)
-        _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
+        payload = source.from_browser(fields)
+        _queue_payload(hook, payload, [payload], context_fields, now)
     # A robot that filled in the honeypot gets the same answer, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from adapters.platform.tables import chunks
 from adapters.settings.choices import currency_of, region_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import MESSAGE
@@ -23,7 +24,8 @@ from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 # Under this name the consumer stores merges of leads. No integration may use it.
 RESERVED_INTEGRATION = "identity"
 HOOK_FIELDS = ("topic", "delivery_id", "is_signed")  # fields of DecodeContext that only hooks_api sets
-PARTS_MAX = 1_000  # events in one payload
+PARTS_MAX = 1_000  # events in one message of the queue
+PIECES_MAX = 100  # messages of the queue for one webhook
 YEAR_MIN = 1970  # the earliest year of an event and of its receipt
 # An opt-out with an earlier time, such as 0 seconds since 1970, counts from its arrival: with such a time it
 # would be older than all that was said before.
@@ -115,14 +117,33 @@ def _received_at(message: Mapping[str, Any], now: datetime) -> str:
     return stamp(received)
 
 
-def open_payload(payload: Any, envelope: Envelope, now: datetime) -> OpenedPayload:
+def pieces_of(payload: Any, source_type: str) -> list[Any]:
+    """Return a payload as it came, or a long one in pieces that the queue's consumer takes.
+
+    A batch of SendGrid's, or a webhook of Meta's, may have more events than one message of the queue. Of one
+    that has too many for PIECES_MAX, there is a piece more.
+    """
+    try:
+        source = sources.source_named(source_type)
+        parts = list(islice(source.parts(payload), PIECES_MAX * PARTS_MAX + 1))
+    except Exception:  # noqa: BLE001 (open_payload meets it again, and says why)
+        return [payload]
+    if len(parts) <= PARTS_MAX:
+        return [payload]
+    payloads = (part.payload for part in parts)
+    return [source.join(piece) for piece in chunks(payloads, PARTS_MAX)]
+
+
+def open_payload(
+    payload: Any, envelope: Envelope, now: datetime, parts_max: int = PARTS_MAX
+) -> OpenedPayload:
     """Decode each part of a payload by itself, so that a bad part does not affect the others."""
     opened = OpenedPayload()
     try:
         source = sources.source_named(envelope.source_type)
-        parts = list(islice(source.parts(payload), PARTS_MAX + 1))
-        if len(parts) > PARTS_MAX:
-            raise DecodeError("", f"holds more than {PARTS_MAX} events")
+        parts = list(islice(source.parts(payload), parts_max + 1))
+        if len(parts) > parts_max:
+            raise DecodeError("", f"holds more than {parts_max} events")
     except DecodeError as error:
         opened.refusals.append(_refusal(PayloadPart(payload), error.field, error.reason))
         return opened

@@ -114,6 +114,8 @@ class LeadConsumer:
             envelope = read_envelope(message, self.currency, now, self.phone_regions)
         except BadEnvelope as bad:
             raise PoisonMessage(str(bad)) from None
+        if "refused" in message:
+            raise PoisonMessage(f"the door has refused it: {message['refused']}")
         opened = open_payload(self._payload(envelope), envelope, now)
         reasons = [str(error) for error in opened.refusals]
         reasons += [f"the decoder raised {type(error).__name__}: {error}" for error in opened.decoder_bugs]

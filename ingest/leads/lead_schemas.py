@@ -80,6 +80,7 @@ MESSAGE = closed_object(
         "topic?": text(maxLength=128),
         "delivery_id?": text(maxLength=256),
         "is_signed?": FLAG,
+        "refused?": text("why the door has refused it: then it is kept for an operator", maxLength=500),
     }
 )
 UNMERGE_COMMAND = "unmerge"

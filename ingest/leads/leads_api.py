@@ -29,7 +29,15 @@ from ingest.leads.lead_schemas import (
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.leads.readers import DecodedEvent, PayloadPart
-from ingest.web.api import SECURITY_HEADERS, Allowance, Api, exact_json, json_body, shorten_details
+from ingest.web.api import (
+    SECURITY_HEADERS,
+    WEBHOOK_BYTES_MAX,
+    Allowance,
+    Api,
+    exact_json,
+    json_body,
+    shorten_details,
+)
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.json_schema import TEXT, text
 from ingest.web.routes import PAGE, in_query
@@ -104,7 +112,8 @@ def post_lead_event() -> dict[str, Any]:
     """
     caller = app.caller()
     caller.check_leads()
-    body, now = json_body(app.event, LEAD_EVENTS, batch="payload"), clock.now()
+    body = json_body(app.event, LEAD_EVENTS, batch="payload", bytes_max=WEBHOOK_BYTES_MAX)
+    now = clock.now()
     caller.check_organization(body["organization_id"])
     try:
         stamped = body | {"received_at": stamp(now)}

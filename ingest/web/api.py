@@ -44,6 +44,8 @@ PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
 ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
 BODY_BYTES_MAX = 1_000_000
+# Of a webhook: what Lambda hands over in one request. Meta sends up to 3 MB, and repeats what is refused.
+WEBHOOK_BYTES_MAX = 6 * 1024 * 1024
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
 REFUSAL_CHARACTERS_MAX = 500
 # Answers are about people and hold what people wrote. A browser must not keep them or show them as a page.
@@ -243,7 +245,11 @@ def refuse_erased(app: Api, is_erased: Callable[[str], bool], *open_to_erased: s
 
 
 def json_body(
-    event: Mapping[str, Any], schema: Schema, batch: str = "", pairs: Pairs | None = None
+    event: Mapping[str, Any],
+    schema: Schema,
+    batch: str = "",
+    pairs: Pairs | None = None,
+    bytes_max: int = BODY_BYTES_MAX,
 ) -> dict[str, Any]:
     """Return the body of a request if the schema accepts it; raises 400, 413, or 422 with all faulty fields.
 
@@ -256,8 +262,8 @@ def json_body(
         data = base64.b64decode(raw, validate=True) if is_base64 else raw.encode(errors="surrogatepass")
     except ValueError:
         raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
-    if len(data) > BODY_BYTES_MAX:
-        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    if len(data) > bytes_max:
+        raise ApiError(413, "too_large", f"the body is over {bytes_max} bytes")
     body = json_of(data, pairs)
     if problems := body_problems(_without_batch_items(schema, batch), body, apart=batch):
         raise invalid_fields(problems)

@@ -1,6 +1,7 @@
 """POST /v1/hooks: what a vendor signed comes in once, and nothing else comes in at all."""
 
 import gzip
+import json
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -11,15 +12,18 @@ from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
 from adapters.leads.hook_store import HookStore
+from adapters.leads.lead_queue import LeadPayloads
+from adapters.platform.queues import PoisonMessage
 from ingest.leads import hooks, sources
 from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST, STRANGERS_PER_SECOND
-from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
-from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
+from ingest.leads.lead_accept import PARTS_MAX, PIECES_MAX, open_payload, read_envelope
+from ingest.leads.lead_consumer import LeadConsumer
+from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS, WEBHOOK_BYTES_MAX
 from rules.leads.hooks import Hook, HookSecret, challenge_token, rotate_hook
 from tests.support.effort import params_of_soak
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
-from tests.support.vendor_bodies import as_sent, sample_of, sendgrid_event, whatsapp_message
+from tests.support.vendor_bodies import as_sent, sample_of, sendgrid_event, shopify_order, whatsapp_message
 from tests.support.webhook_senders import headers_of, secret_of
 
 
@@ -233,7 +237,7 @@ def test_bytes_that_are_no_json_are_refused_though_they_are_signed(site: HookSit
     headers = headers_of(source, packed, theirs, site.now) | {"content-encoding": "gzip"}
     assert site.send(source, packed, headers)[0] == 415
     large = plain[:1] + b" " * 10_000_000 + plain[1:]
-    assert site.send(source, large, headers_of(source, large, theirs, site.now))[0] == 413
+    assert site.send(source, large, headers_of(source, large, "wrong", site.now)) == REFUSED
     text = {"body": "not base64!", "isBase64Encoded": True, "headers": {}}
     assert site.call("POST", source, site.organization, **text)[0] == 400
     assert site.queued() == []
@@ -294,9 +298,72 @@ def test_a_long_batch_becomes_messages_that_the_consumer_takes(site: HookSite) -
     body = as_sent("email_campaign", batch)
     found = site.send("email_campaign", body, headers_of("email_campaign", body, theirs, site.now))
     assert found == (200, {"accepted": PARTS_MAX + 1})
-    assert len(site.queued()) == 2
-    body = as_sent("email_campaign", [0] * 400_000)
-    assert site.send("email_campaign", body, headers_of("email_campaign", body, theirs, site.now))[0] == 413
+    queued = site.queued()
+    assert sorted(len(whole(site, message)["payload"]) for message in queued) == [1, PARTS_MAX]
+
+
+def whole(site: HookSite, message: dict[str, Any]) -> dict[str, Any]:
+    """A message with its payload, which may wait in the bucket."""
+    rest = {name: value for name, value in message.items() if name != "payload_ref"}
+    waiting = LeadPayloads(lambda: site.s3, "payloads")
+    return rest | (
+        {"payload": json.loads(waiting.read_inbox(message["payload_ref"]))} if rest != message else {}
+    )
+
+
+def order_of_700_lines() -> dict[str, Any]:
+    line = {**shopify_order(1, NOW)["line_items"][0], "properties": [{"name": "n", "value": "x" * 3_000}]}
+    return shopify_order(7, NOW, line_items=[{**line, "id": number} for number in range(700)])
+
+
+def long_webhook(messages: int) -> dict[str, Any]:
+    """As Meta sends several messages at once: in one entry."""
+    sample = whatsapp_message("x" * 300, "16505551234", NOW)
+    (change,) = sample["entry"][0]["changes"]
+    (message,) = change["value"]["messages"]
+    many = [{**message, "id": f"wamid.{number}"} for number in range(messages)]
+    return {**sample, "entry": [{"changes": [{**change, "value": {**change["value"], "messages": many}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("source", "payload", "events"),
+    [
+        ("ecommerce", order_of_700_lines(), 1),
+        ("whatsapp", whatsapp_message("x" * 3_000_000, "16505551234", NOW), 1),
+        ("whatsapp", long_webhook(3_500), 3_500),
+        (
+            "email_campaign",
+            [sendgrid_event("open", f"p{n}@example.com", NOW, n) for n in range(9_000)],
+            9_000,
+        ),
+    ],
+    ids=["an order of 700 lines", "a long message", "many messages", "a batch of mails"],
+)
+def test_a_body_of_megabytes_is_taken(site: HookSite, source: str, payload: Any, events: int) -> None:
+    theirs, body = site.add(source), as_sent(source, payload)
+    assert 1_000_000 < len(body) < WEBHOOK_BYTES_MAX
+    assert site.send(source, body, headers_of(source, body, theirs, site.now)) == (200, {"accepted": events})
+    queued = site.queued()
+    assert len(queued) == -(-events // PARTS_MAX)
+    found = [opened(whole(site, each)) for each in queued]
+    assert len({name for piece in found for name, _ in piece}) == events
+
+
+@pytest.mark.parametrize("source", SIGNED)
+def test_a_signed_body_that_is_too_large_is_a_413_and_an_operator_has_it(site: HookSite, source: str) -> None:
+    theirs, plain = site.add(source), as_sent(source, sample_of(source, "t", site.now))
+    fits = plain + b" " * (WEBHOOK_BYTES_MAX - len(plain))
+    assert site.send(source, fits, headers_of(source, fits, theirs, site.now))[0] == 200
+    assert len(site.queued()) == 1
+    many = as_sent("email_campaign", [0] * (PIECES_MAX * PARTS_MAX + 1))
+    for body in (fits + b" ", *([many] if source == "email_campaign" else [])):
+        status, told = site.send(source, body, headers_of(source, body, theirs, site.now))
+        assert (status, told["error"]["code"]) == (413, "too_large")
+        (message,) = site.queued()
+        assert (message["organization_id"], message["source"]) == (site.organization, source)
+        with pytest.raises(PoisonMessage, match=rf"the door has refused it: .* it has {len(body)}, sha256 "):
+            LeadConsumer(None, None, None, None, "USD").handle(message, NOW)  # type: ignore[arg-type] (it asks for nothing)
+        assert LeadPayloads(lambda: site.s3, "payloads").read_inbox(message["payload_ref"]) == body
 
 
 def test_a_generic_event_may_take_its_name_from_the_delivery(site: HookSite) -> None:

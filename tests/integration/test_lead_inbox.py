@@ -21,7 +21,7 @@ def by_reference(site: Site, url: str) -> dict[str, Any]:
 
 def test_a_payload_that_was_put_aside(site: Site) -> None:
     many = [{"sku": f"sku-{number}", "quantity": 1} for number in range(40)]
-    url = LeadPayloads(lambda: site.s3, "payloads").put_inbox(json.dumps(order(1, line_items=many)))
+    url = LeadPayloads(lambda: site.s3, "payloads").put_inbox(json.dumps(order(1, line_items=many)).encode())
     for _ in range(2):
         site.consumer.handle(by_reference(site, url), NOW)
     (event,) = site.stored()
@@ -55,6 +55,6 @@ def test_a_pointer_that_cannot_be_read_is_told(url: str, site: Site) -> None:
 
 
 def test_a_pointer_to_what_is_no_json_is_told(site: Site) -> None:
-    url = LeadPayloads(lambda: site.s3, "payloads").put_inbox("{")
+    url = LeadPayloads(lambda: site.s3, "payloads").put_inbox(b"{")
     with pytest.raises(PoisonMessage, match="payload_ref holds no JSON"):
         site.consumer.handle(by_reference(site, url), NOW)

@@ -9,6 +9,8 @@ A source's file has
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
         event does not affect the others, and names fields from the event on. It raises DecodeError if it
         cannot split the payload.
+    join(payloads) -> payload   (only with `parts`)
+        It makes one payload of the payloads of several parts. A long webhook goes on the queue in pieces.
     SIGNATURE: Signature | None
         How its webhooks are signed (rules.leads.hooks), for the door /v1/hooks. None: they are not.
     TOPIC_HEADER: str   (only if a header says what kind of webhook it is; `context.topic` has its value)
@@ -33,6 +35,11 @@ def _one_part(payload: Any) -> Iterable[PayloadPart]:
     return [PayloadPart(payload)]
 
 
+def _only_part(payloads: list[Any]) -> Any:
+    (payload,) = payloads
+    return payload
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a source's file offers, as said above; without `parts` a whole payload is one part."""
@@ -40,6 +47,7 @@ class Source:
     decode: Callable[[Any, DecodeContext], list[DecodedEvent]]
     signature: Signature | None
     parts: Callable[[Any], Iterable[PayloadPart]] = _one_part
+    join: Callable[[list[Any]], Any] = _only_part
     topic_header: str = ""
     challenge: Callable[[Mapping[str, str]], tuple[str, str] | None] | None = None
     from_browser: Callable[[Mapping[str, str]], dict[str, Any]] | None = None
@@ -59,6 +67,7 @@ def source_named(name: str) -> Source:
     module = importlib.import_module(f"{__name__}.{name}")
     optional = {
         "parts": "parts",
+        "join": "join",
         "topic_header": "TOPIC_HEADER",
         "challenge": "challenge",
         "from_browser": "from_browser",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadPayloads, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
+from ingest.web.api import WEBHOOK_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
 from tests.support.examples import examples
 from tests.support.http_requests import called
@@ -117,6 +118,16 @@ def test_a_bad_reversal(path: str, body: Any, status: int, aws: Aws) -> None:
     assert aws.messages == []
 
 
+def test_a_webhook_of_megabytes_waits_in_the_bucket(aws: Aws) -> None:
+    batch = [{**MAIL, "sg_event_id": f"sg-{number}", "url": "x" * 5_000} for number in range(PARTS_MAX)]
+    batch[900] = {**MAIL, "email": "nobody"}
+    status, told = post({**SENT, "source": "email_campaign", "payload": batch})
+    assert (status, told["accepted"]) == (202, PARTS_MAX - 1)
+    assert [each["field"] for each in told["rejected"]] == ["payload.900.email"]
+    (message,) = map(json.loads, aws.messages)
+    assert json.loads(aws.objects[message["payload_ref"]]) == batch
+
+
 @pytest.mark.parametrize(
     ("body", "status", "field", "reason"),
     [
@@ -142,7 +153,7 @@ def test_a_bad_reversal(path: str, body: Any, status: int, aws: Aws) -> None:
         ),
         ({**SENT, "source": "ecommerce"}, 422, "payload.id", "is missing"),
         ({**SENT, "source": "email_campaign", "payload": [{}, {}]}, 422, "payload.0.event", "is missing"),
-        ("x" * 1_000_001, 413, None, "over"),
+        pytest.param("x" * (WEBHOOK_BYTES_MAX + 1), 413, None, "over", id="too large"),
     ],
 )
 def test_what_is_wrong_is_told_at_once(
