@@ -355,6 +355,7 @@ def test_a_signed_body_that_is_too_large_is_a_413_and_an_operator_has_it(site: H
     fits = plain + b" " * (WEBHOOK_BYTES_MAX - len(plain))
     assert site.send(source, fits, headers_of(source, fits, theirs, site.now))[0] == 200
     assert len(site.queued()) == 1
+    nothing: Any = None  # the consumer asks no store
     many = as_sent("email_campaign", [0] * (PIECES_MAX * PARTS_MAX + 1))
     for body in (fits + b" ", *([many] if source == "email_campaign" else [])):
         status, told = site.send(source, body, headers_of(source, body, theirs, site.now))
@@ -362,7 +363,7 @@ def test_a_signed_body_that_is_too_large_is_a_413_and_an_operator_has_it(site: H
         (message,) = site.queued()
         assert (message["organization_id"], message["source"]) == (site.organization, source)
         with pytest.raises(PoisonMessage, match=rf"the door has refused it: .* it has {len(body)}, sha256 "):
-            LeadConsumer(None, None, None, None, "USD").handle(message, NOW)  # type: ignore[arg-type] (it asks for nothing)
+            LeadConsumer(nothing, nothing, nothing, nothing, "USD").handle(message, NOW)
         assert LeadPayloads(lambda: site.s3, "payloads").read_inbox(message["payload_ref"]) == body
 
 

@@ -1,8 +1,9 @@
 """A shop's orders and refunds, in the shape of Shopify's webhooks.
 
 Fields ("?": may be missing):
-- Order: id, processed_at or created_at, total_price, currency, customer {id, email, phone}, line_items
-  [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?, refunds? [refund].
+- Order: id, processed_at or created_at, total_price, current_total_price?, currency, customer {id, email,
+  phone}, line_items [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?,
+  refunds? [refund].
 - Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
   total_price and currency, and customer?. Without a customer it belongs to its order's lead.
 - topic?: orders/create and so on. Without it, a payload with an order_id is a refund.
@@ -12,6 +13,11 @@ transactions lack amount or currency. Any other bad field is left out, and the w
 
 A shop reports one order many times, and rules.leads.orders joins the reports. Test orders count nothing.
 orders/delete takes an order back.
+
+An edited order has the same total_price: what is taken out of it before it is paid is a refund without
+transactions, since no money goes back. current_total_price is what is left after that, and after each refund
+of money. So an order counts with what is left and with the money that its refunds gave back, which each
+refund then takes off.
 
 Money counts in the shop's currency. total_price_set and amount_set have this amount beside the one in the
 customer's ("presentment") currency. A refund's transactions are in the customer's currency.
@@ -131,8 +137,8 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 def _order_event(body: Body, context: DecodeContext, side: SideFields) -> DecodedEvent:
     order_id = text_id(body.get("id"), "id")
     processed_at = _processed_at(body, "", side)
-    refunds = _refunds(body, context, side)
-    placed = _placed_order(body, processed_at, side)
+    refunds, are_whole = _refunds(body, context, side)
+    placed = _placed_order(body, processed_at, refunds.values() if are_whole else None, side)
     bought = products(body.get("line_items"), "line_items", side)
     amount = amount_in(placed.currency, placed.amount_minor, context)
     return DecodedEvent(
@@ -220,11 +226,15 @@ def _processed_at(body: Body, path: str, side: SideFields) -> str:
     return moment(body.get(name), f"{path}{name}")
 
 
-def _placed_order(body: Body, processed_at: str, side: SideFields) -> PlacedOrder:
+def _placed_order(
+    body: Body, processed_at: str, refunds: Iterable[RefundTransaction] | None, side: SideFields
+) -> PlacedOrder:
+    """Read an order. refunds: all transactions of the body's refunds; None if not all can be read."""
     status = body.get("financial_status")
     is_cancelled = bool(body.get("cancelled_at"))
     amounts = _amounts_of(body, "total_price", "", side)
-    amount = amounts.shop_if_other or amounts.stated
+    total = amounts.shop_if_other or amounts.stated
+    amount = total if refunds is None else _ordered_money(body, total, amounts.presented, refunds, side)
     placed = PlacedOrder(
         version=side.read(moment, body.get("updated_at"), "updated_at") or "",
         is_void=is_cancelled or (isinstance(status, str) and status in VOID),
@@ -235,7 +245,50 @@ def _placed_order(body: Body, processed_at: str, side: SideFields) -> PlacedOrde
     presented = amounts.presented
     if presented is None or presented.currency == amount.currency:
         return placed
-    return replace(placed, presented_minor=presented.minor, presented_currency=presented.currency)
+    # The rate stays that of the order's total.
+    presented_minor = _share(presented.minor, amount.minor, total.minor)
+    return replace(placed, presented_minor=presented_minor, presented_currency=presented.currency)
+
+
+def _ordered_money(
+    body: Body,
+    total: Money,
+    presented: Money | None,
+    refunds: Iterable[RefundTransaction],
+    side: SideFields,
+) -> Money:
+    """Return what is ordered: the current total, with the money that went back or is about to.
+
+    It is the whole total if the body does not say the current one, or not all in one currency.
+    """
+    current = side.read(lambda _, name: _amounts_of(body, name, "", side), body, "current_total_price")
+    left = current and (current.shop_if_other or current.stated)
+    if left is None or left.currency != total.currency:
+        return total
+    back = converted = transactions = 0
+    for refund in refunds:
+        if refund.status == FAILED:
+            continue
+        if refund.shop_currency == total.currency:
+            back += refund.shop_minor
+        elif refund.currency == total.currency:
+            back += refund.amount_minor
+        elif presented and refund.currency == presented.currency:
+            converted, transactions = converted + refund.amount_minor, transactions + 1
+        else:
+            return total
+    if presented:
+        back += _share(converted, total.minor, presented.minor)
+    ordered = left.minor + back
+    # Each amount that the shop has converted may differ from ours by one minor unit.
+    if left.minor <= total.minor and ordered >= total.minor - transactions:
+        return total
+    return Money(ordered, total.currency)
+
+
+def _share(amount: int, numerator: int, denominator: int) -> int:
+    """Return amount * numerator / denominator, with halves rounded up; the amount if that is nothing."""
+    return (2 * amount * numerator + denominator) // (2 * denominator) if denominator else amount
 
 
 def _amounts_of(body: Body, name: str, path: str, side: SideFields) -> Amounts:
@@ -272,16 +325,26 @@ def _money(value: Any, name: str) -> Money:
     return Money(minor_units(value.get("amount"), currency, f"{name}.amount"), currency)
 
 
-def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
-    """Read an order's refunds, by transaction. A bad one is left out, because it also has its own webhook."""
+def _refunds(
+    body: Body, context: DecodeContext, side: SideFields
+) -> tuple[dict[str, RefundTransaction], bool]:
+    """Read an order's refunds, by transaction, and whether they are all there.
+
+    A bad one is left out, because it also has its own webhook.
+    """
 
     def read_refund(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
 
+    listed = body.get("refunds")
+    read = [
+        side.read(read_refund, refund, path) for path, refund in side.objects(listed, "refunds", REFUNDS_MAX)
+    ]
     transactions: dict[str, RefundTransaction] = {}
-    for path, refund in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
-        transactions |= side.read(read_refund, refund, path) or {}
-    return transactions
+    for refund in read:
+        transactions |= refund or {}
+    are_whole = isinstance(listed, list) and len(read) == len(listed) and None not in read
+    return transactions, are_whole
 
 
 def _refund(
@@ -292,6 +355,8 @@ def _refund(
     listed = refund.get("transactions")
     # Shopify's own webhooks have a topic in the header, and always list transactions. Only a payload in our
     # own shape may give a total in their place.
+    if listed is None and context.topic and "total_price" not in refund:
+        return {}  # nothing was paid yet, so no money goes back
     if listed is None and not context.topic:
         amounts = _amounts_of(refund, "total_price", path, side)
         return {refund_id: _transaction(SUCCEEDED, processed_at, amounts, refund_id)}

@@ -2,6 +2,8 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.settings.choices import currency_of, exchange_rates
+from ingest.leads.sources import source_named
 from rules.leads.lead_events import ORDER_SIGNS
 from rules.leads.orders import (
     FAILED,
@@ -29,6 +32,8 @@ from rules.leads.orders import (
     to_text,
     total_in,
 )
+from tests.support.vendor_bodies import shopify_order, shopify_refund
+from tests.support.webhooks import CONTEXT
 
 AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
 stamps = st.sampled_from([f"2026-03-0{day}T00:00:00.000000Z" for day in (1, 2, 3)])
@@ -287,3 +292,80 @@ def test_rates_are_read_and_a_bad_one_is_named() -> None:
     for bad in ("EUR", "EUR=0", "EUR=-1", "eur=1", "EUR=1.08,JPY=1", "EUR=1 EUR=2", "EUR=1e3", "EUR=١"):
         with pytest.raises(ValueError, match=r"ExchangeRates: .* is not one rate"):
             exchange_rates(bad)
+
+
+WHEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
+CREATED = shopify_order(7, WHEN, "100.00", financial_status="pending")
+REMOVED = shopify_refund(1, 7, WHEN, "0.00", transactions=[])
+BACK = shopify_refund(2, 7, WHEN, "30.00")
+IN_EUROS = {"amount": "90.00", "currency_code": "EUR"}
+
+
+def edited(minute: int, left: str, *refunds: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The order as it is told after an edit: its total_price is what it was, or more."""
+    at = (WHEN + timedelta(minutes=minute)).isoformat()
+    shop = {"amount": left, "currency_code": "USD"}
+    sets = {"current_total_price_set": {"shop_money": shop, "presentment_money": shop}}
+    return {**CREATED, "updated_at": at, "current_total_price": left, **sets, "refunds": [*refunds], **more}
+
+
+def in_euros(body: dict[str, Any]) -> dict[str, Any]:
+    """The same of a customer who pays in euros, one of which is 1.11 dollars."""
+    sets = {
+        "shop_money": {"amount": body["total_price"], "currency_code": "USD"},
+        "presentment_money": IN_EUROS,
+    }
+    return {**body, "total_price_set": sets, "presentment_currency": "EUR"}
+
+
+FAILED_REFUND = shopify_refund(3, 7, WHEN, "30.00", "failure")
+PENDING_REFUND = shopify_refund(3, 7, WHEN, "30.00", "pending")
+BACK_IN_EUROS = shopify_refund(2, 7, WHEN, "27.00", currency="EUR")
+NO_LIST = {name: value for name, value in REMOVED.items() if name != "transactions"}
+EDITED: list[tuple[str, int, list[dict[str, Any]]]] = [
+    ("an item is removed before payment", 6_000,
+     [CREATED, edited(1, "60.00", REMOVED), edited(2, "60.00", REMOVED, financial_status="paid"), REMOVED]),
+    ("the refund has no list", 6_000, [CREATED, edited(1, "60.00", NO_LIST), NO_LIST]),
+    ("an item is added", 13_000, [CREATED, edited(1, "130.00", total_price="130.00")]),
+    ("an item is added, and the total is that of before", 13_000, [CREATED, edited(1, "130.00")]),
+    ("one is removed before payment, money goes back later", 3_000,
+     [CREATED, edited(1, "60.00", REMOVED), edited(2, "30.00", REMOVED, BACK), BACK]),
+    ("money goes back for an item", 7_000, [CREATED, edited(1, "70.00", BACK), BACK]),
+    ("money goes back, and the current total does not say so", 7_000, [CREATED, edited(1, "100.00", BACK), BACK]),
+    ("money is about to go back", 10_000, [CREATED, edited(1, "70.00", PENDING_REFUND), PENDING_REFUND]),
+    ("money did not go back", 10_000, [CREATED, edited(1, "100.00", FAILED_REFUND), FAILED_REFUND]),
+    ("all is removed before payment", 0, [CREATED, edited(1, "0.00", REMOVED)]),
+    ("it is edited and cancelled before payment", 0,
+     [CREATED, edited(1, "60.00", REMOVED), edited(2, "60.00", REMOVED, cancelled_at=WHEN.isoformat())]),
+    ("it is edited and voided", 0, [edited(1, "60.00", REMOVED), edited(2, "0.00", financial_status="voided")]),
+    ("it is removed and put back", 10_000, [CREATED, edited(1, "60.00", REMOVED), edited(2, "100.00")]),
+    ("a part is paid", 6_000, [CREATED, edited(1, "60.00", REMOVED, financial_status="partially_paid")]),
+    ("it is paid in euros, and a part is removed before", 6_000, [in_euros(CREATED), in_euros(edited(1, "60.00", REMOVED))]),
+    ("money goes back in euros", 7_000, [in_euros(CREATED), in_euros(edited(1, "70.00", BACK_IN_EUROS)), BACK_IN_EUROS]),
+    ("an item is removed, and money goes back in euros", 3_000,
+     [in_euros(CREATED), in_euros(edited(1, "30.00", REMOVED, BACK_IN_EUROS)), BACK_IN_EUROS]),
+    ("the current total cannot be read", 10_000, [CREATED, edited(1, "much", REMOVED, current_total_price_set=None)]),
+    ("not all refunds can be read", 7_000, [CREATED, edited(1, "30.00", {"id": None}, BACK), BACK]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "spent", "webhooks"), EDITED, ids=[what for what, _, _ in EDITED])
+def test_an_edited_order_counts_what_is_left_of_it(
+    what: str, spent: int, webhooks: list[dict[str, Any]]
+) -> None:
+    """In any order of arrival, and each told twice."""
+    context = replace(CONTEXT, topic="orders/updated", is_signed=True)
+    states = []
+    for body in webhooks:
+        topic = "refunds/create" if "order_id" in body else "orders/updated"
+        (event,) = source_named("ecommerce").decode(body, replace(context, topic=topic))
+        assert event.order
+        states.append(event.order.state)
+    for arrived in itertools.permutations(states):
+        state, told = OrderState(), list[Any]()
+        for each in (*arrived, *arrived[:1], *arrived):
+            after = join_orders(state, each)
+            told += order_changes(state, after)
+            state = after
+        found = {currency: amount for (_, currency), (_, amount) in _by_currency(told).items() if amount}
+        assert found == ({"USD": spent} if spent else {}), what

@@ -279,7 +279,7 @@ CRM_UNSUBSCRIBED = {
     **generic("campaign_unsubscribed", campaign_id="spring"),
     "identities": {"email": "a@b.c"},
 }
-BUTTON = {"type": "button", "button": {"text": "Stop promotions", "payload": "x"}}
+BUTTON: dict[str, Any] = {"type": "button", "button": {"text": "Stop promotions", "payload": "x"}}
 # Each way to say that one wants no more messages: source, payload, where in it, and what it needs there.
 OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
     *(
@@ -316,6 +316,12 @@ OPT_OUT_FIELDS = [
 ]
 
 
+# What a field may have instead of what belongs there; ... takes it away.
+ODD_VALUES: tuple[Any, ...] = (..., None, "", "?", [], {}, {"a": 1}, True, -1, 1.5, 10**15, 4e9, "x" * 300, "\ud83d",
+                               float("nan"))  # fmt: skip
+ODD_FIELDS: tuple[Any, ...] = ("new", ["\udc00"], {"\ud83d": float("inf")}, [[[]]] * 3, "[" * 5)
+
+
 def opt_outs(source: str, payload: Any, context: DecodeContext = SIGNED) -> list[DecodedEvent]:
     """The opt-outs of a payload, none of whose parts is refused."""
     opened = open_payload(payload, Envelope(source, context), NOW)
@@ -325,23 +331,7 @@ def opt_outs(source: str, payload: Any, context: DecodeContext = SIGNED) -> list
 
 @pytest.mark.parametrize(("source", "payload", "field"), OPT_OUT_FIELDS)
 def test_an_opt_out_hangs_on_no_field_that_it_does_not_need(source: str, payload: Any, field: str) -> None:
-    for odd in (
-        ...,
-        None,
-        "",
-        "?",
-        [],
-        {},
-        {"a": 1},
-        True,
-        -1,
-        1.5,
-        10**15,
-        4e9,
-        "x" * 300,
-        "\ud83d",
-        float("nan"),
-    ):
+    for odd in ODD_VALUES:
         told = changed({"payload": payload}, f"payload.{field}", odd)["payload"]
         (event,) = opt_outs(source, told)
         later = replace(SIGNED, received_at=stamp(NOW + timedelta(minutes=9)))
@@ -353,7 +343,7 @@ def test_an_opt_out_hangs_on_no_field_that_it_does_not_need(source: str, payload
 
 @pytest.mark.parametrize(("source", "payload", "where", "needed"), OPT_OUTS)
 def test_an_opt_out_may_have_any_further_field(source: str, payload: Any, where: str, needed: Any) -> None:
-    for odd in ("new", ["\udc00"], {"\ud83d": float("inf")}, [[[]]] * 3, "[" * 5):
+    for odd in ODD_FIELDS:
         path = f"payload.{where}.more".replace("..", ".")
         (event,) = opt_outs(source, changed({"payload": payload}, path, odd)["payload"])
         assert event.is_opt_out
@@ -361,7 +351,7 @@ def test_an_opt_out_may_have_any_further_field(source: str, payload: Any, where:
 
 def test_opt_outs_without_an_id_are_told_apart_by_kind_time_address_and_message() -> None:
     plain = {name: each for name, each in UNSUBSCRIBED.items() if name != "sg_event_id"}
-    others = [
+    others: list[dict[str, Any]] = [
         {"event": "spamreport"},
         {"timestamp": 1772000001},
         {"email": "eve@example.com"},
