@@ -2,13 +2,16 @@
 
 import json
 import math
+import os
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from streakline_client.transport import Refused, Reply, Request, Transport, Unreachable
@@ -17,6 +20,9 @@ ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
 REPEATED = frozenset({429, 503})
 UNAUTHORIZED = 401
+# After these a command may have taken effect, or may yet: nobody says that it was refused.
+UNCERTAIN = frozenset({UNAUTHORIZED, 408, 425, 429})
+OPEN_SECONDS_MAX = 86_400.0
 # Redirects are not followed: the token would go to another address.
 REDIRECTS = range(300, 400)
 # A gateway refuses a token in words of its own. A pattern of these words -> the code for the refusal.
@@ -28,6 +34,19 @@ TOKEN_CODES = (
 )
 DESCRIPTION = re.compile(r'error_description="([^"]*)"')
 UNKNOWN = "unknown"  # the code of a refusal without a code of the service
+
+
+class OpenKeys(Protocol):
+    """Keys of commands: (key, when it was last used, in seconds since 1970). A dict will do."""
+
+    def get(self, name: str, /) -> tuple[str, float] | None:
+        """Return the key of a command; None: it has none."""
+
+    def __setitem__(self, name: str, value: tuple[str, float], /) -> None:
+        """Keep the key of a command."""
+
+    def pop(self, name: str, default: None, /) -> Any:
+        """Forget the key of a command."""
 
 
 class Calls:
@@ -47,6 +66,9 @@ class Calls:
         self.device_id: Callable[[], str] = str
         # Is called with each receipt: the request's path, the device, and the receipt.
         self.on_receipt: Callable[[str, str, str], None] = lambda *_: None
+        # Keeps the keys of commands whose answer is missing, by a text that names the command.
+        self.open_keys: OpenKeys = {}
+        self._under_way: dict[tuple[int, str], object] = {}
 
     def call(
         self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
@@ -67,6 +89,38 @@ class Calls:
             self._sleep(pause(attempt, retry_after_seconds(reply.headers)))
         return _content(self.once(method, target, body, timeout))
 
+    def command(self, path: str, body: dict[str, Any], key: str | None) -> Any:
+        """Send a command that has an effect, once. key: the app's own; None: one is made.
+
+        If its answer is lost, the next command of the same body has the same key, for a day: so it takes
+        effect once. Raises Refused, Unreachable.
+        """
+        if key is not None:
+            return self.call("POST", path, body={**body, "idempotency_key": key})
+        with self._own_name(f"{path} {json.dumps(body, sort_keys=True)}") as name:
+            kept, now = self.open_keys.get(name), time.time()
+            key = kept[0] if kept and abs(now - kept[1]) < OPEN_SECONDS_MAX else str(uuid.uuid4())
+            self.open_keys[name] = (key, now)
+            try:
+                answer = self.call("POST", path, body={**body, "idempotency_key": key})
+            except Refused as refused:
+                if 400 <= refused.status < 500 and refused.status not in UNCERTAIN:
+                    self.open_keys.pop(name, None)
+                raise
+            self.open_keys.pop(name, None)
+            return answer
+
+    @contextmanager
+    def _own_name(self, command: str) -> Iterator[str]:
+        """Open a block with a name for a command. Of the same command sent twice at once each has its own."""
+        number, mine = 0, object()
+        while self._under_way.setdefault(slot := (os.getpid(), f"{command} {number}"), mine) is not mine:
+            number += 1
+        try:
+            yield slot[1]
+        finally:
+            del self._under_way[slot]
+
     def once(
         self, method: str, target: str, body: Any = None, timeout: float | None = None, device: str = ""
     ) -> Reply:
@@ -76,7 +130,7 @@ class Calls:
         the device of an earlier time; "": this one. Raises Unreachable.
         """
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
         if data is not None:
             headers["Content-Type"] = "application/json"
         if device := device or self.device_id():
@@ -93,7 +147,8 @@ class Calls:
         if reply.status in REDIRECTS:
             location = reply.headers.get("location", "another address")
             raise Unreachable(f"{method} {target.partition('?')[0]}: redirected to {location}")
-        if 200 <= reply.status < 300 and (receipt := reply.headers.get("streakline-time-receipt")):
+        receipt = reply.headers.get("streakline-time-receipt")
+        if 200 <= reply.status < 300 and receipt and is_fresh(reply.headers):
             self.on_receipt(target, device, receipt)
         return reply
 
@@ -127,6 +182,11 @@ def with_query(path: str, query: Any) -> str:
     """Return a path with its query. A parameter whose value is None is left out."""
     text = urlencode({name: value for name, value in query.items() if value is not None})
     return path + (f"?{text}" if text else "")
+
+
+def is_fresh(headers: Mapping[str, str]) -> bool:
+    """Whether an answer is new, and not one that a cache has kept."""
+    return headers.get("age", "0").strip() == "0"
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:

@@ -1,7 +1,6 @@
 """The client: one user's events, streak and points; one agent's questions."""
 
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from streakline_client.calls import Calls, in_seconds, path_part
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
+from streakline_client.queue import forks
 from streakline_client.shapes import Activity, Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
 from streakline_client.tracker import Queueing, Tracker
 from streakline_client.transport import Transport, over_http
@@ -70,6 +70,8 @@ class Streakline(QuestionCalls):
     def close(self) -> None:
         """Stop sending. The waiting events stay in the queue's file."""
         if self._tracker:
+            if self._tracker.is_inherited:
+                self._tracker = self._tracker.anew(is_sending=False)
             self._tracker.close()
 
     def profile(self) -> ShownProfile:
@@ -107,12 +109,13 @@ class Streakline(QuestionCalls):
     def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
         """Redeem a reward. price_points: what the user was shown.
 
-        key: keep it until this returns, and a lost answer costs nobody twice.
+        If the answer is lost, call this again with the same arguments: the reward is redeemed once. The key
+        for that is kept in the queue's file, for a day. key: your own in its place.
         """
-        body: dict[str, Any] = {"reward": reward, "idempotency_key": key or str(uuid.uuid4())}
+        body: dict[str, Any] = {"reward": reward}
         if price_points is not None:
             body["price_points"] = price_points
-        entry: Entry = self._calls.call("POST", f"/v1/users/{self._user}/redemptions", body=body)
+        entry: Entry = self._calls.command(f"/v1/users/{self._user}/redemptions", body, key)
         return entry
 
     def leaderboard(
@@ -140,6 +143,10 @@ class Streakline(QuestionCalls):
     def _tracking(self) -> Tracker:
         if self._tracker is None:
             raise ValueError("this client has no user: Streakline(url, token, user=...)")
+        if self._tracker.is_inherited:
+            with forks.making:
+                if self._tracker.is_inherited:  # no other thread has made one meanwhile
+                    self._tracker = self._tracker.anew()
         return self._tracker
 
 

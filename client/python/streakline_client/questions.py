@@ -2,7 +2,6 @@
 
 import math
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -115,7 +114,6 @@ class QuestionCalls:
         Raises Refused; its code is "conflict" if the key was used for another question.
         """
         body = {
-            "idempotency_key": idempotency_key or str(uuid.uuid4()),
             "type": "multiple_choice" if options else "text",
             "prompt": prompt,
             "options": list(options) or None,
@@ -125,7 +123,7 @@ class QuestionCalls:
             "closes_at": _closing(closes_in, closes_at),
         }
         sent = {name: value for name, value in body.items() if value is not None}
-        return Question.read(self._calls.call("POST", "/v1/questions", body=sent))
+        return Question.read(self._calls.command("/v1/questions", sent, idempotency_key))
 
     def question(self, question_id: str) -> Question:
         """Return a question as it is now; raises Refused (404) if there is none."""

@@ -6,16 +6,18 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from streakline_client.calls import Calls, path_part
 from streakline_client.profile import ShownProfile, estimated, new_profile
-from streakline_client.queue.clock import DeviceClocks, Reading
+from streakline_client.queue import forks
+from streakline_client.queue.clock import DeviceClocks, Reading, zone_of
 from streakline_client.queue.event_queue import EventQueue, Proof, WaitingEvent
+from streakline_client.queue.queue_file import MEMORY
 from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners, Trouble
 from streakline_client.shapes import Event, Profile
 
@@ -23,12 +25,16 @@ QUEUE_MAX = 10_000
 # Events that happen within this time go in one request.
 SOON_SECONDS = 0.1
 STORAGE_AGAIN_SECONDS = 60.0
+# How often a thread looks whether a process that has ended meanwhile left events in the file.
+LEFT_SECONDS = 5.0
 # The service applies an event a moment after it has taken it. For this long its date is counted beside the
 # profile.
 AHEAD_MILLISECONDS = 60_000
-MEMORY = ":memory:"
 WARNINGS_MAX = 100
+OPEN_KEY = "key of "  # then the command
 logger = logging.getLogger("streakline_client")
+# Trackers of the parent. A child must not close their connections, so it keeps them as long as it lives.
+_inherited = list["Tracker"]()
 
 
 class Warnings:
@@ -113,67 +119,121 @@ class Queueing:
         if not isinstance(self.path, str | bytes | os.PathLike):
             raise TypeError(f"path must be a text or a Path, and not {self.path!r}")
         name = os.fsdecode(self.path)
-        if not name.strip():
+        if not name.strip() or "\0" in name:
             raise ValueError("path must name a file; without one events wait in memory")
         return Path(name).expanduser()
 
     def zone_name(self) -> str | None:
         """Return the zone's name; None: the machine's."""
-        name: Any = getattr(self.zone, "key", self.zone)
-        if name is None:
+        if self.zone is None:
             return None
+        name: Any = getattr(self.zone, "key", self.zone)
+        if not isinstance(name, str):
+            raise TypeError(f"zone must be an IANA name, or a ZoneInfo that has one, and not {self.zone!r}")
         try:
-            return ZoneInfo(name).key
-        except (TypeError, ValueError, OSError, KeyError):
-            raise ValueError(f"zone must be an IANA name that this machine knows, and not {name!r}") from None
+            zone_of(name)
+        except ValueError:
+            hint = (
+                "" if available_timezones() else ": it has no time zones at all; install the package tzdata"
+            )
+            raise ValueError(
+                f"zone must be an IANA name that this machine knows, and not {name!r}{hint}"
+            ) from None
+        return name
+
+
+class StoredKeys:
+    """The keys of commands whose answer is missing (calls.OpenKeys), in the queue's file, or in memory."""
+
+    def __init__(self, tracker: "Tracker") -> None:
+        self._tracker, self._memory = tracker, dict[str, tuple[str, float]]()
+
+    def get(self, name: str) -> tuple[str, float] | None:
+        """Return the key of a command; None: it has none."""
+        found = self._memory.get(name)
+        if not self._tracker.is_inherited:
+            with suppress(sqlite3.Error):  # the queue is closed
+                found = self._tracker.queue.get(OPEN_KEY + name)
+        return None if found is None else (found[0], found[1])
+
+    def __setitem__(self, name: str, value: tuple[str, float]) -> None:
+        """Keep the key of a command."""
+        self._memory[name] = value
+        self._store(name, value)
+
+    def pop(self, name: str, default: None) -> None:
+        """Forget the key of a command."""
+        self._memory.pop(name, None)
+        self._store(name, default)
+
+    def _store(self, name: str, value: tuple[str, float] | None) -> None:
+        if not self._tracker.is_inherited:
+            with suppress(sqlite3.Error):
+                self._tracker.queue.put(OPEN_KEY + name, value)
 
 
 class Tracker:
     """The events of one user."""
 
     def __init__(self, calls: Calls, user: str, queueing: Queueing) -> None:
-        self.user, self._queueing = user, queueing
+        self.user, self._calls, self._queueing = user, calls, queueing
+        self._process_id = os.getpid()
         warnings = Warnings()
         self._on_dropped = queueing.on_dropped or warnings.dropped
         self._on_unkept = queueing.on_unkept or warnings.unkept
         self._on_trouble = queueing.on_trouble or warnings.trouble
         on_refused = queueing.on_refused or warnings.refused
         self._clocks = queueing.clocks or DeviceClocks().read
-        self._queue = EventQueue(queueing.file(), self._clocks, queueing.zone_name(), queueing.most)
-        if self._queue.aside:
-            reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
-            _call_app(self._on_trouble, Trouble("damaged", reason))
-        device = self._queue.device()
+        self.queue = EventQueue(queueing.file(), self._clocks, queueing.zone_name(), queueing.most)
+        self._tell_damage()
+        device = self.queue.device()
         calls.device_id, calls.on_receipt = lambda: device, self._keep_receipt
+        calls.open_keys = StoredKeys(self)
         listeners = SenderListeners(
             lambda refused: _call_app(on_refused, refused),
             lambda trouble: _call_app(self._on_trouble, trouble),
             self._count_taken,
         )
-        self._sender = Sender(self._queue, calls, listeners)
+        self._sender = Sender(self.queue, calls, listeners)
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
         if queueing.is_sending:
-            self._thread.start()
+            with suppress(RuntimeError):  # the process ends: what is tracked yet is kept, and can be flushed
+                self._thread.start()
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process is a child of the one that made this, forked since, and this was open then."""
+        return forks.is_child(self._process_id) and not self._closed.is_set()
+
+    def anew(self, *, is_sending: bool = True) -> "Tracker":
+        """Return a tracker for this process, a child of the one that made this. It shares the file alone."""
+        _inherited.append(self)
+        return Tracker(
+            self._calls,
+            self.user,
+            replace(self._queueing, is_sending=is_sending and self._queueing.is_sending),
+        )
 
     def track(self, event_type: str, properties: Mapping[str, Any] | None) -> str:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
-        event, dropped_events = self._queue.add(event_type, properties, self.user)
-        if self._queue.is_in_memory:
+        event, dropped_events = self.queue.add(event_type, properties, self.user)
+        if self.queue.is_in_memory:
             _call_app(self._on_unkept, event)
         for dropped in dropped_events:
             _call_app(self._on_dropped, dropped)
+        self._tell_damage()
         self._woken.set()
         return event["idempotency_key"]
 
     def flush(self) -> int:
         """Try to send now; returns how many events wait still."""
         self._sender.drain()
-        return len(self._queue)
+        return len(self.queue)
 
     def waiting(self) -> list[Event]:
         """Return what waits, the oldest first."""
-        return [each.event for each in self._queue.waiting()]
+        return [each.event for each in self.queue.waiting()]
 
     def close(self) -> None:
         """Stop sending. What waits is kept."""
@@ -181,45 +241,50 @@ class Tracker:
         self._woken.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
-        self._queue.close()
+        self.queue.close()
 
     def corrected(self, profile: Profile) -> ShownProfile:
         """Store a profile that the service has answered; returns it with the waiting events counted in."""
-        self._queue.put("profile", profile)
+        self.queue.put("profile", profile)
         self._put_ahead(self._ahead(profile))
         return self.estimate()
 
     def estimate(self) -> ShownProfile:
         """Return the profile to show now: the newest stored one, with the waiting events counted in."""
-        profile: Profile = self._queue.get("profile") or new_profile(self.user)
-        dates, today = self._queue.dates(self._queueing.keeps_streak)
+        profile: Profile = self.queue.get("profile") or new_profile(self.user)
+        dates, today = self.queue.dates(self._queueing.keeps_streak)
         dates += [day for day, _ in self._ahead(profile)]
         is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
-        more = {"waiting": len(self._queue), "is_estimate": is_estimate}
+        more = {"waiting": len(self.queue), "is_estimate": is_estimate}
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
+
+    def _tell_damage(self) -> None:
+        while self.queue.asides:
+            reason = f"the queue's file is damaged, and was put aside: {self.queue.asides.pop()}"
+            _call_app(self._on_trouble, Trouble("damaged", reason))
 
     def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Only these paths are certain to be called with this user's token.
         if path in ("/v1/events", f"/v1/users/{path_part(self.user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
-                self._queue.store_receipt(Proof(device, receipt))
+                self.queue.store_receipt(Proof(device, receipt))
 
     def _count_taken(self, events: list[WaitingEvent]) -> None:
         now = self._clocks().wall
         dates = [
-            (self._queue.date_of(event), now) for event in events if self._queueing.keeps_streak(event.event)
+            (self.queue.date_of(event), now) for event in events if self._queueing.keeps_streak(event.event)
         ]
-        profile: Profile = self._queue.get("profile") or new_profile(self.user)
+        profile: Profile = self.queue.get("profile") or new_profile(self.user)
         self._put_ahead([*self._ahead(profile), *dates])
 
     def _ahead(self, profile: Profile) -> list[tuple[date, int]]:
         """Return (date, instant of its acceptance) of each date that the service may not have applied yet."""
         now, last = self._clocks().wall, profile["last_activity_date"] or ""
-        kept = [(day, at) for day, at in self._queue.get("ahead") or [] if day > last]
+        kept = [(day, at) for day, at in self.queue.get("ahead") or [] if day > last]
         return [(date.fromisoformat(day), at) for day, at in kept if abs(now - at) < AHEAD_MILLISECONDS]
 
     def _put_ahead(self, ahead: list[tuple[date, int]]) -> None:
-        self._queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
+        self.queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
 
     def _work(self) -> None:
         while True:
@@ -228,9 +293,18 @@ class Tracker:
                 return
             wait = self._drain()
             if wait is None:
-                self._woken.wait()
+                self._wait_for_events()
                 wait = SOON_SECONDS
             self._closed.wait(wait)
+
+    def _wait_for_events(self) -> None:
+        """Wait until this process tracks an event, or another one has left some in the file."""
+        if self._queueing.file() is None:
+            self._woken.wait()
+        while not self._woken.wait(LEFT_SECONDS):
+            with suppress(sqlite3.Error):
+                if len(self.queue):
+                    return
 
     def _drain(self) -> float | None:
         try:

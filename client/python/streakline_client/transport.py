@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ANSWER_BYTES_MAX = 16_000_000
+INTERIM_MAX = 100
 
 
 class StreaklineError(Exception):
@@ -56,6 +57,38 @@ class Reply:
 Transport = Callable[[Request], Reply]
 
 
+class _Response(http.client.HTTPResponse):
+    """Skips interim answers, such as 102 and 103, which come before the answer (RFC 9110, 15.2)."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        read_status: Any = getattr(http.client.HTTPResponse, "_read_status")  # noqa: B009 (the stubs leave it out)
+        # http.client itself skips 100 only. 101 ends HTTP, and nobody has asked for that.
+        for _ in range(INTERIM_MAX):
+            version, status, reason = read_status(self)
+            if not 101 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+        raise http.client.HTTPException(f"over {INTERIM_MAX} interim answers")
+
+
+class _Connection(http.client.HTTPConnection):
+    response_class = _Response
+
+
+class _SecureConnection(http.client.HTTPSConnection):
+    response_class = _Response
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, req)
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Makes a redirect an error. To follow it would send the token to another address."""
 
@@ -73,7 +106,7 @@ def over_http(url: str) -> Transport:
             "url must begin with https:// or http:// and name a host, such as https://api.example.com,"
             f" and not {url!r}"
         )
-    base, opener = url.strip().rstrip("/"), urllib.request.build_opener(_NoRedirect)
+    base, opener = url.strip().rstrip("/"), urllib.request.build_opener(_Http, _Https, _NoRedirect)
 
     def send(request: Request) -> Reply:
         http_request = urllib.request.Request(  # noqa: S310 (the scheme was checked above)

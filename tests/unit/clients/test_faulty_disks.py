@@ -2,21 +2,27 @@
 
 import json
 import logging
+import os
 import sqlite3
 import threading
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from streakline_client import Reply, Streakline
-from streakline_client.queue.clock import DeviceClocks
+from streakline_client.queue.clock import DeviceClocks, Reading
 from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.sender import RefusedEvent, Trouble
 from streakline_client.tracker import Queueing
 from streakline_client.transport import Request, Unreachable
 
 from tests.support.full_disks import full_disk
+
+NOBODY = 65_534
 
 
 class Service:
@@ -74,16 +80,167 @@ def test_a_damaged_file_is_put_aside_and_told_of_and_the_client_goes_on(tmp_path
     assert len(troubles) == 1
 
 
-def test_a_sound_file_is_left_as_it_is_and_so_is_what_is_no_file(tmp_path: Path) -> None:
+def test_a_sound_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "queue.db"
     keys = filled(path)
     me = client(path, Service())
     assert [each["idempotency_key"] for each in me.waiting()] == keys
     me.close()
     assert not list(tmp_path.glob("*damaged*"))
-    with pytest.raises(sqlite3.OperationalError):  # a folder is there: nothing is put aside
-        client(tmp_path, Service())
-    assert tmp_path.is_dir()
+
+
+def as_somebody(work: Callable[[], None]) -> None:
+    """Work in a process without root's right to write everywhere."""
+    process = os.fork()
+    if process == 0:
+        ended = 1
+        try:
+            if os.getuid() == 0:
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            work()
+            ended = 0
+        finally:
+            os._exit(ended)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+
+
+def makes(folder: Path, kind: str) -> Path:
+    """A path at which nobody can have a queue's file: (its kind) -> the path."""
+    path = folder / "queue.db"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "below a file":
+        (folder / "file").touch()
+        return folder / "file" / "below" / "queue.db"
+    elif kind == "nowhere":
+        return Path("/proc/nowhere/queue.db")
+    elif kind == "a name that is too long":
+        return folder / ("x" * 300)
+    elif kind == "a damaged file in a folder that takes nothing":
+        path.write_text("no database at all" * 100)
+    elif kind == "a file that may not be read":
+        path.touch(0o000)
+    folder.chmod(0o777 if kind == "a file that may not be read" else 0o555)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a folder",
+        "below a file",
+        "nowhere",
+        "a name that is too long",
+        "a folder that takes nothing",
+        "a damaged file in a folder that takes nothing",
+        "a file that may not be read",
+    ],
+)
+def test_a_client_that_can_have_no_file_keeps_events_in_memory_says_so_and_sends_them(kind: str) -> None:
+    # Not below pytest's own folder, which is closed to others.
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        path = makes(Path(folder), kind)
+
+        def work() -> None:
+            unkept, service = list[str](), Service(is_online=False)
+            me = client(path, service, on_unkept=lambda event: unkept.append(event["idempotency_key"]))
+            keys = [me.track("A"), me.track("A")]
+            assert (unkept, me.flush(), me.estimate()["current_streak"]) == (keys, 2, 1)
+            service.is_online = True
+            assert (me.flush(), service.keys) == (0, keys)
+            me.close()
+
+        before = sorted(Path(folder).rglob("*"))
+        as_somebody(work)
+        left = [each for each in Path(folder).rglob("*") if each.suffix != ".sender"]
+        assert sorted(left) == before
+
+
+def test_events_of_a_file_that_may_not_be_written_are_sent(tmp_path: Path) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "queue.db"
+        keys = filled(path)
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+
+        def work() -> None:
+            unkept, service = list[str](), Service()
+            me = client(path, service, on_unkept=lambda event: unkept.append(event["idempotency_key"]))
+            keys.append(me.track("A"))
+            assert (me.flush(), service.keys, unkept) == (0, keys, keys[3:])
+
+        as_somebody(work)
+
+
+def test_a_file_that_another_process_has_locked_delays_no_event_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system without locks, or a process that stands still, does that."""
+    monkeypatch.setattr("streakline_client.queue.queue_file.BUSY_SECONDS_MAX", 0.1)
+    path, unkept, service = tmp_path / "queue.db", list[str](), Service()
+    keys = filled(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for how in ("IMMEDIATE", "EXCLUSIVE"):
+            other.execute(f"BEGIN {how}")
+            me = client(path, service, on_unkept=lambda event: unkept.append(event["idempotency_key"]))
+            keys.append(me.track("A"))
+            assert (unkept, len(me.waiting())) == (keys[-1:], 4 if how == "IMMEDIATE" else 1)
+            other.execute("COMMIT")
+            assert [each["idempotency_key"] for each in me.waiting()] == keys
+            me.close()
+            unkept.clear()
+    assert client(path, service).flush() == 0
+    assert service.keys == keys
+
+
+@pytest.mark.parametrize("how", ["removed", "damaged"])
+def test_a_file_that_is_gone_while_it_is_used_is_made_again(tmp_path: Path, how: str) -> None:
+    path, troubles = tmp_path / "below" / "queue.db", list[Trouble]()
+    me = client(path, Service(is_online=False), on_trouble=troubles.append)
+    keys = [me.track("A", {"text": "x" * 5000}) for _ in range(3)]
+    if how == "removed":
+        path.unlink()
+        path.parent.rmdir()
+    else:
+        path.write_bytes(b"no database at all" * 1000)
+    keys += [me.track("A") for _ in range(3)]
+    found = [each["idempotency_key"] for each in me.waiting()]
+    me.close()
+    again = client(path, Service())
+    assert [each["idempotency_key"] for each in again.waiting()] == found
+    assert found[-2:] == keys[-2:]
+    assert [each.kind for each in troubles] == ([] if how == "removed" else ["damaged"])
+    again.close()
+
+
+def test_events_that_waited_for_a_file_are_placed_by_its_clock(tmp_path: Path) -> None:
+    """The file knows of a move of the clock that this process never saw, as it could not open the file."""
+    path, real, moved = tmp_path / "queue.db", DeviceClocks(), 0
+
+    def read() -> Reading:
+        now = real.read()
+        return replace(now, wall=now.wall + moved)
+
+    first = EventQueue(path, read, None, 10)
+    first.add("A", None, "ann")
+    moved = -7_200_000
+    first.add("A", None, "ann")
+    first.close()
+    path.rename(tmp_path / "away")
+    path.mkdir()
+    second = EventQueue(path, read, None, 10)
+    second.add("B", None, "ann")
+    moved = 3_600_000
+    second.add("C", None, "ann")
+    path.rmdir()
+    (tmp_path / "away").rename(path)
+    waiting = second.waiting()
+    assert [each.event["event_type"] for each in waiting] == ["A", "A", "B", "C"]
+    shift = second.state().clock.shift
+    assert [round((each.shift - shift) / 1000) for each in waiting] == [-3_600, -10_800, -10_800, 0]
+    second.close()
 
 
 def test_an_app_s_own_errors_stop_no_sending_and_are_logged(

@@ -1,7 +1,10 @@
 """What the Python client is given: natural inputs are taken, and what cannot work is refused at once, with its name."""
 
 import os
-from collections.abc import Callable
+import sys
+import tomllib
+import zoneinfo
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from streakline_client import Queueing, Reply, Request, Streakline
+
+from tests.support.template import ROOT
 
 WRONG: dict[str, list[Any]] = {
     "url": ["example", None, "ftp://x.test", "http://", "https://x.test/?a=1", "https://x.test/#a"],
@@ -48,7 +53,8 @@ def test_a_queue_is_of_one_user() -> None:
             (name, "print")
             for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "keeps_streak")
         ),
-        *(("path", value) for value in (" ", 7)),
+        *(("zone", value) for value in (UTC, "")),
+        *(("path", value) for value in (" ", 7, "a\0b")),
     ],
 )
 def test_a_queue_that_cannot_work_is_refused_at_once(name: str, value: Any) -> None:
@@ -84,6 +90,50 @@ def test_a_zone_is_a_name_or_a_zone(zone: Any) -> None:
     me.track("A")
     assert me.waiting()[0]["timezone"] == "America/New_York"
     me.close()
+
+
+@pytest.fixture
+def no_zones() -> Iterator[None]:
+    """A machine without a time zone database, as Windows and small images of Linux are."""
+    before = zoneinfo.TZPATH
+    hidden = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "tzdata"}
+    for name in hidden:
+        del sys.modules[name]
+    sys.modules["tzdata"] = None  # type: ignore[assignment]  # so its import fails
+    zoneinfo.reset_tzpath([])
+    ZoneInfo.clear_cache()
+    yield
+    zoneinfo.reset_tzpath(before)
+    del sys.modules["tzdata"]
+    sys.modules.update(hidden)
+
+
+@pytest.mark.usefixtures("no_zones")
+@pytest.mark.parametrize("zone", ["UTC", "Etc/UTC"])
+def test_utc_needs_no_time_zone_database(zone: str) -> None:
+    me = made(queue=Queueing(zone=zone, is_sending=False))
+    me.track("A")
+    assert (me.waiting()[0]["timezone"], me.waiting()[0]["occurred_at"][-6:]) == (zone, "+00:00")
+    assert me.estimate()["current_streak"] == 1
+    me.close()
+
+
+@pytest.mark.usefixtures("no_zones")
+def test_other_zones_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"^zone must .*'Europe/Berlin'.* install the package tzdata"):
+        Queueing(zone="Europe/Berlin")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    me = made(queue=Queueing(is_sending=False))
+    me.track("A")  # by its offset
+    assert me.waiting()[0]["timezone"] == me.waiting()[0]["occurred_at"][-6:]
+    me.close()
+
+
+def test_the_package_depends_on_zones_where_the_system_has_none() -> None:
+    project = tomllib.loads((ROOT / "client" / "python" / "pyproject.toml").read_text())["project"]
+    [needed] = project["dependencies"]
+    assert needed.startswith("tzdata; sys_platform == 'win32'")
+    assert project["optional-dependencies"] == {"tzdata": ["tzdata"]}
 
 
 class Asked:

@@ -10,7 +10,7 @@ from streakline_client.calls import retry_after_seconds
 from streakline_client.profile import new_profile
 from streakline_client.queue.clock import ClockState, date_at, instant_text, is_zone_name, offset_of
 from streakline_client.queue.event_queue import Proof, WaitingEvent, batch_of, is_newer
-from streakline_client.queue.sender import rest, verdict
+from streakline_client.queue.sender import rest, server_time, verdict
 
 from tests.support.moved_clock import MovedClock
 from tests.support.template import ROOT
@@ -89,3 +89,9 @@ def test_the_newest_receipt_is_kept(than: str | None, receipt: str, is_kept: boo
 def test_a_queue_rests_as_long_as_the_service_asks(told: Any) -> None:
     least, most = told["seconds"]
     assert least <= rest(told.get("attempt", 0), retry_after_seconds(told["headers"])) <= most
+
+
+@pytest.mark.parametrize("told", named("times"))
+def test_only_a_fresh_answer_of_the_service_tells_the_time(told: Any) -> None:
+    body = b"<html>" if told["body"] is None else json.dumps(told["body"]).encode()
+    assert server_time(Reply(told["status"], body, told["headers"])) == told["time"]

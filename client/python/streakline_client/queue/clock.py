@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from itertools import combinations
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -36,6 +36,8 @@ AREAS = (
     "|Pacific|US"
 )
 ZONE_NAME = re.compile(rf"({AREAS})/[\w+/-]+|[A-Z]{{3}}\dS?[A-Z]{{3}}|[A-Z][A-Za-z-]*", re.ASCII)
+# A machine may have no time zone database: Windows, and small images of Linux.
+UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT"})
 NO_ZONES = frozenset({"Etc/Unknown", "Factory"})
 OFFSET = re.compile(r"[+-]\d\d:\d\d$")
 
@@ -145,16 +147,15 @@ def _doubt(state: ClockState, doubt: Doubt) -> None:
     state.doubts = [*state.doubts, doubt][-DOUBTS_MAX:]
 
 
-def contact(state: ClockState, server_time: int | None, wall: int, following: int) -> None:
-    """Take the service's time (None: the reply had none): it decides all doubts. wall: the clock then."""
-    if server_time is not None:
-        now = server_time - (wall - state.shift)
-        ahead = 0 if state.anchor is None else state.anchor - now
-        for doubt, by in _moves_of(state.doubts, ahead):
-            state.fixes.append(Fix(doubt.start, following, by))
-            state.shift += by
-        state.seen = wall - state.shift
-        state.anchor = server_time - state.seen
+def contact(state: ClockState, server_time: int, wall: int, following: int) -> None:
+    """Take the service's time: it decides all doubts. wall: the clock then."""
+    now = server_time - (wall - state.shift)
+    ahead = 0 if state.anchor is None else state.anchor - now
+    for doubt, by in _moves_of(state.doubts, ahead):
+        state.fixes.append(Fix(doubt.start, following, by))
+        state.shift += by
+    state.seen = wall - state.shift
+    state.anchor = server_time - state.seen
     state.doubts = []
 
 
@@ -219,9 +220,19 @@ def place_at(wall: int, zone: str | None = None) -> Place:
     """
     name = zone or own_zone()
     # Without a name astimezone takes the machine's own zone.
-    local = datetime.fromtimestamp(wall / 1000, UTC).astimezone(ZoneInfo(name) if name else None)
+    local = datetime.fromtimestamp(wall / 1000, UTC).astimezone(zone_of(name) if name else None)
     offset = local.utcoffset() or timedelta()
     return Place(round(offset.total_seconds() / 60), name if is_zone_name(name or "") else None)
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the zone of an IANA name. Raises ValueError for a name that this machine does not know."""
+    if name.removeprefix("Etc/") in UTC_NAMES:
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (OSError, KeyError) as error:
+        raise ValueError(str(error)) from error
 
 
 def is_zone_name(name: str) -> bool:
@@ -241,8 +252,8 @@ def own_zone() -> str | None:
     if not named and LOCALTIME.is_symlink():
         named = str(LOCALTIME.resolve()).partition(ZONES)[2]
     try:
-        return ZoneInfo(named).key if is_zone_name(named) else None
-    except (ValueError, OSError, KeyError):
+        return named if is_zone_name(named) and zone_of(named) else None
+    except ValueError:
         return None
 
 

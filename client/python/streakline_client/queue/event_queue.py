@@ -4,8 +4,10 @@ Several processes and threads may use one file.
 """
 
 import json
+import sqlite3
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -68,9 +70,9 @@ class EventQueue(QueueFile):
         self, path: Path | None, read_clock: Callable[[], Reading], zone: str | None, waiting_max: int
     ) -> None:
         """read_clock: the device's. zone: IANA name; None: the machine's. waiting_max: how many may wait."""
-        super().__init__(path)
         self._read_clock, self._zone, self._waiting_max = read_clock, zone, waiting_max
         self._watch: Watch | None = None
+        super().__init__(path)
 
     @or_in_memory
     def add(
@@ -112,6 +114,20 @@ class EventQueue(QueueFile):
         self._watch = clock.look(state, self._watch, now, self._next_number())
         return now
 
+    def to_disk(self) -> None:
+        """Write the copy's changes to the file and go back to it; do nothing if that fails."""
+        watch = self._watch
+        super().to_disk()
+        if self.is_in_memory:
+            self._watch = watch
+
+    def moves_since(self, kept: ClockState) -> int:
+        """Look at the clock; returns the moves that `kept` has seen, and this copy has not (milliseconds)."""
+        now, own = self._read_clock(), self.state().clock
+        clock.look(own, self._watch, now, self._next_number())
+        self._watch = clock.look(kept, None, now, self._next_number())
+        return kept.shift - own.shift
+
     def _next_number(self) -> int:
         return last_number(self._base) + 1
 
@@ -123,19 +139,25 @@ class EventQueue(QueueFile):
         query = """DELETE FROM waiting WHERE number IN (
             SELECT number FROM waiting WHERE number > ? AND number < ? ORDER BY number LIMIT ?
         ) RETURNING event"""
-        surplus = max(0, len(self) - self._waiting_max)
+        surplus = max(0, self._count() - self._waiting_max)
         rows = self._base.execute(query, (sending_up_to, last_number(self._base), surplus)).fetchall()
         return [json.loads(text) for (text,) in rows]
 
+    @or_in_memory
     def __len__(self) -> int:
-        with self.lock:
-            return int(self._base.execute("SELECT count(*) FROM waiting").fetchone()[0])
+        return self._count()
 
-    def waiting(self, most: int = -1) -> list[WaitingEvent]:
-        """Return the events that wait, the oldest first. most: how many; -1: all."""
+    def _count(self) -> int:
+        return int(self._base.execute("SELECT count(*) FROM waiting").fetchone()[0])
+
+    @or_in_memory
+    def waiting(self) -> list[WaitingEvent]:
+        """Return the events that wait, the oldest first."""
+        return self._oldest(-1)
+
+    def _oldest(self, most: int) -> list[WaitingEvent]:
         query = f"SELECT number, {COLUMNS} FROM waiting ORDER BY number LIMIT ?"  # noqa: S608 (our own words)
-        with self.lock:
-            rows = self._base.execute(query, (most,)).fetchall()
+        rows = self._base.execute(query, (most,)).fetchall()
         return [
             WaitingEvent(number, shift, wall, json.loads(text), Proof(device, receipt) if receipt else None)
             for number, shift, wall, text, device, receipt in rows
@@ -147,7 +169,7 @@ class EventQueue(QueueFile):
         with self.change() as state:
             self._look(state.clock)
             # With the lock held, so that nobody drops one of them.
-            waiting = self.waiting(min(most, BATCH_MAX))
+            waiting = self._oldest(min(most, BATCH_MAX))
             if not waiting:
                 state.clock.fixes = []  # they correct the shifts of waiting events only
                 return None
@@ -174,10 +196,20 @@ class EventQueue(QueueFile):
         return state.clock.is_in_doubt
 
     @or_in_memory
-    def note_server_time(self, server_time: int | None) -> None:
-        """Note the service's time from a reply; None: the reply had none."""
+    def note_server_time(self, server_time: int | None, asked_at: int) -> None:
+        """Note the service's time from a reply; None: the reply had none.
+
+        asked_at: what the clock said before the request. If the machine slept since then, or the clock was
+        moved, the reply's time is old.
+        """
         with self.change() as state:
-            clock.contact(state.clock, server_time, self._read_clock().wall, self._next_number())
+            wall = self._read_clock().wall
+            if server_time is not None and abs(wall - asked_at) <= clock.STILL:
+                clock.contact(state.clock, server_time, wall, self._next_number())
+
+    def wall(self) -> int:
+        """Return what the clock says now, in milliseconds since 1970."""
+        return self._read_clock().wall
 
     @or_in_memory
     def device(self) -> str:
@@ -191,6 +223,12 @@ class EventQueue(QueueFile):
         with self.change() as state:
             if proof.device == state.device and is_newer(proof.receipt, state.receipt):
                 state.receipt = proof.receipt
+
+    def close(self) -> None:
+        """Look at the clock, so that the next process knows of its moves until now, and close the file."""
+        with suppress(sqlite3.Error):
+            self.look_for_doubt()
+        super().close()
 
     def date_of(self, waiting: WaitingEvent, state: ClockState | None = None) -> date:
         """Return the date of an event, at its place and by the right time, as far as that is known.

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from streakline_client.calls import UNKNOWN, Calls, pause, read_json, refusal_of, retry_after_seconds
+from streakline_client.calls import (
+    UNKNOWN,
+    Calls,
+    is_fresh,
+    pause,
+    read_json,
+    refusal_of,
+    retry_after_seconds,
+)
 from streakline_client.queue.clock import offset_text
 from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, WaitingEvent
 from streakline_client.shapes import Event
@@ -92,12 +100,15 @@ class Sender:
         """Send one batch. Returns 0: go on; None: nothing waits; else the seconds to wait."""
         try:
             if self._queue.look_for_doubt():
-                self._queue.note_server_time(_time_of(self._calls.once("GET", "/v1/health")))
+                asked_at = self._queue.wall()
+                health = self._calls.once("GET", "/v1/health")
+                self._queue.note_server_time(server_time(health), asked_at)
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
             batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
-            return self._settle_reply(batch, self._post(batch))
+            asked_at = self._queue.wall()
+            return self._settle_reply(batch, self._post(batch), asked_at)
         except BaseException as error:
             self._queue.settle([])  # nothing is under way any more
             if not isinstance(error, Unreachable):
@@ -128,8 +139,11 @@ class Sender:
         offset = offset_text(event["occurred_at"])
         self._zones[event["idempotency_key"]] = "" if event.get(ZONE) == offset else offset
 
-    def _settle_reply(self, batch: Batch, reply: Reply) -> float:
-        """Apply the reply to a batch; returns the seconds to wait until the next one."""
+    def _settle_reply(self, batch: Batch, reply: Reply, asked_at: int) -> float:
+        """Apply the reply to a batch; returns the seconds to wait until the next one.
+
+        asked_at: what the clock said when the batch was sent.
+        """
         judgement = verdict(batch.events, reply)
         # Once only: a second refusal of the batch's fields makes the sender wait.
         self._omits_batch_fields = judgement.is_without_fields and not self._omits_batch_fields
@@ -141,7 +155,7 @@ class Sender:
         for waiting in judgement.misplaced:
             self._note_unknown_zone(waiting.event)
         self._queue.settle(settled)
-        self._queue.note_server_time(_time_of(reply))
+        self._queue.note_server_time(server_time(reply), asked_at)
         if judgement.taken:
             self._listeners.taken(judgement.taken)
         self._size = max(1, len(batch.events) // 2) if judgement.is_to_halve else BATCH_MAX
@@ -225,12 +239,27 @@ def _of_each(events: list[WaitingEvent], results: list[dict[str, Any]]) -> Verdi
     return judgement
 
 
-def _time_of(reply: Reply) -> int | None:
-    """Return the service's time in milliseconds since 1970; None: the reply has none.
+def server_time(reply: Reply) -> int | None:
+    """Return the service's time in milliseconds since 1970; None: this reply does not tell it.
 
-    The header is cut to seconds, so half a second is added.
+    Others answer, too: a network's login page, a proxy, a cache, each with a clock of its own or with an old
+    time. So the answer must be in the service's words, and fresh. The header is cut to seconds, so half a
+    second is added.
     """
+    if not (_is_of_service(reply) and is_fresh(reply.headers)):
+        return None
     try:
         return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _is_of_service(reply: Reply) -> bool:
+    """Whether only the service answers like this: results, its health, or an error with a code."""
+    body = read_json(reply)
+    if not isinstance(body, dict):
+        return False
+    if reply.status < 300:
+        return _results_of(reply) is not None or body.get("status") == "ok"
+    error = body.get("error")
+    return isinstance(error, dict) and all(isinstance(error.get(name), str) for name in ("code", "message"))
