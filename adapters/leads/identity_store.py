@@ -82,19 +82,25 @@ class IdentityStore:
         self._database = database
 
     def resolve(
-        self, organization_id: str, identities: Iterable[Identity], origin: Mapping[str, str], now: datetime
+        self,
+        organization_id: str,
+        identities: Iterable[Identity],
+        origin: Mapping[str, str],
+        now: datetime,
+        *,
+        replaces: bool = False,
     ) -> Resolution:
         """Find or create the lead of an event, and merge leads that it proves to be one.
 
-        origin: the event's {"source", "external_event_id"}. Safe to repeat and to run concurrently. Raises
-        ValueError for an event without an identity.
+        origin: the event's {"source", "external_event_id"}. replaces: as in plan_identities. Safe to repeat
+        and to run concurrently. Raises ValueError for an event without an identity.
         """
         ordered = considered_identities(identities)
         facts_values = [organization_id, *columns_of(ordered), list(STRONG)]
         evidence = json.dumps({**origin, "identities": [identity_json(each) for each in ordered]})
         answer = self._call("facts(%s::text, %s::text[], %s::text[], %s::text[])", facts_values)
         for _ in range(ATTEMPTS_MAX):
-            plan = plan_identities(ordered, read_facts(answer["facts"]))
+            plan = plan_identities(ordered, read_facts(answer["facts"]), replaces=replaces)
             resolution = None if plan.has_changes else answer["resolutions"].get(str(plan.lead))
             if resolution is None:
                 # The database applies the plan if these facts are still its facts, and answers a resolution.

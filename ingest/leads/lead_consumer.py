@@ -54,7 +54,14 @@ from ingest.leads.readers import DecodedEvent, ErasurePart, OrderPart, PayloadPa
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
-from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
+from rules.leads.lead_events import (
+    IDENTITY_REPLACED,
+    LEADS_MERGED,
+    LEADS_UNMERGED,
+    PURCHASE_COMPLETED,
+    LeadEvent,
+    body_hash,
+)
 from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 from rules.privacy.tombstones import identity_subject
 
@@ -229,7 +236,8 @@ class LeadConsumer:
         """
         organization = envelope.context.organization_id
         evidence = {"source": envelope.context.source, "external_event_id": event.external_event_id}
-        lead = self.identities.resolve(organization, event.identities, evidence, now)
+        replaces = event.event_type == IDENTITY_REPLACED
+        lead = self.identities.resolve(organization, event.identities, evidence, now, replaces=replaces)
         self._announce(lead.changes, now)
         return lead
 

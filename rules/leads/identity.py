@@ -30,9 +30,10 @@ class Channel:
     is_scoped: bool
 
 
+CUSTOMER = "customer"
 # The channel of highest precedence comes first.
 CHANNELS = (
-    Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
+    Channel(CUSTOMER, is_strong=True, max_per_lead=1, is_scoped=True),
     Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
     # Meta's business-scoped user ids: DE.13491208655302741918, and DE.ENT.118... for linked businesses.
     # A person who changes their number gets others; those of before stay theirs.
@@ -155,7 +156,20 @@ class IdentityPlan:
         return self != IdentityPlan(self.lead) or self.lead == NEW
 
 
-def fits_one_lead(identities: Iterable[Identity]) -> bool:
-    """Return whether one lead may have all of these identities."""
-    counts = Counter((identity.kind, identity.scope) for identity in set(identities))
-    return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
+def fits_one_lead(identities: Iterable[Identity], joined: Iterable[Collection[Identity]] = ()) -> bool:
+    """Return whether one lead may have all of these identities.
+
+    joined: those of groups which are one lead already. One of them may have more than channels allow, because
+    an operator or a shop has joined them. Then the lead may have as many as that group.
+    """
+    allowed = Counter[tuple[Channel, str]]()
+    for group in joined:
+        allowed |= _counts(group)
+    return all(
+        kind.max_per_lead is None or count <= max(kind.max_per_lead, allowed[kind, scope])
+        for (kind, scope), count in _counts(identities).items()
+    )
+
+
+def _counts(identities: Iterable[Identity]) -> Counter[tuple[Channel, str]]:
+    return Counter((identity.kind, identity.scope) for identity in set(identities))

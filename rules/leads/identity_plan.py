@@ -5,10 +5,11 @@ plan. In this order: an event of a person whom a source has verified; an event w
 that names nobody. The words person, unproven, anonymous, thing, group and root: see rules/leads/identity.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rules.leads.identity import (
+    CUSTOMER,
     KEPT_APART,
     NEW,
     PROVEN_ELSEWHERE,
@@ -34,7 +35,9 @@ def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...
     return tuple(identity for identity in ordered if identity.is_verified or not identity.kind.is_strong)
 
 
-def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
+def plan_identities(
+    identities: Iterable[Identity], facts: IdentityFacts, *, replaces: bool = False
+) -> IdentityPlan:
     """Return the plan for an event's identities; their order does not matter.
 
     Verified strong identities of one event prove that their leads are one, with two exceptions: together the
@@ -48,6 +51,9 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
     who proves one of its claims adopts it, if nothing contradicts that. A claim is taken away from a lead
     that somebody else has proven.
 
+    replaces: whether the event says that its identities replace each other (IDENTITY_REPLACED). Then several
+    customers of one integration are one person, because the integration has joined them.
+
     Raises ValueError for an event without any identity.
     """
     ordered = considered_identities(identities)
@@ -55,7 +61,10 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
         raise ValueError("the event has no identity")
     if not ordered[0].kind.is_strong:
         return _plan_things(ordered, facts)
-    return _plan_person(ordered, facts) if ordered[0].is_verified else _plan_claims(ordered, facts)
+    if not ordered[0].is_verified:
+        return _plan_claims(ordered, facts)
+    customers = (identity for identity in ordered if identity.channel == CUSTOMER)
+    return _plan_person(ordered, facts, frozenset(customers if replaces else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +86,43 @@ class _Adoption:
     shares: tuple[Identity, ...] = ()  # things of other people
 
 
-def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
-    """Plan an event whose strong identities are all verified: claims beside them were left aside."""
+def _plan_person(
+    ordered: tuple[Identity, ...], facts: IdentityFacts, are_one: frozenset[Identity]
+) -> IdentityPlan:
+    """Plan an event whose strong identities are all verified: claims beside them were left aside.
+
+    are_one: customers of one integration, of which the event says that they are one person. So it is below.
+    """
     strong = [identity for identity in ordered if identity.kind.is_strong]
-    home = _home(strong, facts)
-    unproven = _adopt_unproven(strong, home, facts)
+    home = _home(strong, facts, are_one)
+    unproven = _adopt_unproven(strong, home, facts, are_one)
     roots = (*home.roots, *unproven.roots)
     things = _adopt_things(ordered, roots, facts)
     return replace(
-        _plan_additions(ordered, home, roots, facts),
+        _plan_additions(ordered, home, roots, facts, are_one),
         merges=_merges(home.lead, ordered, (*roots, *things.roots), facts),
         refused=(*home.refused, *unproven.refused, *things.refused),
         shares=things.shares,
     )
 
 
-def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
+def _joined(
+    groups: Iterable[Collection[Identity]], are_one: frozenset[Identity]
+) -> list[frozenset[Identity]]:
+    """Return what is one lead already, for fits_one_lead: these groups, and all customers if some are one."""
+    joined = [frozenset(group) for group in groups]
+    if are_one:
+        joined.append(frozenset(each for each in are_one.union(*joined) if each.channel == CUSTOMER))
+    return joined
+
+
+def _home(strong: list[Identity], facts: IdentityFacts, are_one: frozenset[Identity]) -> _Home:
     """Return where the strong identities alone lead: first of all to the person who has proven them."""
     proven = [
         identity for identity in strong if identity in facts.known and facts.known[identity].is_verified
     ]
     if not proven:
-        return _unproven_home(strong, facts)
+        return _unproven_home(strong, facts, are_one)
     first = facts.known[proven[0]]
     roots = tuple(dict.fromkeys(facts.known[identity].root for identity in proven))
     verified = frozenset(identity for root in roots for identity in facts.proven(root))
@@ -108,39 +132,53 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     is_parted = facts.parts(roots)
     # One group already, perhaps because an operator joined more than channels allow.
     is_one_group = len(roots) == 1 and not higher
-    if is_one_group or (fits_one_lead(verified.union(higher)) and not is_parted):
+    joined = _joined(map(facts.proven, roots), are_one)
+    if is_one_group or (fits_one_lead(verified.union(higher), joined) and not is_parted):
         return _Home(first.lead, roots, verified)
     # The groups stay apart: the event belongs to the first one, or if that has no room, to a new lead.
     reason = KEPT_APART if is_parted else TOO_MANY
     first_verified = facts.proven(first.root)
-    if not higher or fits_one_lead(first_verified.union(higher)):
+    if not higher or fits_one_lead(first_verified.union(higher), _joined([first_verified], are_one)):
         return _Home(first.lead, (first.root,), first_verified, (MergeRefusal(reason, roots),))
     return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
 
 
-def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
+def _unproven_home(strong: list[Identity], facts: IdentityFacts, are_one: frozenset[Identity]) -> _Home:
     """Return the first unproven lead that claims one of these and contradicts none; else a new one."""
     for identity in strong:
         known = facts.known.get(identity)
-        if known and _may_adopt(known.root, strong, facts) and not known.is_shared:
+        if known and _may_adopt(known.root, strong, [], facts, are_one) and not known.is_shared:
             return _Home(known.lead, (known.root,), frozenset())
     return _Home(NEW, (NEW,), frozenset())
 
 
-def _may_adopt(root: int, identities: Iterable[Identity], facts: IdentityFacts) -> bool:
-    """Return whether a person with these identities may adopt a group: it is unproven, and there is room."""
-    return not facts.proven(root) and fits_one_lead(facts.identities(root).union(identities))
+def _may_adopt(
+    root: int,
+    strong: Iterable[Identity],
+    roots: Sequence[int],
+    facts: IdentityFacts,
+    are_one: frozenset[Identity],
+) -> bool:
+    """Return whether a person may adopt a group: it is unproven, and there is room.
+
+    strong: what the person's event has. roots: of the person's groups.
+    """
+    groups = [facts.identities(each) for each in (root, *roots)]
+    return not facts.proven(root) and fits_one_lead(
+        frozenset(strong).union(*groups), _joined(groups, are_one)
+    )
 
 
-def _adopt_unproven(strong: list[Identity], home: _Home, facts: IdentityFacts) -> _Adoption:
+def _adopt_unproven(
+    strong: list[Identity], home: _Home, facts: IdentityFacts, are_one: frozenset[Identity]
+) -> _Adoption:
     """Adopt the unproven leads that claim what the person proves. Other leads lose these claims."""
     roots, refused = home.roots, list[MergeRefusal]()
     for identity in strong:
         known = facts.known.get(identity)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
-        identities = frozenset(strong).union(*map(facts.identities, roots))
-        if _may_adopt(known.root, identities, facts) and not facts.parts((*roots, known.root)):
+        if _may_adopt(known.root, strong, roots, facts, are_one) and not facts.parts((*roots, known.root)):
             roots = (*roots, known.root)
         else:
             refused.append(MergeRefusal(PROVEN_ELSEWHERE, (home.roots[0], known.root)))
@@ -148,7 +186,11 @@ def _adopt_unproven(strong: list[Identity], home: _Home, facts: IdentityFacts) -
 
 
 def _plan_additions(
-    ordered: tuple[Identity, ...], home: _Home, roots: tuple[int, ...], facts: IdentityFacts
+    ordered: tuple[Identity, ...],
+    home: _Home,
+    roots: tuple[int, ...],
+    facts: IdentityFacts,
+    are_one: frozenset[Identity],
 ) -> IdentityPlan:
     """Return a plan with what the person gets, as far as there is room: `attach`, `proves` and `takes`."""
     attach, proves, takes = [], [], []
@@ -157,7 +199,7 @@ def _plan_additions(
         known = facts.known.get(identity)
         if known and (known.is_verified or not identity.kind.is_strong):
             continue  # a person's own already, or a thing, which _adopt_things is for
-        if not _has_room(identities, identity):
+        if not _has_room(identities, identity, are_one):
             continue
         identities.add(identity)
         if known is None:
@@ -169,12 +211,15 @@ def _plan_additions(
     return IdentityPlan(home.lead, tuple(attach), proves=tuple(proves), takes=tuple(takes))
 
 
-def _has_room(identities: Iterable[Identity], another: Identity) -> bool:
+def _has_room(
+    identities: Collection[Identity], another: Identity, are_one: frozenset[Identity] = frozenset()
+) -> bool:
     """Return whether a lead that has these may get another one.
 
     There always is room for a thing, even if an operator gave the person more than channels allow.
     """
-    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
+    joined = _joined([identities], are_one)
+    return another.kind.max_per_lead is None or fits_one_lead({*identities, another}, joined)
 
 
 def _adopt_things(ordered: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts) -> _Adoption:
@@ -268,7 +313,7 @@ def _contradicts(other: Identity, identity: Identity, root: int, facts: Identity
         return False
     if RANKS[other.channel] < RANKS[identity.channel]:
         return any((member.kind, member.scope) == (other.kind, other.scope) for member in group)
-    return not facts.proven(root) and not fits_one_lead({*group, other})
+    return not facts.proven(root) and not fits_one_lead({*group, other}, [group])
 
 
 def _plan_unproven(

@@ -12,6 +12,7 @@ from ingest.leads.sources import source_named
 from rules.days import stamp
 from rules.leads.feature_items import evaluate_features
 from rules.leads.features import BY_NAME, Input
+from rules.leads.identity import Identity
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, add_contribution, build_state, contributions
 from tests.support.effort import only_soak
@@ -230,6 +231,44 @@ def test_what_is_not_carried_out_is_kept_for_an_operator_and_changes_nothing(
     with pytest.raises(PoisonMessage, match=reason):
         signed(site, body, topic)
     assert features(site)["monetary_total"] == 5_000
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::3])
+def test_guests_whom_the_shop_joins_are_one_lead(site: Site, order: tuple[int, ...]) -> None:
+    """Three times the same person ordered, each time as another customer; two of them have one address."""
+
+    def bought(number: int, address: str) -> dict[str, Any]:
+        return shopify_order(number, AT, f"{number}.00", customer={"id": number, "email": address})
+
+    merged = {"status": "completed", "errors": []}
+    names = ("admin_graphql_api_customer_kept_id", "admin_graphql_api_customer_deleted_id")
+    webhooks = [
+        (bought(1, "ann@example.com"), "orders/create"),
+        (bought(2, "ann@example.com"), "orders/create"),
+        (
+            {names[0]: "gid://shopify/Customer/1", names[1]: "gid://shopify/Customer/2", **merged},
+            "customers/merge",
+        ),
+        (
+            {names[0]: "gid://shopify/Customer/3", names[1]: "gid://shopify/Customer/1", **merged},
+            "customers/merge",
+        ),
+    ]
+    for place in order:
+        signed(site, *webhooks[place])
+        signed(site, *webhooks[place])
+    signed(site, bought(4, "ann@example.com"), "orders/create")
+    signed(site, bought(3, "anne@example.com"), "orders/create")
+    roots = [
+        {site.registry.store.lookup(site.organization, each)["root"] for each in some}
+        for some in (
+            [*(Identity("customer", f"{site.organization}/ecommerce/{number}") for number in (1, 2, 3)),
+             Identity("email", "anne@example.com")],
+            [Identity("customer", f"{site.organization}/ecommerce/4")],
+        )
+    ]  # fmt: skip
+    assert [len(some) for some in roots] == [1, 1]
+    assert roots[0] != roots[1], "who is not joined stays apart"
 
 
 def context_of(site: Site) -> Any:

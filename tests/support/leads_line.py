@@ -25,10 +25,10 @@ BATCH = template()["Resources"]["LeadsMapping"]["Properties"]["BatchSize"]
 class Broken(IdentityStore):
     """Has a bug where somebody is called so."""
 
-    def resolve(self, organization_id: str, identities: Any, *rest: Any) -> Any:
+    def resolve(self, organization_id: str, identities: Any, *rest: Any, **more: Any) -> Any:
         if any("bug" in each.external_id for each in identities):
             raise KeyError("bug")
-        return super().resolve(organization_id, identities, *rest)
+        return super().resolve(organization_id, identities, *rest, **more)
 
 
 @dataclass

@@ -27,6 +27,15 @@ customer comes from a till, or the shop has removed the customer. Its contacts a
 somebody typed them at the till. If it has none, it counts for the lead that another webhook of the order
 names.
 
+Customers: the webhooks of a customer, and of a consent, say what the customer wants by e-mail, text messages
+or WhatsApp. `unsubscribed` wants no more messages. Neither does who is `not_subscribed`, `redacted` or
+`invalid` since a time that the shop names. Without a time these state nothing, nor does `pending`, where the
+shop still waits for an answer. `subscribed` wants messages since the time that the shop names. If a webhook
+says both, of two channels, the customer wants none. customers/merge joins the leads of two customers.
+
+A webhook of a consent that we cannot read, or of a merge that the shop has not made, is refused, so that an
+operator finds it. Topics of other things, such as products, are left out.
+
 Of the webhooks about customers' rights, customers/redact erases the lead of the customer and of the orders
 that it names. The others are refused, so that an operator finds them.
 
@@ -45,18 +54,30 @@ from ingest.leads.readers import (
     DecodeError,
     ErasurePart,
     OrderPart,
+    PayloadPart,
     SideFields,
     amount_in,
     currency_of,
+    identities,
+    is_absent,
     minor_units,
     moment,
+    opt_out_time,
     products,
     text_id,
     usable_identities,
 )
+from rules.leads.consent import NOTIFICATIONS, OFF, ON
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
-from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash
+from rules.leads.lead_events import (
+    IDENTITY_REPLACED,
+    ORDER_CANCELLED,
+    ORDER_REFUNDED,
+    PREFERENCE_STATED,
+    PURCHASE_COMPLETED,
+    body_hash,
+)
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrder, RefundTransaction
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
@@ -76,6 +97,41 @@ TOPICS = {
 }
 # The body of this topic has only the changes. The shop also sends orders/updated, which has the order.
 EDITS = "orders/edited"
+# The fields of a customer's consents, each with the one that says since when it is so.
+CONSENTS = {
+    "email_marketing_consent": "consent_updated_at",
+    "sms_marketing_consent": "consent_updated_at",
+    "whats_app_marketing_consent": "updated_at",
+}
+CUSTOMER_TOPICS = (
+    *(f"customers/{what}" for what in ("create", "update", "enable", "disable")),
+    "customers_email_marketing_consent/update",
+    "customers_marketing_consent/update",
+    "customers_whats_app_marketing_consent/update",
+)
+# What each state of a consent means (None: nothing), and whether only since a time that the shop names.
+STATES: dict[str, tuple[str | None, bool]] = {
+    "subscribed": (ON, True),
+    "not_subscribed": (OFF, True),
+    "pending": (None, True),
+    "unsubscribed": (OFF, False),
+    "redacted": (OFF, True),
+    "invalid": (OFF, True),
+}
+# The names of a customer's identities in all of these bodies.
+CUSTOMER_FIELDS = (
+    ("customer", "customer_id"),
+    ("customer", "id"),
+    ("email", "email_address"),
+    ("email", "email"),
+    ("phone", "phone_number"),
+    ("phone", "phone"),
+)
+CONSENT = "_consent/"  # is in the topic of each consent
+MERGE = "customers/merge"
+MERGED_IDS = ("admin_graphql_api_customer_kept_id", "admin_graphql_api_customer_deleted_id")
+CUSTOMER_GID = "gid://shopify/Customer/"
+DONE, UNDER_WAY = ("completed", "complete", "succeeded", "success"), ("requested", "in_progress", "pending")
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50  # of an order
@@ -89,10 +145,13 @@ PRIVACY = {
     SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
     "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
 }
+KNOWN_TOPICS = frozenset({*TOPICS, *PRIVACY, *CUSTOMER_TOPICS, MERGE})
 ORDERS_MAX = 1_000  # orders that one request for an erasure names
 Body = dict[str, Any]
 SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
 REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
+# Fields that an order has, and a customer has not.
+OF_AN_ORDER = frozenset({"total_price", "total_price_set", "line_items", "order_id"})
 # A body with one of these fields tells of an order.
 ORDER_FIELDS = frozenset(
     {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
@@ -116,9 +175,18 @@ class Amounts(NamedTuple):
     presented: Money | None  # in the currency that the customer saw; None if the body does not say
 
 
+def parts(payload: Any) -> Iterable[PayloadPart]:
+    """Return a webhook as it came, but of a customer only the consents, and whose they are."""
+    return [PayloadPart(_stated_part(payload) if _has_consent(payload) else payload)]
+
+
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order, the refund, the deletion or the request for erasure that a webhook is."""
-    if context.topic and (context.topic not in {*TOPICS, *PRIVACY} or context.topic == EDITS):
+    if context.topic and (context.topic not in KNOWN_TOPICS or context.topic == EDITS):
+        if CONSENT in context.topic:
+            raise DecodeError(
+                "topic", f"is {context.topic}: we do not read this consent, so apply it by hand"
+            )
         return []
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
@@ -126,6 +194,9 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         return [_erasure_request(payload, privacy_topic, context)]
     if DELETION in (context.topic, payload.get("topic")):
         return [_deletion(payload, context)]
+    of_customer = _of_customer(payload, context)
+    if of_customer is not None:
+        return of_customer
     side = SideFields()
     event_type = _event_type(payload, side)
     if payload.get("test") is True:
@@ -191,6 +262,111 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
         payload={"order_id": order_id},
         order=OrderPart(order_id, OrderState(is_deleted=True)),
     )
+
+
+def _of_customer(body: Body, context: DecodeContext) -> list[DecodedEvent] | None:
+    """Read a body about customers: a consent, or a merge; None for any other.
+
+    It is about customers by its topic; without one, by its shape.
+    """
+    topic = context.topic or body.get("topic")
+    if not isinstance(topic, str) or not topic:
+        topic = MERGE if set(MERGED_IDS) <= body.keys() else CUSTOMER_TOPICS[0] if _has_consent(body) else ""
+    if topic == MERGE:
+        return _merge(body, context)
+    return _consent_statement(body, topic, context) if topic in CUSTOMER_TOPICS else None
+
+
+def _has_consent(payload: Any) -> bool:
+    if not isinstance(payload, dict):
+        return False
+    return not CONSENTS.keys().isdisjoint(payload) and OF_AN_ORDER.isdisjoint(payload)
+
+
+def _merge(body: Body, context: DecodeContext) -> list[DecodedEvent]:
+    """Return the event that two customers are one person; [] while the shop has not joined them yet."""
+    status = str(body.get("status") or DONE[0]).lower()
+    if status in UNDER_WAY:
+        return []
+    if status not in DONE:
+        raise DecodeError("status", f"is {status[:40]}: the shop has not joined these customers, nor do we")
+    ids = [_customer_id(body.get(name), name) for name in MERGED_IDS]
+    side = SideFields()
+    pairs = [("customer", customer_id) for customer_id in ids]
+    identities = usable_identities(pairs, context, "customer", are_verified=True, side=side)
+    if len(identities) < len(MERGED_IDS):
+        raise DecodeError(MERGED_IDS[1], "must name another customer than the one that is kept")
+    return [
+        DecodedEvent(
+            external_event_id=f"merge:{body_hash(body)}",
+            event_type=IDENTITY_REPLACED,
+            occurred_at=context.received_at,
+            identities=identities,
+        )
+    ]
+
+
+def _customer_id(value: Any, name: str) -> str:
+    """Read a customer's id, as a number or as the shop's other interface names it: gid://shopify/Customer/7."""
+    customer_id = text_id(value, name).removeprefix(CUSTOMER_GID)
+    if not customer_id.isascii() or not customer_id.isdigit():
+        raise DecodeError(name, f"must be a customer's id, such as {CUSTOMER_GID}7")
+    return customer_id
+
+
+def _consent_statement(body: Body, topic: str, context: DecodeContext) -> list[DecodedEvent]:
+    """Return the event that a customer states consent; [] if the body states none.
+
+    The topic's header is not signed, so somebody may send an order's webhook once more under this topic.
+    """
+    if not OF_AN_ORDER.isdisjoint(body):
+        raise DecodeError("topic", f"is {topic}, but the body tells of an order")
+    side = SideFields()
+    stated = {name: side.read(_consent, body.get(name), name) for name in CONSENTS}
+    told = list(filter(None, stated.values()))
+    is_off = any(meaning == OFF for meaning, _ in told)
+    if side.omissions and not is_off:  # what cannot be read might be an opt-out
+        raise DecodeError(side.omissions[0].field, side.omissions[0].reason)
+    if not any(meaning for meaning, _ in told):
+        return []
+    since = max(at for meaning, at in told if meaning == (OFF if is_off else ON))
+    occurred_at, named_time = opt_out_time(since, "", context, side, lambda at, _: at)
+    pairs = [(channel, body.get(field)) for channel, field in CUSTOMER_FIELDS]
+    return [
+        DecodedEvent(
+            external_event_id=f"consent:{body_hash(_stated_part(body))}:{named_time[:10]}",
+            event_type=PREFERENCE_STATED,
+            occurred_at=occurred_at,
+            identities=identities(pairs, context, "customer", are_verified=True, side=side),
+            payload={"consent": {NOTIFICATIONS: OFF if is_off else ON}},
+            omissions=side.omissions,
+        )
+    ]
+
+
+def _stated_part(body: Body) -> Body:
+    """Return what a customer's body says of consent. Other fields change, and the consent is the same."""
+    names = ("topic", *CONSENTS, *(field for _, field in CUSTOMER_FIELDS))
+    return {name: body[name] for name in names if name in body}
+
+
+def _consent(value: Any, name: str) -> tuple[str | None, str]:
+    """Read a consent: what it means (None: nothing), and since when (a stamp, or "")."""
+    fields = value if isinstance(value, dict) else {"state": value}
+    state, since = fields.get("state"), fields.get(CONSENTS[name])
+    if is_absent(state):
+        return None, ""
+    if not isinstance(state, str) or state.lower() not in STATES:
+        raise DecodeError(f"{name}.state", f"must be one of {', '.join(STATES)}")
+    meaning, needs_time = STATES[state.lower()]
+    if is_absent(since):
+        return (None if needs_time else meaning), ""
+    try:
+        return meaning, moment(since, f"{name}.{CONSENTS[name]}")
+    except DecodeError:
+        if needs_time and meaning:
+            raise
+        return meaning, ""
 
 
 def _refunded_amount(transactions: Iterable[RefundTransaction], context: DecodeContext) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analytics.warehouse.models import models
 from ingest.leads import sources
 from ingest.leads.lead_accept import Envelope, stored_event
-from ingest.leads.readers import DecodeError, minor_units
+from ingest.leads.readers import DecodedEvent, DecodeError, minor_units
 from rules.leads.identity import Identity, in_order
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import remembered_entries
@@ -365,3 +365,143 @@ def test_what_is_proven_anywhere_in_an_event_is_proven() -> None:
     assert sure == claimed
     for both in ([sure, claimed], [claimed, sure]):
         assert [each.is_verified for each in in_order(both)] == [True]
+
+
+ANN = {"id": 7, "email": "ann@example.com", "phone": "+16505551234", "updated_at": "2026-03-05T00:00:00Z",
+       "first_name": "Ann", "addresses": [], "currency": "USD", "created_at": "2026-03-01T00:00:00Z"}  # fmt: skip
+SINCE = "2026-03-02T00:00:00Z"
+STATES = {"subscribed": "on", "unsubscribed": "off", "not_subscribed": "off", "redacted": "off", "invalid": "off",
+          "pending": None}  # fmt: skip
+
+
+def consent(state: Any, since: Any = SINCE) -> dict[str, Any]:
+    return {"state": state, "opt_in_level": "single_opt_in", "consent_updated_at": since, "updated_at": since}
+
+
+def of_mail(told: Any) -> tuple[str, dict[str, Any]]:
+    who = {"customer_id": 7, "email_address": "ann@example.com"}
+    return "customers_email_marketing_consent/update", {**who, "email_marketing_consent": told}
+
+
+def of_texts(told: Any) -> tuple[str, dict[str, Any]]:
+    return "customers_marketing_consent/update", {
+        "id": 7,
+        "phone": "+16505551234",
+        "sms_marketing_consent": told,
+    }
+
+
+def of_whatsapp(told: Any) -> tuple[str, dict[str, Any]]:
+    who = {"customer_id": 7, "phone_number": "+16505551234"}
+    return "customers_whats_app_marketing_consent/update", {**who, "whats_app_marketing_consent": told}
+
+
+def of_customer(told: Any) -> tuple[str, dict[str, Any]]:
+    return "customers/update", {**ANN, "email_marketing_consent": told}
+
+
+def read_consent(topic: str, body: Any) -> list[DecodedEvent]:
+    """What a shop's webhook of a consent becomes: the same by its topic and by its shape, whole and in its part."""
+    signed = replace(CONTEXT, is_signed=True)
+    events = decode("ecommerce", body, replace(signed, topic=topic))
+    (part,) = sources.source_named("ecommerce").parts(body)
+    assert (
+        events
+        == decode("ecommerce", body, signed)
+        == decode("ecommerce", part.payload, replace(signed, topic=topic))
+    )
+    return events
+
+
+@pytest.mark.parametrize("told_by", [of_mail, of_texts, of_whatsapp, of_customer])
+@pytest.mark.parametrize(("state", "meaning"), STATES.items())
+def test_consent_is_what_the_shop_says(told_by: Any, state: str, meaning: str | None) -> None:
+    for word in (state, state.upper()):
+        events = read_consent(*told_by(consent(word)))
+        assert [each.payload for each in events] == (
+            [{"consent": {"notifications": meaning}}] if meaning else []
+        )
+        for event in events:
+            assert (event.event_type, event.occurred_at) == (
+                "preference_stated",
+                "2026-03-02T00:00:00.000000Z",
+            )
+            assert event.identities[0] == Identity("customer", "acme/shop/7")
+            assert len(event.identities) >= 2
+
+
+@pytest.mark.parametrize("told_by", [of_mail, of_texts, of_whatsapp, of_customer])
+def test_without_a_time_only_an_opt_out_counts(told_by: Any) -> None:
+    for since in (None, ""):
+        for state in STATES:
+            events = read_consent(*told_by(consent(state, since)))
+            assert [each.is_opt_out for each in events] == ([True] if state == "unsubscribed" else [])
+    (event,) = read_consent(*told_by(consent("unsubscribed", "soon")))
+    assert event.occurred_at == CONTEXT.received_at
+    for state in ("subscribed", "not_subscribed"):
+        with pytest.raises(DecodeError, match="updated_at"):
+            read_consent(*told_by(consent(state, "soon")))
+
+
+@pytest.mark.parametrize("told", [consent("asked"), consent(7), "asked", 7, ["unsubscribed"], {"state": {}}])
+def test_a_consent_that_cannot_be_read_is_kept_for_an_operator(told: Any) -> None:
+    for told_by in (of_mail, of_texts, of_whatsapp, of_customer):
+        with pytest.raises(DecodeError, match="state must be one of subscribed, not_subscribed"):
+            read_consent(*told_by(told))
+    with pytest.raises(DecodeError, match="we do not read this consent"):
+        decode("ecommerce", {"id": 7}, replace(CONTEXT, topic="customers_fax_marketing_consent/update"))
+
+
+def test_of_two_channels_an_opt_out_wins_and_hangs_on_no_other() -> None:
+    off, on = consent("unsubscribed"), consent("subscribed", "2026-03-04T00:00:00Z")
+    for mail, texts in ((off, on), (on, off), (off, consent("?")), (7, off), (off, None)):
+        (event,) = read_consent(
+            "customers/update", {**ANN, "email_marketing_consent": mail, "sms_marketing_consent": texts}
+        )
+        assert (event.is_opt_out, event.occurred_at) == (True, "2026-03-02T00:00:00.000000Z")
+    both = {**ANN, "email_marketing_consent": on, "sms_marketing_consent": consent("subscribed")}
+    (event,) = read_consent("customers/update", both)
+    assert (event.payload, event.occurred_at) == (
+        {"consent": {"notifications": "on"}},
+        "2026-03-04T00:00:00.000000Z",
+    )
+
+
+def test_a_customer_who_changes_otherwise_states_no_other_consent() -> None:
+    topic, body = of_customer(consent("unsubscribed"))
+    (first,) = read_consent(topic, body)
+    (again,) = read_consent(topic, {**body, "updated_at": "2026-03-06T00:00:00Z", "first_name": "Anne"})
+    assert first == again
+    assert read_consent(*of_customer(None)) == []
+    assert decode("ecommerce", ANN, replace(CONTEXT, topic="customers/create")) == []
+    with pytest.raises(DecodeError, match="customer has no usable identity"):
+        read_consent(topic, {"email_marketing_consent": consent("unsubscribed")})
+    with pytest.raises(DecodeError, match="the body tells of an order"):
+        decode("ecommerce", {**ORDER, **body}, replace(CONTEXT, topic=topic))
+
+
+def merge(kept: Any, deleted: Any, **more: Any) -> dict[str, Any]:
+    ids = {"admin_graphql_api_customer_kept_id": kept, "admin_graphql_api_customer_deleted_id": deleted}
+    return {**ids, "admin_graphql_api_job_id": None, "status": "completed", "errors": [], **more}
+
+
+def test_customers_that_a_shop_has_joined_are_one_person() -> None:
+    context = replace(CONTEXT, topic="customers/merge", is_signed=True)
+    for body in (
+        merge("gid://shopify/Customer/7", "gid://shopify/Customer/8"),
+        merge(7, "8", status="SUCCESS"),
+    ):
+        (event,) = decode("ecommerce", body, context)
+        assert event.event_type == "identity_replaced"
+        assert [each.external_id for each in event.identities] == ["acme/shop/7", "acme/shop/8"]
+        assert decode("ecommerce", body, replace(context, topic="")) == [event]
+    for status in ("in_progress", "requested"):
+        assert decode("ecommerce", merge(7, 8, status=status), context) == []
+    for body, reason in (
+        (merge(7, 8, status="failed"), "status is failed: the shop has not joined"),
+        (merge(7, 7), "must name another customer"),
+        (merge(7, None), "deleted_id is missing"),
+        (merge("gid://shopify/Order/7", 8), "must be a customer's id"),
+    ):
+        with pytest.raises(DecodeError, match=reason):
+            decode("ecommerce", body, context)

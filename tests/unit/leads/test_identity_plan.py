@@ -435,3 +435,24 @@ def test_precedence_is_the_table_s_order() -> None:
     kinds = [Identity(channel.name, "a/b/c") for channel in CHANNELS]
     assert in_order([*reversed(kinds), kinds[0]]) == tuple(kinds)
     assert STRONG == ("customer", "email", "whatsapp", "phone")
+
+
+def test_customers_that_their_shop_has_joined_are_one_and_have_room_for_more() -> None:
+    facts = IdentityFacts({C1: KnownIdentity(1, 1), C2: KnownIdentity(2, 2)}, {1: {C1}, 2: {C2}})
+    apart = plan_identities([C1, C2], facts)
+    assert (apart.merges, [each.reason for each in apart.refused]) == ((), [TOO_MANY])
+    assert plan_identities([C1, C2], facts, replaces=True).merges == (Merge(2, 1, (1, 2)),)
+    first = IdentityFacts({C1: KnownIdentity(1, 1)}, {1: {C1}})
+    assert plan_identities([C1, C2], first, replaces=True).attach == (C2,)
+    assert plan_identities([C1, C2], IdentityFacts(), replaces=True).attach == (C1, C2)
+    parted = replace(facts, apart=[frozenset({1, 2})])
+    assert plan_identities([C1, C2], parted, replaces=True).merges == (), "an operator knows better"
+    joined = IdentityFacts({C1: KnownIdentity(1, 1), C2: KnownIdentity(2, 1)}, {1: {C1, C2}})
+    address, third = Identity("email", "ann@example.com"), Identity("customer", f"{C1.scope}/third")
+    assert plan_identities([C1, address], joined).attach == (address,)
+    assert plan_identities([C1, third], joined).attach == ()
+    assert plan_identities([C1, third], joined, replaces=True).attach == (third,)
+    other = Identity("phone", "16505551234")
+    known = {**joined.known, other: KnownIdentity(3, 3)}
+    with_phone = IdentityFacts(known, {1: {C1, C2}, 3: {other}})
+    assert plan_identities([C2, other], with_phone).merges == (Merge(3, 1, (2, 3)),)
