@@ -71,6 +71,7 @@ class Group(click.Group):
 RUN = {
     "up": Lazy("local.cloud.laptop_cloud:up_command", "Start the laptop cloud and deploy to it"),
     "down": Lazy("local.cloud.laptop_cloud:down_command", "Stop it"),
+    "preflight": Lazy("local.operate.preflight:preflight", "What of a deployment to AWS would fail"),
     "status": Lazy("local.operate.status:status", "Whether all is well: what runs, what waits and how long"),
     "logs": Lazy("local.operate.logs:logs", "What a function has logged"),
     "smoke": Lazy("local.smoke.smoke_command:smoke_command", "Prove a deployment, each part once"),
