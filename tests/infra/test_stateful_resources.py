@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from tests.support.template import ROOT, template
+from infra.resources import TABLE
+from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
 RECORD = "tests/infra/stateful_resources.json"
 RECORDED: dict[str, dict[str, str]] = json.loads((ROOT / RECORD).read_text())
@@ -74,3 +75,21 @@ def test_a_nested_stack_that_holds_data_has_a_record() -> None:
     ]
     holding = {path for path in nested if STATEFUL & set(declared(path).values())}
     assert set(RECORDED) == {"template.yaml", *holding}
+
+
+def retained() -> set[str]:
+    """What stays when a stack is deleted, as docs/uninstall.md may call it: by logical id, or by its output."""
+    return {
+        f"{name}Name" if each["Type"] == "AWS::S3::Bucket" else f"{name}Id" if "UserPool" in name else name
+        for deployment in DEPLOYMENTS
+        for stack in stacks_of(deployment).values()
+        for name, each in stack.resources.items()
+        if each.get("DeletionPolicy", "Delete") not in ("Delete", "Snapshot") and each["Type"] != TABLE
+    }
+
+
+def test_whoever_uninstalls_is_told_of_each_thing_that_stays() -> None:
+    """Tables are told of together: the page lists them by their outputs."""
+    told = (ROOT / "docs/uninstall.md").read_text().partition("## Step by step")[0]
+    assert len(retained()) > 5
+    assert [name for name in sorted(retained()) if f"`{name}`" not in told] == []

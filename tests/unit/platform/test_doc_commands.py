@@ -36,9 +36,15 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "make demo": "tests/integration/test_dist.py runs it in a copy, each night; `make test` is all tests",
         "make dist": "tests/integration/test_dist.py runs it in a copy, each night; `make test` installs each package",
         "streakline plan --daily-actives 10000": AWS,
+        "sam build": AWS,
     },
+    "docs/commands.md": {"streakline preflight --size standard --region eu-west-1": AWS},
     "docs/decisions/0016-packed-records.md": {'{"dt":"2026-11-21","hour":"05","rows":[': "a shape of lines"},
-    "docs/guides/operator.md": {"make deploy": AWS},
+    "docs/guides/operator.md": {
+        "streakline preflight": AWS,
+        "streakline preflight --size standard --region eu-west-1": AWS,
+        "sam build": AWS,
+    },
     "docs/guides/what-if.md": {
         "half.json in force all along, as of 2026-04-08T00:00:00Z: 5,531 ledger entries": "of Flask's history"
     },
