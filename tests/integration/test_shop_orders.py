@@ -260,7 +260,7 @@ def test_guests_whom_the_shop_joins_are_one_lead(site: Site, order: tuple[int, .
     signed(site, bought(4, "ann@example.com"), "orders/create")
     signed(site, bought(3, "anne@example.com"), "orders/create")
     roots = [
-        {site.registry.store.lookup(site.organization, each)["root"] for each in some}
+        {(site.registry.store.lookup(site.organization, each) or {})["root"] for each in some}
         for some in (
             [*(Identity("customer", f"{site.organization}/ecommerce/{number}") for number in (1, 2, 3)),
              Identity("email", "anne@example.com")],
