@@ -33,7 +33,8 @@ class Freshness:
         # costs no more requests than a new one.
         for back in range(-1, DAYS_LOOKED_AT):
             day = (now - timedelta(days=back)).date().isoformat()
-            if next(iter(self._objects.list(CURATED_EVENTS.format(day))), None):
+            listed = self._objects.list(CURATED_EVENTS.format(day))
+            if any(stored.key.endswith(".parquet") for stored in listed):
                 return {"newest_partition": day, "watermark": self._watermark()}
         raise FreshnessUnknown(f"nothing is curated of the last {DAYS_LOOKED_AT} days")
 
@@ -43,16 +44,24 @@ class Freshness:
         except NoObject:
             return None
 
+    def _report(self, key: str) -> FreshnessView | None:
+        """Return a nightly report; None for an object that is none, or is gone."""
+        try:
+            report = json.loads(self._objects.get(key))
+        except (NoObject, ValueError):
+            return None
+        return report if isinstance(report, dict) and "is_whole" in report else None
+
     def nightly(self) -> FreshnessView:
         """Return what the newest nightly report says of its run.
 
         Raises FreshnessUnknown if there is no report yet.
         """
-        reports = (report for report in self._objects.list(REPORTS) if report.key.endswith(".json"))
-        newest = max(reports, key=lambda report: report.modified, default=None)
-        if newest is None:
+        listed = sorted(self._objects.list(REPORTS), key=lambda stored: stored.modified, reverse=True)
+        reports = (self._report(stored.key) for stored in listed if stored.key.endswith(".json"))
+        report = next(filter(None, reports), None)
+        if report is None:
             raise FreshnessUnknown("there is no report of a nightly run yet")
-        report = json.loads(self._objects.get(newest.key))
         error = report["error"] or report.get("warehouse", {}).get("error")
         return {
             "run_id": report["run_id"],

@@ -318,8 +318,8 @@ class RetentionPass:
         first_unread = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
         if first_unread is None or first_unread <= last_old:
             files = layout.curated_files(self.objects, self.rule.entity, first_unread, last_old)
-            dates |= set(map(_date_of, files))
-        return dates - {layout.NOWHERE}
+            dates |= set(map(curated_files.date_of, files))
+        return dates
 
     def _first_young_date(self) -> date:
         """Return the first date of which no row is old enough."""
@@ -366,11 +366,6 @@ class RetentionPass:
                 state.save(self.objects)
                 raise OutOfTime
             self.removals += self.rule.remove(rows)
-
-
-def _date_of(stored: StoredObject) -> str:
-    place = layout.curated_place(stored.key)
-    return place.dt if place else layout.NOWHERE
 
 
 def _begin(day: date) -> datetime:

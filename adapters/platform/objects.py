@@ -56,7 +56,10 @@ class Objects(Protocol):
         """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield the keys and folders directly below a folder. Names of folders end in /."""
+        """Yield the keys and folders directly below a folder. Names of folders end in /.
+
+        The folder's own marker, an object whose key is the folder's name, is not below it.
+        """
 
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
@@ -127,7 +130,7 @@ class S3Objects:
         )
         for page in pages:
             yield from (each["Prefix"] for each in page.get("CommonPrefixes", ()))
-            yield from (each["Key"] for each in page.get("Contents", ()))
+            yield from (each["Key"] for each in page.get("Contents", ()) if each["Key"] != folder)
 
     def get(self, key: str) -> bytes:
         """Return the object's bytes; raises NoObject."""
@@ -381,6 +384,18 @@ def _etag(status: os.stat_result) -> str:
 
 def _is_unfinished(key: str) -> bool:
     return key.rpartition("/")[2].startswith(UNFINISHED)
+
+
+def objects_of_entry(objects: Objects, entry: str) -> Iterator[StoredObject]:
+    """Yield the objects of what `below` has named: all of a folder, or the one object.
+
+    Other keys may begin with an object's key, so a key is no prefix to list by.
+    """
+    stored_objects = objects.list(entry)
+    if entry.endswith("/"):
+        yield from stored_objects
+    else:  # the first one, unless it is gone meanwhile
+        yield from (stored for stored in islice(stored_objects, 1) if stored.key == entry)
 
 
 def objects_at(url: str) -> S3Objects | FolderObjects:

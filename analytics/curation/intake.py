@@ -21,7 +21,7 @@ from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
 from analytics.curation.row_staging import Staging, table_of_rows
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts
-from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
+from analytics.lake.layout import Place, quarantine_key, raw_place
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
@@ -53,8 +53,9 @@ class Intake:
         Each entry of a quarantine file has `source`, `line` (from 1, or WHOLE_OBJECT), `reason` and the line.
         """
         for place, raw_of_place in groupby(raw, lambda stored: raw_place(stored.key)):
+            assert place  # noqa: S101 (strays are in no task)
             for batch in batches(self._texts(list(raw_of_place))):
-                blank_lines = self._take_batch(batch, place) if place else self._refuse_batch(batch)
+                blank_lines = self._take_batch(batch, place)
                 self.lines_read += len(batch.lines) - int(batch.frame.sum()) - blank_lines
                 del batch  # so that its memory is free before the next one's is taken
                 self._store_refused()
@@ -109,20 +110,6 @@ class Intake:
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
             self.staging.add_rows(table_of_rows(entity, rows), np.array(numbers))
-        return blank_lines
-
-    def _refuse_batch(self, batch: Batch) -> int:
-        """Refuse all lines of objects that lie under no hour; returns how many lines are blank."""
-        blank_lines = 0
-        for index in np.flatnonzero(~batch.frame).tolist():
-            line = batch.lines[index].as_py()
-            if not line.strip():
-                blank_lines += 1
-                continue
-            key, number = batch.origin(index)
-            folder = source_name(key).rpartition("/")[0]
-            reason = f"it lies under no existing arrived=/dt=/hour=: {folder}"
-            self._refuse(key, {"line": number, "reason": reason} | _raw(line))
         return blank_lines
 
     def _refuse(self, key: str, entry: Entry) -> None:
@@ -207,18 +194,20 @@ class RefusedLines:
 
 def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
     """Yield the keys of a partition's quarantine files."""
-    is_nowhere = task.dt == layout.NOWHERE
     for stored in objects.list(layout.quarantine_prefix(task)):
-        if (layout.raw_place(layout.raw_key(stored.key)) is None) == is_nowhere:
+        if layout.raw_place(layout.raw_key(stored.key)):
             yield stored.key
 
 
 def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str]]:
     """Yield the keys of a partition's raw objects that could not be read whole, each with the reason."""
     for key in quarantine_keys(objects, task):
-        entry = json.loads(objects.get(key).split(b"\n", 1)[0])
-        if entry["line"] == WHOLE_OBJECT:
-            yield entry["source"], entry["reason"]
+        try:
+            entry = json.loads(objects.get(key).split(b"\n", 1)[0])
+            if entry["line"] == WHOLE_OBJECT:
+                yield entry["source"], entry["reason"]
+        except (KeyError, TypeError, ValueError):
+            yield key, "no part of curation wrote this file"
 
 
 def _ndjson(entries: list[Entry]) -> bytes:

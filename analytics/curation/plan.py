@@ -44,6 +44,7 @@ LISTED_AT_ONCE = 16  # prefixes
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a day's hours, which become one file
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of a day's raw objects, zipped: the day gets one file at once
 BATCHES = "batches.json"  # of a run
+STRAYS_MAX = 1000  # strays that the next run looks for again
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
@@ -61,6 +62,8 @@ class Plan:
     checks: Mapping[Place, int] = field(default_factory=dict)
     failed: frozenset[Place] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
+    # The keys of objects in raw/ and curated/ that nobody reads, because their names say no hour
+    strays: Sequence[str] = ()
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with only the tasks of given dates (YYYY-MM-DD, by entity)."""
@@ -109,21 +112,22 @@ def plan(
     if unknown := set(entities) - set(ENTITIES):
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
     past_before = (today - COMPACTED_AFTER).isoformat()  # days before this date are past
-    watermark, past_days = _read_state(objects)
+    watermark, past_days, known_strays = _read_state(objects)
     failed = run_notes.remembered_tasks(objects)
+    strays = {key for key in known_strays if objects.etag(key) is not None}
     due: Mapping[Place, StoredObject] = {}
     if since_dt or until_dt or entities:
         # All places of these dates, whether they have changed or not.
-        raw, files = _all_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES)
+        raw, files = _all_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, strays)
         places = {*raw.sizes, *files}
     else:
         # Places of new raw objects, those that failed, and days whose hours may become one file now.
-        raw = _raw_since(objects, watermark)
+        raw = _raw_since(objects, watermark, strays)
         perhaps_compacted = {*past_days, *_newly_past_days(watermark, past_before)}
-        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *perhaps_compacted})
+        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *perhaps_compacted}, strays)
         _leave_out_curated(objects, raw, files)
         places = {*raw.sizes, *failed, *_compactions(files, past_before)}
-        due = _files_due(objects, today)
+        due = _files_due(objects, today, strays)
         watermark, past_days = max(watermark, raw.newest), []
 
     places.update(_new_days(raw.sizes, files, past_before))
@@ -144,6 +148,7 @@ def plan(
         checks={place: file.size for place, file in due.items() if not {place, day_of(place)} & tasks},
         failed=run_notes.among_tasks(tasks, failed),
         raw_bytes=sum(raw.sizes.values()),
+        strays=sorted(strays)[:STRAYS_MAX],
     )
 
 
@@ -182,30 +187,36 @@ class RawSizes:
 
 
 def _all_of_dates(
-    objects: Objects, since: str, until: str, entities: Collection[str]
+    objects: Objects, since: str, until: str, entities: Collection[str], strays: set[str]
 ) -> tuple[RawSizes, dict[Place, StoredObject]]:
-    """Return the raw objects and the curated files of partitions from one date to another, both included."""
+    """Return the raw objects and the curated files of partitions from one date to another, both included.
+
+    strays: gets the keys of objects that are neither, as in the other functions here.
+    """
     raw, files = RawSizes(), dict[Place, StoredObject]()
     for entity in entities:
         # Both listings may have objects of other dates, too.
         for raw_object in raw_objects_of_dates(objects, entity, since, until):
-            place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
-            if since <= place.dt <= until:
+            place = layout.raw_place(raw_object.key)
+            if place is None:
+                strays.add(raw_object.key)
+            elif since <= place.dt <= until:
                 raw.add(raw_object, place)
-        for file in objects.list(curated_prefix(entity) + layout.dates_prefix(since, until)):
-            if (file_place := curated_place(file.key)) and since <= file_place.dt <= until:
-                files[file_place] = file
+        listed = objects.list(curated_prefix(entity) + layout.dates_prefix(since, until))
+        files |= {place: file for place, file in _curated(listed, strays) if since <= place.dt <= until}
     return raw, files
 
 
-def _raw_since(objects: Objects, watermark: datetime) -> RawSizes:
+def _raw_since(objects: Objects, watermark: datetime, strays: set[str]) -> RawSizes:
     """Return the raw objects that were stored since a watermark, or within OVERLAP before it."""
     raw, since = RawSizes(), watermark - OVERLAP
     places_of_new = set[Place]()
     for entity in ENTITIES:
         for raw_object in raw_objects_since(objects, entity, (since - ARRIVAL_LAG).date().isoformat()):
-            if raw_object.modified >= since:
-                place = layout.raw_place(raw_object.key) or layout.nowhere(entity)
+            place = layout.raw_place(raw_object.key)
+            if place is None:
+                strays.add(raw_object.key)
+            elif raw_object.modified >= since:
                 raw.add(raw_object, place)
                 if raw_object.modified > watermark:
                     places_of_new.add(place)
@@ -225,13 +236,23 @@ def _newly_past_days(watermark: datetime, past_before: str) -> Iterator[Place]:
         yield from (Place(entity, dt, None) for entity in ENTITIES)
 
 
-def _files_of_days(objects: Objects, days: Iterable[Place]) -> dict[Place, StoredObject]:
+def _files_of_days(objects: Objects, days: Iterable[Place], strays: set[str]) -> dict[Place, StoredObject]:
     """Return the curated files of some days."""
     prefixes = [curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         listings = pool.map(lambda prefix: list(objects.list(prefix)), prefixes)
-        files = chain.from_iterable(listings)
-        return {place: file for file in files if (place := curated_place(file.key))}
+        return dict(_curated(chain.from_iterable(listings), strays))
+
+
+def _curated(
+    stored_objects: Iterable[StoredObject], strays: set[str]
+) -> Iterator[tuple[Place, StoredObject]]:
+    """Yield the curated files among objects, each with its place."""
+    for stored in stored_objects:
+        if place := curated_place(stored.key):
+            yield place, stored
+        else:
+            strays.add(stored.key)
 
 
 def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Place, StoredObject]) -> None:
@@ -269,7 +290,7 @@ def _compactions(files: Mapping[Place, StoredObject], past_before: str) -> Itera
             yield day
 
 
-def _files_due(objects: Objects, today: date) -> dict[Place, StoredObject]:
+def _files_due(objects: Objects, today: date, strays: set[str]) -> dict[Place, StoredObject]:
     """Return the curated files of the dates that have a turn tonight: their seals are checked."""
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         folders_of_entities = list(
@@ -277,11 +298,12 @@ def _files_due(objects: Objects, today: date) -> dict[Place, StoredObject]:
         )
     days = []
     for entity, folders in zip(ENTITIES, folders_of_entities, strict=True):
-        places = (curated_place(f"{folder}day.parquet") for folder in folders)
-        dates = {date.fromisoformat(place.dt) for place in places if place}
+        places = {folder: curated_place(f"{folder}day.parquet") for folder in folders}
+        strays.update(folder for folder, place in places.items() if place is None)
+        dates = {date.fromisoformat(place.dt) for place in places.values() if place}
         due = sorted(dates_due(dates, today - timedelta(days=1), today))
         days += [Place(entity, day.isoformat(), None) for day in due]
-    return _files_of_days(objects, days)
+    return _files_of_days(objects, days, strays)
 
 
 def _new_days(
@@ -309,6 +331,7 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
     state = {
         "watermark": planned.watermark.isoformat(),
         "past_days": [asdict(day) for day in planned.past_days],
+        "strays": planned.strays,
     }
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in planned.tasks]).encode())
@@ -360,16 +383,23 @@ def commit(objects: Objects, run_id: str) -> datetime:
     state = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
     planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
     run_notes.remember_tasks(objects, planned, run_notes.failed_tasks(objects, run_id))
-    return move_watermark(objects, datetime.fromisoformat(state["watermark"]), state["past_days"])
+    to = datetime.fromisoformat(state["watermark"])
+    return move_watermark(objects, to, state["past_days"], state.get("strays", ()))
 
 
-def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> datetime:
+def move_watermark(
+    objects: Objects,
+    to: datetime,
+    past_days: Sequence[Mapping[str, Any]] = (),
+    strays: Sequence[str] = (),
+) -> datetime:
     """Note that all raw objects that were stored up to an instant are curated; returns the watermark.
 
     It never moves back. past_days: the past days of which hours were written (entity, dt, hour None).
+    strays: see Plan.
     """
     watermark = max(to, read_watermark(objects))
-    state = {"watermark": watermark.isoformat(), "past_days": list(past_days)}
+    state = {"watermark": watermark.isoformat(), "past_days": list(past_days), "strays": list(strays)}
     objects.put(layout.WATERMARK, json.dumps(state).encode())
     return watermark
 
@@ -379,11 +409,11 @@ def read_watermark(objects: Objects) -> datetime:
     return _read_state(objects)[0]
 
 
-def _read_state(objects: Objects) -> tuple[datetime, list[Place]]:
-    """Return the watermark, and the past days of which the last run has written hours."""
+def _read_state(objects: Objects) -> tuple[datetime, list[Place], list[str]]:
+    """Return the watermark, the past days of which the last run has written hours, and its strays."""
     try:
         state = json.loads(objects.get(layout.WATERMARK))
     except NoObject:
-        return FIRST_MARK, []
+        return FIRST_MARK, [], []
     past_days = [Place(**day) for day in state.get("past_days", ())]
-    return datetime.fromisoformat(state["watermark"]), past_days
+    return datetime.fromisoformat(state["watermark"]), past_days, state.get("strays", [])

@@ -16,7 +16,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.raw_lines import Unreadable, unzip, zip_like
-from analytics.lake.layout import raw_prefix
+from analytics.lake.layout import is_date, raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_texts
 
@@ -113,6 +113,8 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
     """
     moved = staying = 0
     for stored in list(objects.list(ERRORS)):
+        if stored.key == ERRORS:  # the folder's own marker
+            continue
         entity, _, name = stored.key.removeprefix(ERRORS).partition("/")
         if entity not in ENTITIES:
             say(stored.key, f"there is no entity {entity}")
@@ -164,6 +166,6 @@ def _partition(row: bytes) -> tuple[str, str]:
     if not isinstance(fields, dict):
         raise TypeError
     dt, hour = fields["dt"], fields["hour"]
-    if date.fromisoformat(dt).isoformat() != dt or HOUR.fullmatch(hour) is None:
+    if not is_date(dt) or HOUR.fullmatch(hour) is None:
         raise ValueError
     return dt, hour

@@ -1,7 +1,7 @@
 """The keys of the lake's bucket, and the curated files that a reader takes.
 
 raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME  a row a line, packed records or plain rows, gzip or not
-raw/{entity}/any other name                          of no hour: all lines are refused, counted for NOWHERE
+raw/{entity}/any other name                          a stray: nobody reads it, each night's report names it
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet       an hour
 curated/{entity}/dt=YYYY-MM-DD/day.parquet           a whole day
 quarantine/{entity}/dt=.../hour=HH/arrived=.../NAME.ndjson  the refused lines of one raw object
@@ -30,11 +30,14 @@ ANSWERS_COMPARED, SETTLED_ANSWERS = "state/answers_compared.json", "state/answer
 UNLOADED = "state/unloaded/"
 WAREHOUSE_ASKED = "state/warehouse.json"
 WAREHOUSE_RESULT = "warehouse.json"  # of a run: the state of its work in the warehouse
-_RAW = re.compile(r"raw/(\w+)/arrived=(\d{4}-\d{2}-\d{2})/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
-_QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)", re.ASCII)
+REPORT_TITLE, REPORT_CELL_MAX = "# Run ", 120  # begins a report for people; characters of a cell in it
+_RAW = re.compile(
+    r"raw/(\w+)/arrived=(\d{4}-\d{2}-\d{2})/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.*[^/])", re.ASCII
+)
+_QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)\.ndjson", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
-# The date that stands for no date: raw objects under an impossible hour are accounted for there.
-NOWHERE = "0001-01-01"
+# Of events that a door takes (rules.days.is_stamp). No other date takes part in anything.
+FIRST_DT, LAST_DT = "1970-01-01", "2999-12-31"
 DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day
 
 
@@ -63,7 +66,7 @@ def _partition_folder(dt: str, hour: str | None) -> str:
 def raw_place(key: str) -> Place | None:
     """Return the hour that a raw object belongs to; None for a key of another form, or an impossible hour."""
     match = _RAW.fullmatch(key)
-    place = Place(match[1], match[3], match[4]) if match else None
+    place = Place(match[1], match[3], match[4]) if match and is_date(match[2]) else None
     return place if place and _is_real(place) else None
 
 
@@ -73,28 +76,27 @@ def arrival_date(key: str) -> str:
     return match[2] if match else ""
 
 
-def nowhere(entity: str) -> Place:
-    """Return the place at which an entity's raw objects without an hour are counted."""
-    return Place(entity, NOWHERE, None)
+def is_date(dt: str) -> bool:
+    """Whether a text is a date (YYYY-MM-DD) that the lake may have."""
+    try:
+        return date.fromisoformat(dt).isoformat() == dt and FIRST_DT <= dt <= LAST_DT
+    except ValueError:
+        return False
 
 
 def _is_real(place: Place) -> bool:
     """Whether a place's date and hour exist."""
-    try:
-        date.fromisoformat(place.dt)
-    except ValueError:
-        return False
-    return place.dt != NOWHERE and (place.hour or "00") < HOURS
+    return is_date(place.dt) and (place.hour or "00") < HOURS
 
 
 def source_name(key: str) -> str:
     """Return a raw object's name within its day: hour=HH/arrived=.../NAME. source_key is the opposite.
 
-    The name of an object that belongs to no hour is the whole rest of its key after the entity.
+    Raises ValueError for a stray.
     """
     match = _RAW.fullmatch(key)
-    if match is None or raw_place(key) is None:
-        return key.split("/", 2)[2]
+    if match is None:
+        raise ValueError(f"{key} is of no hour")
     return f"hour={match[4]}/arrived={match[2]}/{match[5]}"
 
 
@@ -118,27 +120,27 @@ def curated_place(key: str) -> Place | None:
     """Return the hour or day that a curated file holds; None for a key of another form."""
     match = _CURATED.fullmatch(key)
     place = Place(*match.groups()) if match else None
-    return place if place and (_is_real(place) or place == nowhere(place.entity)) else None
+    return place if place and _is_real(place) else None
 
 
 def quarantine_key(raw_key: str) -> str:
     """Return the key of the file that takes a raw object's refused lines."""
-    day = replace(place, hour=None) if (place := raw_place(raw_key)) else nowhere(raw_key.split("/")[1])
-    return f"{quarantine_prefix(day)}{source_name(raw_key)}.ndjson"
+    match = _RAW.fullmatch(raw_key)
+    if match is None:
+        raise ValueError(f"{raw_key} is of no hour")
+    return f"{quarantine_prefix(Place(match[1], match[3], None))}{source_name(raw_key)}.ndjson"
 
 
 def quarantine_prefix(place: Place) -> str:
-    """Return the prefix of a partition's quarantine files. That of NOWHERE is the prefix of all, too."""
-    folder = "" if place.dt == NOWHERE else _partition_folder(place.dt, place.hour)
-    return f"{QUARANTINE}{place.entity}/{folder}"
+    """Return the prefix of a partition's quarantine files."""
+    return f"{QUARANTINE}{place.entity}/{_partition_folder(place.dt, place.hour)}"
 
 
 def raw_key(quarantine_key: str) -> str:
-    """Return the key of the raw object whose refused lines a quarantine file has."""
-    key = quarantine_key.removesuffix(".ndjson")
-    match = _QUARANTINE.fullmatch(key)
+    """Return the key of the raw object whose refused lines a quarantine file has; "" for another object."""
+    match = _QUARANTINE.fullmatch(quarantine_key)
     if match is None:
-        return f"{RAW}{key.removeprefix(QUARANTINE)}"
+        return ""
     entity, hour, arrival, name = match.groups()
     return f"{RAW}{entity}/{arrival}{hour}{name}"
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
-from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.layout import NOWHERE, Place, dates_prefix, raw_place, raw_prefix, source_name
+from adapters.platform.objects import Objects, StoredObject, objects_of_entry
+from analytics.lake.layout import Place, dates_prefix, is_date, raw_place, raw_prefix, source_name
 
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
@@ -17,20 +17,18 @@ LISTED_AT_ONCE = 16
 
 def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
     """Return the dates (YYYY-MM-DD) on which raw objects of an entity arrived, from one on; ascending."""
-    folders = objects.below(raw_prefix(entity))
-    names = (folder.split("/")[-2].removeprefix(ARRIVED) for folder in folders if _is_arrival(entity, folder))
-    return sorted(name for name in names if name >= since)
+    dates = (_arrival_of(entity, entry) for entry in objects.below(raw_prefix(entity)))
+    return sorted(day for day in dates if day and day >= since)
 
 
 def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
     """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later; since: empty for all.
 
-    It also yields all objects that lie under no date of arrival: they are of no hour (layout.NOWHERE).
+    It also yields all objects that lie under no date of arrival: they are strays (layout.raw_place).
     """
-    start = raw_prefix(entity)
-    for folder in objects.below(start):
-        if not _is_arrival(entity, folder) or folder >= f"{start}{ARRIVED}{since}":
-            yield from objects.list(folder)
+    for entry in objects.below(raw_prefix(entity)):
+        if (_arrival_of(entity, entry) or since) >= since:
+            yield from objects_of_entry(objects, entry)
 
 
 def raw_objects_of_dates(
@@ -42,10 +40,13 @@ def raw_objects_of_dates(
     no date of arrival.
     """
     shared = dates_prefix(since_dt, until_dt)
-    folders = objects.below(raw_prefix(entity))
-    prefixes = [f"{folder}{shared}" if _is_arrival(entity, folder) else folder for folder in folders]
+
+    def listed(entry: str) -> list[StoredObject]:
+        is_arrival = _arrival_of(entity, entry)
+        return list(objects.list(f"{entry}{shared}") if is_arrival else objects_of_entry(objects, entry))
+
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        yield from chain.from_iterable(pool.map(lambda prefix: list(objects.list(prefix)), prefixes))
+        yield from chain.from_iterable(pool.map(listed, objects.below(raw_prefix(entity))))
 
 
 def raw_objects_of_place(
@@ -53,16 +54,8 @@ def raw_objects_of_place(
 ) -> list[StoredObject]:
     """Return a partition's raw objects, by hour, and by date of arrival and name within it.
 
-    arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all. For the place NOWHERE they are the
-    objects that belong to no hour.
+    arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all.
     """
-    if place.dt == NOWHERE:
-        since = min(arrived, default="9999") if arrived is not None else ""
-        return [
-            raw_object
-            for raw_object in raw_objects_since(objects, place.entity, since)
-            if not raw_place(raw_object.key)
-        ]
     dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
     prefixes = [raw_prefix(place.entity, date, place.dt, place.hour) for date in dates]
     stored_objects = [
@@ -71,6 +64,7 @@ def raw_objects_of_place(
     return sorted(stored_objects, key=lambda stored: source_name(stored.key))
 
 
-def _is_arrival(entity: str, name: str) -> bool:
-    """Whether a prefix is that of the folder of a date of arrival."""
-    return name.startswith(raw_prefix(entity) + ARRIVED) and name.endswith("/")
+def _arrival_of(entity: str, entry: str) -> str:
+    """Return the date of arrival (YYYY-MM-DD) whose folder an entry is; empty for any other entry."""
+    name = entry.removeprefix(raw_prefix(entity) + ARRIVED).removesuffix("/")
+    return name if entry == f"{raw_prefix(entity, name)}" and is_date(name) else ""

@@ -8,6 +8,7 @@ strikes out what it has loaded. So a warehouse that is away for some nights miss
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -114,14 +115,13 @@ def note_unloaded(objects: Objects, run_id: str, places: Iterable[Place]) -> Non
 
 
 def read_unloaded(objects: Objects) -> Notes:
-    """Return the partitions of each note, by its key."""
+    """Return the partitions of each note, by its key. Objects that are no notes are left out."""
     notes = {}
     for stored in list(objects.list(UNLOADED)):
-        try:
+        # NoObject: another load has struck out its last partitions.
+        with suppress(NoObject, TypeError, ValueError):
             rows = json.loads(objects.get(stored.key))
-        except NoObject:  # another load has struck out its last partitions
-            continue
-        notes[stored.key] = [Place(entity, dt, hour or None) for entity, dt, hour in rows]
+            notes[stored.key] = [Place(entity, dt, hour or None) for entity, dt, hour in rows]
     return notes
 
 

@@ -4,6 +4,7 @@ A night with much to read is handed to the Spark job first (analytics/curation/s
 also stores the job's code at each deployment, and starts the job for `streakline night backfill`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from functools import cache, partial
@@ -29,6 +30,11 @@ from analytics.lake.layout import Place
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 GIGABYTE = 2**30
+STRAYS_NAMED_MAX = 100  # in a report
+_STRAY_REASON = {
+    "raw": "nobody reads it: it lies under no existing arrived=/dt=/hour=",
+    "curated": "nobody reads it: it is no dt=DATE/hour-HH.parquet or dt=DATE/day.parquet",
+}
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
 
@@ -73,6 +79,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
         until_dt=event.get("to"),
         entities=event.get("entities") or list(days),
     )
+    _note_strays(objects, event["run_id"], planned.strays)
     if days:
         planned = planned.of_days(days)
     if rebuild:
@@ -86,6 +93,12 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
         "tasks_key": tasks_key,
         "batches_key": batches_key,
     }
+
+
+def _note_strays(objects: Objects, run_id: str, strays: Sequence[str]) -> None:
+    """Note for the report the objects that nobody reads; of very many, some."""
+    for key in strays[:STRAYS_NAMED_MAX]:
+        run_notes.note_odd_object(objects, run_id, key, _STRAY_REASON[key.partition("/")[0]])
 
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:

@@ -72,10 +72,11 @@ def newest_events(
 def _files(objects: Objects, query: PastQuery) -> Iterator[StoredObject]:
     """Yield the files that may have events of the span, from the last to the first."""
     first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
-    oldest = next(objects.list(layout.curated_prefix("events")), None)
+    places = (layout.curated_place(stored.key) for stored in objects.list(layout.curated_prefix("events")))
+    oldest = next(filter(None, places), None)
     if oldest is None:
         return
-    first = max(first, date.fromisoformat(curated_files.date_of(oldest)))
+    first = max(first, date.fromisoformat(oldest.dt))
     while last >= first:
         start = max(first, last - WINDOW + DAY)
         files = layout.curated_files(objects, "events", start.isoformat(), last.isoformat())

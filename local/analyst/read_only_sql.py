@@ -152,7 +152,7 @@ def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
     """Return the query that a name of the warehouse stands for, over the files and other such names."""
     schema, _, table = name.partition(".")
     if name == CURATION:
-        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {entity}" for entity in LOADED]
+        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt, 1 AS curated FROM {entity}" for entity in LOADED]
         return parse(" UNION ALL ".join(days)).copy()
     return parse(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
 

@@ -227,6 +227,26 @@ def test_the_report_names_what_could_not_be_read(lake: S3Objects) -> None:
     assert lake.etag("errors/events/x/whole") is None
 
 
+def test_each_report_names_the_objects_that_nobody_reads(lake: S3Objects) -> None:
+    """Until they are gone; a folder's own marker is none of them."""
+    hour = f"raw/events/arrived={ARRIVED}/dt={DT}/hour=05/"
+    strays = sorted(["raw/events/_SUCCESS", hour, f"raw/events/arrived={ARRIVED}/", "curated/events/x/"])
+    for key in ("raw/", "raw/events/", "curated/", "curated/events/", "errors/", "state/unloaded/", *strays):
+        lake.put(key, b"")
+    fill(lake)
+    for run_id, named in (("r1", strays), ("r2", strays), ("r3", [])):
+        if not named:
+            lake.delete(strays)
+        for batch in json.loads(lake.get(step("plan", run_id=run_id)["batches_key"])):
+            step("curate", **batch)
+        step("commit", run_id=run_id)
+        report = gather(lake, run_id, datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
+        assert [each["object"] for each in report["odd_objects"]] == named
+        assert is_whole(report | {"error": None}) is not bool(named)
+    assert len(rows(lake)) == 3
+    assert len(quarantined(lake)) == 1
+
+
 def test_a_plan_of_some_days_by_entity(lake: S3Objects) -> None:
     fill(lake)
     asked = {"from": "2026-02-01", "to": "2026-03-31"}

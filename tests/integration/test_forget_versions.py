@@ -112,6 +112,18 @@ PLACES = {
     "athena/answer.csv": b'"user_id"\n"canary-user"\n',
     "what_if/0a1b.json": b'{"report": {"largest_changes": [{"user_id": "canary-user"}]}}',
 }
+# What a console makes of "create folder", and keys with which the names of whole folders begin.
+MARKERS = (
+    "raw/",
+    "raw/events/",
+    "curated/",
+    "quarantine/",
+    "errors/",
+    "state/",
+    "state/unloaded/",
+    "raw",
+    "r",
+)
 DIED = {
     "runs/died/shares/0001/days/0000.ndjson.gz": gzip.compress(MINE),
     "runs/died/found.json": b'["canary-user"]',
@@ -135,6 +147,8 @@ def test_no_certificate_while_any_object_of_the_bucket_names_somebody(s3: Any) -
     jobs.add("other", now - timedelta(days=3), user="ben")
     for key, data in (PLACES | DELETED | DIED | COPIES).items():
         lake.put(key, data)
+    for key in MARKERS:
+        lake.put(key, b"")
     lake.put("reports/over.json", b"{}")
     put_raw(lake, "curated", [event(1, user_id=USER), event(2, user_id="ann")])
     curate(lake, PLACE)

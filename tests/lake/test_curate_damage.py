@@ -14,7 +14,6 @@ from analytics.curation.curate import curate, curate_in_run
 from analytics.curation.plan import plan
 from analytics.curation.raw_lines import Unreadable, readable_text, unzip
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import NOWHERE, Place, nowhere
 from analytics.lake.run_notes import odd_objects
 from analytics.recompute.recompute import recompute
 from tests.support.effort import only_soak
@@ -154,50 +153,15 @@ def test_an_object_that_is_replaced_when_others_are_gone_loses_nothing(objects: 
     assert len(rows(objects)) == 3
 
 
-DISPLACED = (
-    "raw/events/dt=2026-02-31/hour=05/a",
-    "raw/events/dt=2026-13-01/hour=05/a",
-    f"raw/events/dt={DT}/hour=24/a",
-    f"raw/events/dt={NOWHERE}/hour=00/a",
-    "raw/events/dt=0000-00-00/hour=00/a",
-    f"raw/events/dt={DT}/a",
-    f"raw/events/dt={DT}/hour=05/no_date_of_arrival",
-    "raw/events/a",
-)
-
-
-def test_objects_under_no_hour_are_refused_with_the_reason(objects: FolderObjects) -> None:
-    put_raw(objects, "a", [event(1)])
-    for key in DISPLACED:
-        objects.put(key, zipped(ONE + b"\n" + TWO))
-    made = plan(objects, today())
-    assert set(made.tasks) == {PLACE if PLACE in made.tasks else DAY, nowhere("events")}
-    count = 2 * len(DISPLACED)
-    for _ in range(2):
-        for task in made.tasks:
-            curate(objects, task)
-        assert curate(objects, nowhere("events")) == Counts(count, 0, 0, count)
-    assert total(objects) == Counts(1 + count, 1, 0, count)
-    refused = quarantined(objects)
-    assert {each["source"] for each in refused} == set(DISPLACED)
-    assert {each["reason"] for each in refused if each["source"] == DISPLACED[0]} == {
-        "it lies under no existing arrived=/dt=/hour=: dt=2026-02-31/hour=05"
-    }
-    objects.put(DISPLACED[0], ONE)
-    assert curate(objects, nowhere("events")) == Counts(count - 1, 0, 0, count - 1)
-
-
-def test_a_day_of_no_date_stops_no_recompute(objects: FolderObjects) -> None:
-    objects.put("raw/daily_activity/dt=2026-02-31/hour=00/a", b"{}\n")
-    objects.put("raw/ledger/dt=2026-02-31/hour=00/a", b"{}\n")
-    for task in plan(objects, today()).tasks:
-        curate(objects, task)
+@pytest.mark.parametrize("entity", ["daily_activity", "ledger"])
+def test_an_object_of_no_date_stops_no_recompute(objects: FolderObjects, entity: str) -> None:
+    objects.put(f"raw/{entity}/dt=2026-02-31/hour=00/a", b"{}\n")
+    objects.put(f"raw/{entity}/arrived=2026-03-01/dt=0001-01-01/hour=00/a", b"{}\n")
+    assert plan(objects, today()).tasks == []
     assert recompute(objects, date(2026, 11, 1)).table.num_rows == 0
 
 
-def today() -> Any:
-    from datetime import date
-
+def today() -> date:
     return date(2026, 3, 1)
 
 
@@ -205,5 +169,6 @@ def test_files_of_impossible_dates_from_before_are_left_alone(objects: FolderObj
     put_raw(objects, "a", [event(1)])
     curate(objects, PLACE)
     objects.put("curated/events/dt=2026-02-31/hour-05.parquet", b"PAR1")
-    assert {task.dt for task in plan(objects, today()).tasks} == {DT}
-    assert Place("events", "2026-02-31", "05") not in plan(objects, today()).tasks
+    made = plan(objects, today())
+    assert {task.dt for task in made.tasks} == {DT}
+    assert made.strays == ["curated/events/dt=2026-02-31/"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import curate
-from analytics.curation.plan import commit, plan, read_tasks, write_plan
+from analytics.curation.plan import Plan, commit, plan, read_tasks, write_plan
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, quarantine_key, raw_key, raw_place, source_name
@@ -23,7 +23,34 @@ from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows,
 
 FIRST = date(2026, 3, 1)
 PLACES = [replace(PLACE, dt=dt, hour=hour) for dt in ("2026-02-20", DT) for hour in ("05", "06")]
-STRAYS = ["raw/events/x", "raw/events/arrived=2026-03-02/dt=2026-02-31/hour=05/a", "raw/events/arrived=x/a"]
+ARRIVED = "raw/events/arrived=2026-03-02"
+STRAYS = [
+    "raw/events/a",  # begins as arrived= does
+    "raw/events/_SUCCESS",
+    "raw/events/arrived=2026-03-02_$folder$",
+    "raw/events/x.tmp",
+    "raw/events/dt=2026-03-01/hour=05/no_date_of_arrival",
+    "raw/events/arrived=/dt=2026-03-01/hour=05/a",
+    "raw/events/arrived=x/a",
+    "raw/events/arrived=2026-02-30/dt=2026-03-01/hour=05/a",
+    "raw/events/arrived=0001-01-01/dt=2026-03-01/hour=05/a",
+    f"{ARRIVED}/_SUCCESS",
+    f"{ARRIVED}/a/b/c/d",
+    f"{ARRIVED}/dt=/hour=05/a",
+    f"{ARRIVED}/dt=2026-02-31/hour=05/a",
+    f"{ARRIVED}/dt=2026-3-1/hour=05/a",
+    f"{ARRIVED}/dt=0001-01-01/hour=00/a",
+    f"{ARRIVED}/dt=0000-00-00/hour=00/a",
+    f"{ARRIVED}/dt=1969-12-31/hour=00/a",
+    f"{ARRIVED}/dt=3000-01-01/hour=00/a",
+    f"{ARRIVED}/dt=9999-12-31/hour=00/a",
+    f"{ARRIVED}/dt=2026-03-01/hour=24/a",
+    f"{ARRIVED}/dt=2026-03-01/hour=5/a",
+    f"{ARRIVED}/dt=2026-03-01/hour=05_$folder$",
+    f"{ARRIVED}/dt=2026-03-01/a",
+    "curated/events/_SUCCESS",
+    "curated/events/2026-03-01",
+]
 # A night brings objects: where, how long on their way, a row.
 COMES = st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from([0, 1]), st.integers(0, 5)), max_size=4)
 
@@ -56,24 +83,28 @@ def put_at(lake: FolderObjects, name: str, place: Place, number: int, came: date
     return key
 
 
-def night(lake: FolderObjects, today: date) -> list[Place]:
+def night(lake: FolderObjects, today: date) -> Plan:
     made = plan(lake, today)
     key, _ = write_plan(lake, today.isoformat(), made)
     for task in read_tasks(lake, key):
         curate(lake, task, arrived=made.arrived)
     commit(lake, today.isoformat())
-    return made.tasks
+    return made
 
 
 def held(lake: FolderObjects) -> tuple[list[str], Counts, list[str]]:
     return sorted(map(str, rows(lake))), total(lake), sorted(map(str, quarantined(lake)))
 
 
-@given(st.lists(COMES, max_size=6), st.sampled_from([None, *STRAYS]))
+@given(st.lists(COMES, max_size=6), st.sampled_from([None, *STRAYS]), st.sampled_from([b"", b"lost\n"]))
 @settings(max_examples=examples(60))
 def test_nights_by_arrival_make_what_one_night_over_all_makes(
-    tmp_path_factory: pytest.TempPathFactory, nights: list[list[tuple[Place, int, int]]], stray: str
+    tmp_path_factory: pytest.TempPathFactory,
+    nights: list[list[tuple[Place, int, int]]],
+    stray: str | None,
+    text: bytes,
 ) -> None:
+    """Whatever lies beside it; and each night names a stray, until it is gone."""
     lake = FolderObjects(tmp_path_factory.mktemp("lake"))
     for number, comes in enumerate(nights):
         today = FIRST + timedelta(days=number)
@@ -81,10 +112,15 @@ def test_nights_by_arrival_make_what_one_night_over_all_makes(
         for at, (place, days, row) in enumerate(comes):
             put_at(lake, f"{number}-{at}", place, 10 * PLACES.index(place) + row, came, days)
         if stray and number == 1:
-            lake.put(stray, b"lost\n")
+            lake.put(stray, text)
             os.utime(lake.root / stray, (came.timestamp(), came.timestamp()))
-        night(lake, today)
+        if stray and number == 3:
+            lake.delete([stray])
+        is_there = bool(stray) and number in {1, 2}
+        assert night(lake, today).strays == ([stray] if is_there else [])
     found = held(lake)
+    if stray:
+        lake.delete([stray])
     for each in list(lake.list("curated/")) + list(lake.list("quarantine/")) + list(lake.list("state/")):
         lake.delete([each.key])
     night(lake, FIRST + timedelta(days=len(nights)))
@@ -100,7 +136,7 @@ def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
         place = Place("events", came.date().isoformat(), "05")
         put_at(lake, "a", place, number, came, 0)
         lake.prefixes.clear()
-        assert place in night(lake, came.date())
+        assert place in night(lake, came.date()).tasks
         listed.append(len(lake.prefixes))
     assert max(listed[28:]) == listed[10] + 1, "the files of a date, whose seals have their turn"
 
@@ -155,15 +191,15 @@ def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
     ]
     for each in STRAYS:
         lake.put(each, b"x")
-    assert arrival_dates(lake, "events") == ["2026-03-02", "2026-03-05", "x"]
-    assert arrival_dates(lake, "events", "2026-03-03") == ["2026-03-05", "x"]
+    assert arrival_dates(lake, "events") == ["2026-03-02", "2026-03-05"]
+    assert arrival_dates(lake, "events", "2026-03-03") == ["2026-03-05"]
     assert {each.key for each in raw_objects_of_dates(lake, "events", DT, DT)} >= set(keys[4:])
     assert [each.key for each in raw_objects_of_place(lake, PLACE, None)] == keys[4:6]
     assert [each.key for each in raw_objects_of_place(lake, replace(PLACE, hour=None), None)] == keys[4:]
     assert [each.key for each in raw_objects_of_place(lake, PLACE, ["2026-03-02"])] == keys[4:5]
     assert raw_objects_of_place(lake, PLACE, []) == []
-    for key in [*keys, *STRAYS]:
+    for key in keys:
         assert raw_key(quarantine_key(key)) == key
-        assert (raw_place(key) is None) is (key in STRAYS)
+    assert not any(map(raw_place, STRAYS))
     assert source_name(keys[5]) == "hour=05/arrived=2026-03-05/a"
     assert quarantine_key(keys[5]) == f"quarantine/events/dt={DT}/hour=05/arrived=2026-03-05/a.ndjson"

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ALL, Scope, check, check_model, models
+from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
-from tests.sql.conftest import Lake
+from tests.sql.conftest import Lake, Laptop, family
 from tests.support.effort import only_soak
+from tests.support.lake_story import Story
+from tests.support.raw_lake import put_raw
 
 
 def rows(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
@@ -94,3 +99,72 @@ def test_only_what_changed_is_taken(told: Lake, tmp_path: Path) -> None:
     copy.run(["DELETE FROM lake.builds"])  # as if its SQL had changed
     build(copy, only=["facts.events"])
     assert copy.rows(marked) == [{"n": 0}]
+
+
+def marts(laptop: Laptop) -> dict[str, list[dict[str, Any]]]:
+    return {name: rows(laptop.warehouse, name) for name in models() if not name.startswith("staging")}
+
+
+def test_what_has_no_rows_takes_no_part_in_anything(laptop: Laptop) -> None:
+    """An empty object, lines that were all refused, and the date of year 1 that once stood for no date."""
+    laptop.load("one", Story(days=2).first_part().write(laptop.objects))
+    build(laptop.warehouse)
+    before = marts(laptop)
+    assert before["marts.daily_actives"]
+    far, near = Place("events", "2031-01-01", "05"), Place("ledger", "1970-01-01", "00")
+    for place in (far, near):
+        put_raw(laptop.objects, "_SUCCESS", [], place)
+        assert curate(laptop.objects, place).in_ == 0
+    laptop.warehouse.run(
+        ["INSERT INTO lake.curation VALUES ('events', DATE '0001-01-01', 'day', 3, 0, 0, 3)"]
+    )
+    laptop.load("two", [far, near])
+    build(laptop.warehouse)
+    assert marts(laptop) == before
+    refused = Place("events", "2031-01-02", "05")
+    put_raw(laptop.objects, "junk", [b"junk"], refused)
+    curate(laptop.objects, refused)
+    laptop.load("three", [refused])
+    build(laptop.warehouse)
+    after = marts(laptop)
+    (told,) = (row for row in after.pop("marts.data_quality") if row not in before["marts.data_quality"])
+    assert (str(told["dt"]), told["quarantined"]) == ("2031-01-02", 1)
+    assert after.items() <= before.items()
+    assert check(laptop.warehouse) == []
+
+
+def test_a_date_whose_only_events_were_reversed_fails_no_test(laptop: Laptop) -> None:
+    about_days = ("staging.daily_activity", "facts.daily_activity", "marts.daily_actives")
+    needed, total = (
+        family(*about_days),
+        "SELECT CAST(SUM(active_users) AS BIGINT) AS n FROM marts.daily_actives",
+    )
+    laptop.load("one", Story(days=2).first_part().write(laptop.objects))
+    build(laptop.warehouse, needed)
+    (before,) = laptop.warehouse.rows(total)
+    (first, *_) = rows(laptop.warehouse, "facts.daily_activity")
+    whose = f"user_id = {literal(first['user_id'])} AND activity_date = {literal(first['activity_date'])}"
+    laptop.warehouse.run(
+        [f"UPDATE lake.daily_activity SET events_count = 0, points_earned = 0 WHERE {whose}"]
+    )
+    build(laptop.warehouse, needed, full=True)
+    assert laptop.warehouse.rows(total) == [{"n": before["n"] - 1}]
+    assert [check_model(laptop.warehouse, models()[name]) for name in about_days] == [[], [], []]
+
+
+def test_a_streak_may_be_longer_than_all_dates_of_the_lake(laptop: Laptop) -> None:
+    """Such a streak was moved in."""
+    needed = family("marts.streak_survival")
+    laptop.load("one", Story(days=2).first_part().write(laptop.objects))
+    build(laptop.warehouse, needed)
+    users = laptop.warehouse.rows("SELECT user_id FROM facts.profiles WHERE longest_streak > 0 ORDER BY 1")
+    for length, row in zip((400, 41, 40), users, strict=False):
+        whose = f"user_id = {literal(row['user_id'])}"
+        laptop.warehouse.run([f"UPDATE lake.streaks SET longest_streak = {length} WHERE {whose}"])
+    build(laptop.warehouse, needed, full=True)
+    table = {row["streak_days"]: row for row in rows(laptop.warehouse, "marts.streak_survival")}
+    assert sorted(table) == list(range(1, 401))
+    assert [table[days]["reached_users"] for days in (1, 40, 41, 42, 400)] == [len(users), 3, 2, 1, 1]
+    assert [table[days]["stopped_users"] for days in (39, 40, 41, 42, 400)] == [0, 1, 1, 0, 1]
+    assert table[400]["survival"] == pytest.approx(1 / len(users))
+    assert check_model(laptop.warehouse, models()["marts.streak_survival"]) == []

@@ -19,7 +19,7 @@ known AS (
     UNION ALL SELECT MIN(first_activity_date), MAX(last_activity_date) FROM facts.event_totals
     UNION ALL SELECT MIN(occurred_date), MAX(occurred_date) FROM facts.event_totals
     UNION ALL SELECT MIN(dt), MAX(dt) FROM facts.loaded_rows WHERE entity = 'lead_events'
-    UNION ALL SELECT MIN(dt), MAX(dt) FROM staging.curation
+    UNION ALL SELECT MIN(dt), MAX(dt) FROM staging.curation WHERE curated > 0
 ),
 span AS (
     SELECT MIN(first_date) AS first_date, MAX(last_date) AS last_date FROM known

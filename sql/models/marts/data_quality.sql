@@ -9,6 +9,7 @@ WITH files AS (
         CAST(SUM(quarantined) AS BIGINT) AS quarantined
     FROM staging.curation
     GROUP BY entity, dt
+    HAVING SUM(rows_in) > 0
 )
 SELECT
     files.entity,

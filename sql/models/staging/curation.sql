@@ -1,3 +1,4 @@
+-- Before strays were told apart, they were counted under a date of the year 1, which no row has.
 SELECT
     entity,
     dt,
@@ -7,3 +8,4 @@ SELECT
     duplicates,
     quarantined
 FROM lake.curation
+WHERE dt >= DATE '1970-01-01'
