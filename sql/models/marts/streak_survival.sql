@@ -1,12 +1,24 @@
--- How many users reached each length. A user whose longest streak is 5 days has reached 1, 2, 3, 4 and 5.
-WITH lengths AS (
+-- How many users reached each length. A user whose longest streak is 5 days has reached 1, 2, 3, 4 and 5. A streak that
+-- was moved in may be longer than all the dates that the lake knows, so the numbers do not come from these.
+WITH digits AS (
+    SELECT 0 AS n
+    UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+lengths AS (
     SELECT longest_streak, COUNT(*) AS users
     FROM facts.profiles
     WHERE longest_streak > 0
     GROUP BY longest_streak
 ),
 numbers AS (
-    SELECT ROW_NUMBER() OVER (ORDER BY date_day) AS streak_days FROM dimensions.dates
+    SELECT CAST(ones.n + 10 * tens.n + 100 * hundreds.n + 1000 * thousands.n + 10000 * rest.n + 1 AS BIGINT)
+        AS streak_days
+    FROM digits AS ones
+    CROSS JOIN digits AS tens
+    CROSS JOIN digits AS hundreds
+    CROSS JOIN digits AS thousands
+    CROSS JOIN digits AS rest
 ),
 longest AS (
     SELECT MAX(longest_streak) AS streak_days, CAST(SUM(users) AS BIGINT) AS users FROM lengths
