@@ -31,7 +31,8 @@ from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import FilePersons, is_refused, may_hold, names_in, rewrite_for_persons
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.other_objects import NameCounts, OtherObjects
+from analytics.forgetting.named_persons import NameCounts
+from analytics.forgetting.other_objects import OtherObjects
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping

@@ -17,6 +17,8 @@ from adapters.platform.objects import ForgettingObjects, NoObject
 from analytics.curation.intake import line_of
 from analytics.curation.raw_lines import Unreadable, unzip, zip_like
 from analytics.curation.recover import DATA, ErrorRecord, error_records
+from analytics.forgetting.erasees import KIND_OF_COLUMN
+from analytics.forgetting.named_persons import is_ordinary
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
 from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts
@@ -27,6 +29,8 @@ Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many lines of each were removed.
 LineRemover = Callable[[bytes], tuple[bytes, Counter[str]]]
 FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
+# Stands before a name in a line that is no row.
+_PERSONS_FIELD = re.compile(rb'"(?:' + "|".join(KIND_OF_COLUMN).encode() + rb')"\s*:\s*\Z')
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Takes a row of one of the persons, and returns whether it is to be removed.
 MustGo = Callable[[Mapping[str, Any]], bool]
@@ -48,24 +52,28 @@ class Finder:
         self._pattern = re.compile(pattern) if pattern else None  # None: no names
 
     def count_names(self, text: bytes) -> Counter[str]:
-        """Return how often a text has each of the names."""
-        matches = self._pattern.findall(text) if self._pattern else ()
-        return Counter(self._name_of[match] for match in matches)
+        """Return how often a text has each of the names. An ordinary one counts only in a person's field."""
+        return Counter(self._named(text))
+
+    def _named(self, text: bytes) -> Iterator[str]:
+        for match in self._pattern.finditer(text) if self._pattern else ():
+            name = self._name_of[match[0]]
+            if not is_ordinary(name) or _PERSONS_FIELD.search(text[: match.start()]):
+                yield name
 
     def owner_if_removed(self, line: bytes) -> str | None:
         """Return the person whose line it is, if it is to be removed; None: it stays.
 
         A line that names a person but cannot be read as a row is removed, too.
         """
-        match = self._pattern.search(line) if self._pattern else None
-        if match is None:
+        if self._pattern is None or not self._pattern.search(line):
             return None
         try:
             row = json.loads(row_text(line))
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict) or not isinstance(row.get(self._column), str):
-            return self._name_of[match[0]]
+            return next(self._named(line), None)
         person: str = row[self._column]
         return person if person in self._names and self._must_go(row) else None
 

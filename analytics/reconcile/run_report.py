@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from adapters.platform.objects import NoObject, Objects
 from analytics.curation import spark_job
 from analytics.lake import run_notes
-from analytics.lake.layout import report_key, run_key
+from analytics.lake.layout import REPORT_CELL_MAX, REPORT_TITLE, report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile import reconcile_answers
 from analytics.reconcile.findings import RESULT, Findings, failed_shares
@@ -213,7 +213,7 @@ def markdown(report: Report) -> str:
     curation = [tuple(row.values()) for row in report["curation"]]
     odd_objects = _columns(report["odd_objects"], "object", "reason")
     parts = [
-        f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
+        f"{REPORT_TITLE}{report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
         *_spark(report["spark"]),
         *_quiet(report["warehouse"]),
@@ -283,7 +283,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> st
 
 def _cell(value: Any) -> str:
     text = "" if value is None else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")[:120]
+    return text.replace("|", "\\|").replace("\n", " ")[:REPORT_CELL_MAX]
 
 
 def _partition_rows(notes: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -18,14 +18,17 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from adapters.privacy.erasure_jobs import ErasureMoved
 from analytics.curation.curate import BrokenSeal, curate
+from analytics.curation.raw_lines import unzip
 from analytics.curation.recover import recover
 from analytics.curation.sealed_file import is_broken
 from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
 from analytics.forgetting.warehouse_rows import TABLES
 from analytics.lake.layout import Place
-from analytics.lake.run_notes import remember_tasks
+from analytics.lake.run_notes import note_failed_task, note_odd_object, remember_tasks
 from analytics.recompute.recompute import recompute
+from analytics.reconcile.findings import Findings
+from analytics.reconcile.run_report import gather, publish
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import ItemWorker, WarehouseSteps
 from analytics.warehouse.night import Item, Kind, State, WarehouseNight
@@ -308,8 +311,7 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     lake.put(f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=05/x", b"")
     for name, data in (("a", packed), ("b", json.dumps(mine).encode())):
         lake.put(f"errors/events/{name}", json.dumps({"rawData": base64.b64encode(data).decode()}).encode())
-    for hour in ("05", None):
-        curate(lake, Place("events", "2026-03-01" if hour else "0001-01-01", hour))
+    curate(lake, Place("events", "2026-03-01", "05"))
     lake.put("state/users.parquet", lake.get("curated/events/dt=2026-03-01/hour-05.parquet"))
     lake.put("reports/old.md", b"differs: `canary-user`")
     lake.put("reports/other.md", b"differs: `canary-user-2`, `ann`")
@@ -587,3 +589,67 @@ def test_a_warehouse_that_deletes_nothing_counts_nothing(tmp_path: Path) -> None
         steps.finish({"run_id": run_id})
         steps.finish({"run_id": run_id})
     assert jobs.all["e"].found["Warehouse"] == 1
+
+
+ODD_IDS = [
+    *("7", "41", "0", "4.91771E+12", "2026-11-28", "12:30", "deadbeef", "null", "true", "None", "ann"),
+    *("events", "max", "users", "user_id", "ledger", "daily_activity", "marts.daily_actives", "EARN", "day"),
+    *("reports/n1.json", "dt=2026-11-28", "reports"),
+]
+
+
+def of_nights(lake: FolderObjects, run_id: str, ids: list[str]) -> None:
+    """What a night leaves beside rows; with ids of some users wherever it has ids."""
+    difference = {"table": "UserStreaks", "key": "", "attribute": "max", "stored": 7, "expected": 41}
+    findings = Findings(users=7, compared=41, after=ids[0] if ids else None)
+    findings.different = findings.frozen = ids
+    findings.differences = [{"user_id": each, **difference} for each in ids]
+    findings.disagreements = [[each, "the entry 7 of 41 is lacking"] for each in ids]
+    findings.doubted = {"lacking": {each: ["entry 7"] for each in ids}}
+    findings.save(lake, run_id)
+    note_failed_task(lake, run_id, PLACE, {"Error": "KeyError", "Cause": "no max of 7 users: events"})
+    for each in ids:
+        note_failed_task(lake, run_id, PLACE, {"Error": "KeyError", "Cause": f"'{each}'"})
+        note_odd_object(lake, run_id, f"ledger of {each}", "its goals cannot be folded")
+    publish(lake, gather(lake, run_id, NOW))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"user_id": ["bob", *ids], "event_type": ["max", *ids]}), sink)
+    lake.put(f"state/users/{len(ids)}/0000.parquet", sink.getvalue().to_pybytes())
+    lines = [json.dumps({"user_id": {"S": each}, "dt": "2026-11-28", "n": 7}) for each in ("bob", *ids)]
+    lake.put(f"runs/{run_id}/shares/0000/profiles/0000.ndjson.gz", gzip.compress("\n".join(lines).encode()))
+    changes = [{"user_id": each, "why": ["7 events"]} for each in ("bob", *ids)]
+    outcome = {"report": {"by_type": {"events": 7}, "max": 41, "largest_changes": changes}}
+    lake.put(f"what_if/{run_id}.json", json.dumps(outcome).encode())
+    cells = "".join(f'"{each}","7","2026-11-28"\n' for each in ("bob", *ids))
+    lake.put(f"athena/{run_id}.csv", f'"user_id","max","events"\n{cells}'.encode())
+    state = {
+        "watermark": "2026-11-28T12:30:41+00:00",
+        "past_days": [{"entity": "events", "dt": "2026-11-28"}],
+    }
+    lake.put("state/watermark.json", json.dumps(state).encode())
+
+
+@pytest.mark.parametrize("user", ODD_IDS)
+def test_an_id_may_be_a_number_or_a_word_of_our_own_files(tmp_path: Path, user: str) -> None:
+    """It is found where our files have ids. What names nobody stays as it is, and the erasure ends."""
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW - timedelta(days=3), user=user)
+    put_raw(lake, "a", [event(1, user_id=user), event(2, user_id="bob"), b'{"event_type":"events","max":"7"'])
+    curate(lake, PLACE)
+    of_nights(lake, "without", [])
+    others = {
+        each.key: lake.get(each.key)
+        for each in lake.list("")
+        if not each.key.startswith(("raw/", "curated/"))
+    }
+    of_nights(lake, "n1", [user])
+    lake.put("reports/n1.txt", f"ask {user}".encode())
+    for number in range(2):
+        night(lake, jobs, f"f{number}", NOW + timedelta(days=1, hours=number))
+        lake.put(f"reports/f{number}.json", b"{}")
+    assert {key: lake.get(key) for key in others if lake.etag(key)} == others
+    assert [each.key for each in lake.list("") if "n1" in each.key] == []
+    assert lake.etag("state/users/1/0000.parquet") is None
+    assert b'"event_type":"events","max":"7"' in unzip(lake.get(next(lake.list("raw/")).key))
+    assert {row["user_id"] for row in rows(lake) if not is_residue(row["user_id"])} == {"bob"}
+    assert jobs.all["e"].is_done
