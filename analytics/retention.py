@@ -32,7 +32,7 @@ from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
-from rules.days import DAY, stamp
+from rules.days import DAY, key_of_stamp, stamp
 from rules.lake.entities import ENTITIES, EVENTS, is_in_lake
 from rules.lake.residue import is_residue
 from rules.lake.schema import EXTRA
@@ -133,7 +133,7 @@ class RawPayloads(RetentionRule):
 
 
 def _lead_key(row: ItemRow) -> dict[str, str]:
-    sort_key = f"{stamp(row['occurred_at'])}#{row['event_id']}"
+    sort_key = f"{key_of_stamp(stamp(row['occurred_at']))}#{row['event_id']}"
     return {"lead_organization_id": row["lead_organization_id"], SORT_KEY: sort_key}
 
 
@@ -161,7 +161,7 @@ class AnswerTexts(RetentionRule):
             ExpressionAttributeValues=encode_item({":question": question_id}),
             ConsistentRead=True,
         )
-        until = stamp(closes_at + STORED_AFTER)
+        until = key_of_stamp(stamp(closes_at + STORED_AFTER))
         return [item for item in answers if "answer" in item and item["created_at"]["S"] <= until]
 
 

@@ -27,7 +27,7 @@ from local import check_proof
 from local.command import FILE, FILE_OUT, command, option, show
 from local.stack import Stack
 from local.stores import accounts_of, lake_of, warehouse_of
-from rules.days import stamp
+from rules.days import stamp, stamp_of_key
 from rules.engagement.carriers import with_carried
 from rules.engagement.ledger import Entry, entry_id
 from rules.engagement.proof import (
@@ -122,7 +122,8 @@ class Auditor:
             except UNREADABLE as error:
                 seq = item.get("seq", {}).get("N", "")
                 what = f"made unreadable ({type(error).__name__}: {error})"
-                fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, item["created_at"]["S"])
+                place = stamp_of_key(item["created_at"]["S"])
+                fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, place)
                 faults.append(CopyFault(account, TABLE, fault))
         entries, missing = with_carried(readable)
         return entries, missing, faults

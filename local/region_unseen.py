@@ -10,13 +10,14 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from adapters.engagement.account_items import entry_from
+from adapters.engagement.account_items import entry_from, entry_key
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL, READ_MAX, chunks, get_all, query_all, scan_all
 from adapters.privacy.tombstones import ErasureCheck, subject_of
 from ingest.engagement.points.commands import COMMAND, FREE_FREEZE
+from rules.days import key_of_stamp
 from rules.engagement.ledger import Entry
 from rules.regions.changes import DELETED_PREFIX, FOLLOWED, KEYS, LEDGER
 from rules.regions.standby import (
@@ -230,7 +231,8 @@ class UnseenFinder:
         """
         if not claim["idempotency_key"]["S"].startswith(COMMAND):
             return False
-        key = {"account_id": claim["user_id"], "created_at": claim["target"]}
+        place = {"S": key_of_stamp(claim["target"]["S"])}
+        key = {"account_id": claim["user_id"], "created_at": place}
         return all(entry is None for _, entry in self.new.with_counterparts(LEDGER, [key]))
 
     def _is_left_out(self, table: str, old_item: Item) -> bool:
@@ -261,7 +263,7 @@ def _list_changed(table: str, old_item: Item, new_item: Item | None, found: Foun
 
 
 def _head_key(entry: Entry) -> Item:
-    return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
+    return encode_item(entry_key(entry.account_id, entry.created_at))
 
 
 def _label(table: str, stored: Item) -> str:

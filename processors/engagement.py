@@ -36,7 +36,7 @@ from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record,
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.earnings import dates_beside, dates_of_caps
-from rules.engagement.events import Event, from_item, is_beyond
+from rules.engagement.events import Event, from_item, is_beyond, stamp_of
 from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
 
@@ -102,9 +102,9 @@ def distinct_events(events: Iterable[Event]) -> list[Event]:
 def earliest_time(event: Event) -> str:
     """Return when an event happened, or when it arrived if that is earlier: its clock may be ahead.
 
-    Both are stamps; the event's id begins with the first one.
+    Both are stamps.
     """
-    return min(event.event_id, event.created_at)
+    return min(stamp_of(event.event_id), event.created_at)
 
 
 def events_to_look_up(profile: Profile, events: Iterable[Event]) -> dict[str, str]:

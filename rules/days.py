@@ -18,6 +18,8 @@ LEAST_OFFSET, GREATEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_CLOCK = datetime(3000, 1, 1, tzinfo=UTC)
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
+STAMP_KEY = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z(\.\d{6})?", re.ASCII)
+WHOLE_SECOND = len("2026-11-20T10:00:00")
 MICROSECOND = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 # The tz database's areas; a zone outside them (an offset, UTC) belongs to the region "other".
@@ -147,6 +149,25 @@ def stamp(moment: datetime) -> str:
 def unstamp(text: str) -> datetime:
     """Read what stamp() wrote."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def key_of_stamp(text: str) -> str:
+    """Write a stamp as sort keys have it: 2026-11-20T10:00:00Z.250000, or 2026-11-20T10:00:00Z for .000000.
+
+    The whole second comes first, as everybody writes it. So a range from or to 2026-11-20T10:00:00Z means
+    that instant; text order is time order, also with `#` and an id behind it. Other text stays as it is.
+    """
+    if STAMP.fullmatch(text) is None:
+        return text
+    fraction = text[WHOLE_SECOND:-1]
+    return f"{text[:WHOLE_SECOND]}Z" + ("" if fraction == ".000000" else fraction)
+
+
+def stamp_of_key(text: str) -> str:
+    """Read what key_of_stamp() wrote; other text stays as it is."""
+    if STAMP_KEY.fullmatch(text) is None:
+        return text
+    return text[:WHOLE_SECOND] + (text[WHOLE_SECOND + 1 :] or ".000000") + "Z"
 
 
 def is_stamp(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one
-from rules.days import region_of, start_of
+from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
     pack_changes,
@@ -298,12 +298,16 @@ def day_from(attributes: dict[str, Any]) -> Day:
     )
 
 
+def entry_key(account_id: str, place: str) -> dict[str, str]:
+    """Return the key of the entry at a place (a stamp) as plain attributes."""
+    return {"account_id": account_id, "created_at": key_of_stamp(place)}
+
+
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
     item = encode_item(
         {
-            "account_id": entry.account_id,
-            "created_at": entry.created_at,
+            **entry_key(entry.account_id, entry.created_at),
             "seq": entry.seq,
             "balance": entry.balance,
             **draft_values(entry.draft),
@@ -322,7 +326,7 @@ def entry_from(stored: Item) -> Entry:
     attributes = decode_item(stored)
     return Entry(
         account_id=attributes["account_id"],
-        created_at=attributes["created_at"],
+        created_at=stamp_of_key(attributes["created_at"]),
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft_from(attributes),

@@ -76,7 +76,7 @@ class PastPage:
     """A page of events of the lake."""
 
     rows: list[dict[str, Any]]  # as table attributes, newest first
-    reached: str  # all events from this stamp on are among them
+    reached: str  # all events from this instant on are among them; as event ids begin
 
 
 class PastEvents:

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from adapters.engagement.account_items import entry_from, entry_item
+from adapters.engagement.account_items import entry_from, entry_item, entry_key
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import Action, get_one, put_all, query_all, write_if
-from rules.days import EPOCH, stamp, unstamp
+from rules.days import EPOCH, key_of_stamp, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
 from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, Head, applied_events
@@ -62,7 +62,7 @@ class LedgerStore:
 
     def stored_after(self, account_id: str, created_at: str, consistent: bool = True) -> Iterator[Item]:
         """Yield the items newer than a place, oldest first, as they are stored."""
-        values = {":account": account_id, ":place": created_at}
+        values = {":account": account_id, ":place": key_of_stamp(created_at)}
         return self._query("account_id = :account AND created_at > :place", values, ConsistentRead=consistent)
 
     def _query(self, condition: str, values: dict[str, str], **options: Any) -> Iterator[Item]:
@@ -82,12 +82,12 @@ class LedgerStore:
         So entries are read only for events that occurred longer ago than a key lives.
         """
         newest = unstamp(max(arrivals.values(), default=OPENED_AT))
-        latest = stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX)
+        latest = key_of_stamp(stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX))
         old_ids = [event_id for event_id in arrivals if event_id < latest]  # an id begins with its instant
         if not old_ids:
             return {}
-        since = stamp(instant_of(min(old_ids)) - FUTURE_MAX)
-        until = stamp(newest - RETENTION + WAITED_MAX)
+        since = key_of_stamp(stamp(instant_of(min(old_ids)) - FUTURE_MAX))
+        until = key_of_stamp(stamp(newest - RETENTION + WAITED_MAX))
         items = self._query(SPAN, {":account": account_id, ":since": since, ":until": until})
         entries, _missing = with_carried(map(entry_from, items))
         applied = applied_events(entries)
@@ -101,7 +101,8 @@ class LedgerStore:
         """
         applied: AppliedEvents = {}
         unseen = dict(arrivals)  # events that no entry has been found for yet
-        span = {":since": min(unseen.values(), default=until), ":until": until}
+        oldest = min(unseen.values(), default=until)
+        span = {":since": key_of_stamp(oldest), ":until": key_of_stamp(until)}
         newest_first = {"ConsistentRead": True, "ScanIndexForward": False, "Limit": PAGE_SIZE}
         items = self._query(SPAN, {":account": account_id, **span}, **newest_first)
         for entry in map(entry_from, items if unseen else ()):
@@ -136,15 +137,16 @@ class LedgerStore:
 
     def get(self, account_id: str, created_at: str) -> Entry | None:
         """Return one entry, or None; strongly consistent."""
-        item = get_one(self._dynamodb, self._table, {"account_id": account_id, "created_at": created_at})
+        item = get_one(self._dynamodb, self._table, entry_key(account_id, created_at))
         return entry_from(item) if item else None
 
     def page(self, account_id: str, since: str, until: str, limit: int) -> list[Entry]:
         """Return up to `limit` entries with since <= created_at < until, newest first, some moments old."""
+        span = {":since": key_of_stamp(since), ":until": key_of_stamp(until)}
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression=SPAN,
-            ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item({":account": account_id, **span}),
             ScanIndexForward=False,
             Limit=limit + 1,
         )
@@ -208,7 +210,7 @@ class LedgerStore:
             return {
                 "Update": {
                     "TableName": self._table,
-                    "Key": encode_item({"account_id": writer.account_id, "created_at": place}),
+                    "Key": encode_item(entry_key(writer.account_id, place)),
                     "UpdateExpression": expression,
                     "ConditionExpression": condition,
                     "ExpressionAttributeValues": encode_item(values),

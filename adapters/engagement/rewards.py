@@ -16,6 +16,7 @@ from rules.book.rewards import (
     pieces_left,
     slice_size,
 )
+from rules.days import key_of_stamp, stamp_of_key
 
 # Begins the sort keys of a user's counts of limited rewards. Those of redemptions begin with a year, so they
 # sort before.
@@ -33,7 +34,7 @@ class RedemptionStore:
 
     def get(self, user_id: str, created_at: str) -> Redemption | None:
         """Return a redemption of a reward, or None; strongly consistent."""
-        item = self._item(user_id, created_at)
+        item = self._item(user_id, key_of_stamp(created_at))
         return redemption_from(item) if item else None
 
     def newest(self, user_id: str, before: str, limit: int) -> list[Redemption]:
@@ -41,7 +42,9 @@ class RedemptionStore:
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place < :before",
-            ExpressionAttributeValues=encode_item({":user": user_id, ":before": min(before, OWN)}),
+            ExpressionAttributeValues=encode_item(
+                {":user": user_id, ":before": min(key_of_stamp(before), OWN)}
+            ),
             ScanIndexForward=False,
             Limit=limit,
         )
@@ -68,7 +71,9 @@ class RedemptionStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": encode_item({"holder": redemption.user_id, "place": redemption.created_at}),
+                "Key": encode_item(
+                    {"holder": redemption.user_id, "place": key_of_stamp(redemption.created_at)}
+                ),
                 "UpdateExpression": "SET fulfilment = :to, changed_at = :now",
                 "ConditionExpression": f"fulfilment IN ({', '.join(names)})",
                 "ExpressionAttributeValues": encode_item({":to": to.value, ":now": now, **names}),
@@ -119,7 +124,7 @@ def redemption_item(redemption: Redemption) -> Item:
     return encode_item(
         {
             "holder": redemption.user_id,
-            "place": redemption.created_at,
+            "place": key_of_stamp(redemption.created_at),
             "reward_id": redemption.reward_id,
             "brand": redemption.brand,
             "price_points": redemption.price_points,
@@ -138,7 +143,7 @@ def redemption_from(item: Item) -> Redemption:
     attributes = decode_item(item)
     return Redemption(
         user_id=attributes["holder"],
-        created_at=attributes["place"],
+        created_at=stamp_of_key(attributes["place"]),
         reward_id=attributes["reward_id"],
         brand=attributes["brand"],
         price_points=attributes["price_points"],

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_one, if_unchanged, query_all, write_if
-from rules.days import EPOCH, stamp, unstamp
+from rules.days import EPOCH, key_of_stamp, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, instant_of
 from rules.engagement.offline import YEAR, Stretch, recent_stretches
 
@@ -82,12 +82,12 @@ class StretchStore:
 
     def _newest_events(self, user_id: str, first: datetime, last: datetime) -> Iterator[dict[str, Any]]:
         """Yield at most EVENTS_READ_MAX events that occurred in a span, the newest first."""
-        values = {":user": user_id, ":first": stamp(first), ":last": stamp(last)}
+        bounds = {":first": key_of_stamp(stamp(first)), ":last": key_of_stamp(stamp(last))}
         events = query_all(
             self._dynamodb,
             TableName=self._events,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :first AND :last",
-            ExpressionAttributeValues=encode_item(values),
+            ExpressionAttributeValues=encode_item({":user": user_id, **bounds}),
             ProjectionExpression="event_id, created_at, by_server, idempotency_key",
             ScanIndexForward=False,
             Limit=500,

@@ -23,7 +23,7 @@ from adapters.outgoing.outbox_store import (
 )
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one, query_all, update_if, write_if
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp, stamp_of_key
 from rules.outgoing.notices import KEPT, Notification
 
 WORKER = "worker"
@@ -59,7 +59,7 @@ class LaneStore:
             IndexName="ByDue",
             KeyConditionExpression="due_shard = :shard AND due_at <= :now",
             ExpressionAttributeValues=encode_item(
-                {":shard": lane_shard(endpoint_id, share), ":now": stamp(now)}
+                {":shard": lane_shard(endpoint_id, share), ":now": key_of_stamp(stamp(now))}
             ),
             Limit=limit,
         )
@@ -82,8 +82,11 @@ class LaneStore:
         changes: new values of delivered, failures, failing_since.
         """
         after = replace(lane, **changes)
-        values = {":due_before": lane.due_at, ":due": stamp(until), ":delivered": after.delivered}
-        values |= {":failures": after.failures, ":since": after.failing_since}
+        values: dict[str, Any] = {
+            ":due_before": key_of_stamp(lane.due_at),
+            ":due": key_of_stamp(stamp(until)),
+        }
+        values |= {":delivered": after.delivered, ":failures": after.failures, ":since": after.failing_since}
         item = update_if(
             self._dynamodb,
             TableName=self._table,
@@ -102,7 +105,9 @@ class LaneStore:
             TableName=self._table,
             Key=self._key(lane.holder, lane.endpoint_id),
             ConditionExpression="due_at = :due AND newest <= :delivered",
-            ExpressionAttributeValues=encode_item({":due": lane.due_at, ":delivered": delivered}),
+            ExpressionAttributeValues=encode_item(
+                {":due": key_of_stamp(lane.due_at), ":delivered": delivered}
+            ),
         ):
             self.wait(lane, now, delivered=delivered, failures=0, failing_since="")
 
@@ -125,7 +130,7 @@ class LaneStore:
         values = {
             ":before": number - 1,
             ":newest": newest,
-            ":now": stamp(now),
+            ":now": key_of_stamp(stamp(now)),
             ":shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
             ":until": int((now + KEPT).timestamp()),
             ":none": 0,
@@ -197,7 +202,7 @@ def lane_from(stored: Item) -> Lane:
         endpoint_id=fields["place"].removeprefix(LANE),
         delivered=fields["arrived"],
         newest=fields["newest"],
-        due_at=fields["due_at"],
+        due_at=stamp_of_key(fields["due_at"]),
         failures=fields.get("failures", 0),
         failing_since=fields.get("failing_since", ""),
     )

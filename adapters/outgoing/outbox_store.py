@@ -23,7 +23,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, if_unchanged, query_all, transact
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
 
@@ -118,7 +118,9 @@ class OutboxStore:
                 TableName=self._table,
                 IndexName="ByDue",
                 KeyConditionExpression="due_shard = :shard AND due_at <= :now",
-                ExpressionAttributeValues=encode_item({":shard": f"{STATE}#{number}", ":now": stamp(now)}),
+                ExpressionAttributeValues=encode_item(
+                    {":shard": f"{STATE}#{number}", ":now": key_of_stamp(stamp(now))}
+                ),
             ):
                 yield item["holder"]["S"]
 
@@ -163,7 +165,7 @@ class OutboxStore:
         names = ("due_at", "due_shard", "arrived")
         new_lane = ", ".join(f"{name} = if_not_exists({name}, :{name})" for name in names)
         values = {
-            ":due_at": stamp(now),
+            ":due_at": key_of_stamp(stamp(now)),
             ":due_shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
             ":arrived": first - 1,
             ":newest": last,
@@ -192,7 +194,7 @@ def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
         "number": state.number,
         "as_of": state.as_of,
         "content": json.dumps(content, separators=(",", ":")),
-        "due_at": due and stamp(due),
+        "due_at": due and key_of_stamp(stamp(due)),
         "due_shard": f"{STATE}#{shard_of(holder, STATE_SHARDS)}" if due else None,
         "expires_at": until,
     }

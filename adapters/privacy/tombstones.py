@@ -11,7 +11,7 @@ from adapters.platform.fence import fence_writer
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
     Act,
@@ -73,7 +73,8 @@ class Tombstones:
         asked_at = time.monotonic()
         since = self._newest
         if since != BEFORE_ALL:
-            since = stamp(unstamp(since.partition("#")[0]) - CLOCKS_DIFFER)
+            newest = unstamp(stamp_of_key(since.partition("#")[0]))
+            since = key_of_stamp(stamp(newest - CLOCKS_DIFFER))
         items = query_all(
             self._dynamodb,
             TableName=self._table,
@@ -171,4 +172,4 @@ def _item(entry: ErasureLogEntry) -> Item:
 
 def _entry(stored: dict[str, Any]) -> ErasureLogEntry:
     at, digest, act = stored["place"].split("#")
-    return ErasureLogEntry(at, digest, Act(act), stored["erasure_id"])
+    return ErasureLogEntry(stamp_of_key(at), digest, Act(act), stored["erasure_id"])

@@ -23,7 +23,7 @@ from adapters.questions.subscription_store import (
     subscription_from,
     unchanged_condition,
 )
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     LISTENER_SHARDS,
@@ -113,7 +113,7 @@ class Announcements:
         values = {":active": partition}
         if until is not None:
             query["KeyConditionExpression"] += " AND last_notified_at <= :until"
-            values[":until"] = until
+            values[":until"] = key_of_stamp(until)
         if last_row:
             subscription_id, last_notified_at = last_row
             key = {KEY: subscription_id, "last_notified_at": last_notified_at, "active": partition}
@@ -179,10 +179,10 @@ class Announcements:
 
         before: the stamp that the subscription must have; else the transaction is refused.
         """
-        table, moved = self.store.table, encode_item({":moved": after})
+        table, moved = self.store.table, encode_item({":moved": key_of_stamp(after)})
         condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :before"
-        values |= moved | encode_item({":before": before})
+        values |= moved | encode_item({":before": key_of_stamp(before)})
         is_there = f"attribute_exists({KEY})"
         own_key, *keys_of_markers = (
             {KEY: key} for key in (subscription.subscription_id, *marker_keys(subscription))

@@ -21,7 +21,7 @@ from adapters.questions.subscription_store import (
     reminder_key,
     unchanged_condition,
 )
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
 
@@ -72,7 +72,7 @@ def read_index(store: SubscriptionStore, partition: str, until: str) -> Iterator
         TableName=store.table,
         IndexName=INDEX,
         KeyConditionExpression="active = :active AND last_notified_at <= :until",
-        ExpressionAttributeValues=encode_item({":active": partition, ":until": until}),
+        ExpressionAttributeValues=encode_item({":active": partition, ":until": key_of_stamp(until)}),
     )
     return map(decode_item, items)
 
@@ -88,7 +88,7 @@ class MessageClaims:
         item = {
             KEY: claim.item_key,
             "active": sending_partition(claim.subscription.subscription_id),
-            "last_notified_at": claim.claimed_at,
+            "last_notified_at": key_of_stamp(claim.claimed_at),
             "claimed_at": claim.claimed_at,
             "expires_at": claim.expires_at,
         }
@@ -168,13 +168,16 @@ class ReminderStore:
         """Yield the markers of all reminders that are due."""
         for partition in reminder_partitions():
             for marker in read_index(self.store, partition, stamp(now)):
-                yield ReminderMarker(marker["of"], unstamp(marker["last_notified_at"]))
+                yield ReminderMarker(marker["of"], unstamp(stamp_of_key(marker["last_notified_at"])))
 
     def claim_of(self, reminder: DueReminder, key: str, expires_at: int, now: datetime) -> MessageClaim:
         """Return the claim of a reminder. When it is opened, the marker moves to the next reminder."""
         condition, values = f"attribute_not_exists({KEY})", None
         if reminder.next_due:
-            condition, values = "last_notified_at = :next", encode_item({":next": stamp(reminder.next_due)})
+            condition, values = (
+                "last_notified_at = :next",
+                encode_item({":next": key_of_stamp(stamp(reminder.next_due))}),
+            )
         marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
         moves = [self._next_action(reminder)]
         moves_back = [put_action(self.store.table, marker, condition, values)]
@@ -193,9 +196,12 @@ class ReminderStore:
         if reminder.next_due is None:
             return self._delete_action(ReminderMarker(identifier, reminder.due))
         marker = reminder_item(identifier, reminder.next_due)
-        values = encode_item({":due": stamp(reminder.due)})
+        values = encode_item({":due": key_of_stamp(stamp(reminder.due))})
         return put_action(self.store.table, marker, "last_notified_at = :due", values)
 
     def _delete_action(self, marker: ReminderMarker) -> Action:
-        key, values = reminder_key(marker.subscription_id), encode_item({":due": stamp(marker.due)})
+        key, values = (
+            reminder_key(marker.subscription_id),
+            encode_item({":due": key_of_stamp(stamp(marker.due))}),
+        )
         return delete_action(self.store.table, {KEY: key}, "last_notified_at = :due", values)

@@ -27,7 +27,7 @@ from adapters.questions.subscription_store import (
     subscription_slot,
     token_key,
 )
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.lake.question_entities import SENT_MARK
 from rules.lake.table_items import CHANGED, TOKEN
 from rules.questions.notifications import claim_expires_at
@@ -81,7 +81,7 @@ class Phone:
                 {
                     KEY: claim_key(self.subscription_id, message.key),
                     "active": UNCONFIRMED if message.outcome == UNCONFIRMED else None,
-                    "last_notified_at": stamp(message.claimed_at),
+                    "last_notified_at": key_of_stamp(stamp(message.claimed_at)),
                     "claimed_at": stamp(message.claimed_at),
                     "outcome": message.outcome,
                     "settled_at": stamp(message.settled_at) if message.settled_at else None,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import get_all, get_one, query_all, write_if
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.questions.questions import (
     STORED_WITHIN,
     Question,
@@ -84,7 +84,7 @@ class QuestionStore:
 
     def expirable(self, now: datetime) -> Iterator[str]:
         """Yield the ids of questions that are stored as open, and that no answer can reach any more."""
-        until = stamp(now - STORED_WITHIN)
+        until = key_of_stamp(stamp(now - STORED_WITHIN))
         items = query_all(
             self._dynamodb,
             TableName=self.table,
@@ -100,7 +100,7 @@ class QuestionStore:
         values = {
             ":open": QuestionStatus.OPEN.value,
             ":expired": QuestionStatus.EXPIRED.value,
-            ":until": stamp(now - STORED_WITHIN),
+            ":until": key_of_stamp(stamp(now - STORED_WITHIN)),
         }
         return write_if(
             self._dynamodb.update_item,

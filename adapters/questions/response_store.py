@@ -13,6 +13,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import REFUSED, Action, Unprocessed, get_all, get_one, query_all, transact
 from adapters.questions.question_store import QuestionStore
+from rules.days import key_of_stamp
 from rules.engagement import events
 from rules.engagement.events import Event
 from rules.questions.questions import Question, QuestionStatus, check_open
@@ -106,17 +107,18 @@ class ResponseStore:
 
         after: the place of the last one that is known already.
         """
-        rows: list[tuple[str, Key]] = []  # created_at and key
+        rows: list[tuple[str, Key]] = []  # created_at, as the index has it, and key
+        span = {":since": key_of_stamp(since), ":until": key_of_stamp(until)}
         for person in hashes:
             start: dict[str, Any] = {}
             if after:
-                row = {"created_at": after.created_at, **_key((after.question_id, person))}
+                row = {"created_at": key_of_stamp(after.created_at), **_key((after.question_id, person))}
                 start = {"ExclusiveStartKey": encode_item({"fingerprint_hash": person, **row})}
             answer = self._dynamodb.query(
                 TableName=self._table,
                 IndexName="ByFingerprint",
                 KeyConditionExpression="fingerprint_hash = :person AND created_at BETWEEN :since AND :until",
-                ExpressionAttributeValues=encode_item({":person": person, ":since": since, ":until": until}),
+                ExpressionAttributeValues=encode_item({":person": person, **span}),
                 ScanIndexForward=False,
                 Limit=limit,
                 **start,
@@ -239,7 +241,7 @@ def _count_action(table: str, before: Question, after: Question) -> Action:
         ":open": QuestionStatus.OPEN.value,
         ":before": before.current_responses,
         ":after": after.current_responses,
-        ":created": before.created_at,
+        ":created": key_of_stamp(before.created_at),
     }
     if after.status is QuestionStatus.CLOSED:
         changes += ", #status = :status, closed_at = :closed"

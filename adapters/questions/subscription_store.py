@@ -40,7 +40,7 @@ from adapters.platform.tables import (
     transact_until_decided,
     update_action,
 )
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp, stamp_of_key
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     NEVER,
@@ -76,7 +76,7 @@ def subscription_item(subscription: Subscription) -> Item:
             "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
             "streak_reminders": subscription.streak_reminders,
             "active": home_partition(subscription),
-            "last_notified_at": subscription.last_notified_at,
+            "last_notified_at": key_of_stamp(subscription.last_notified_at),
             "created_at": subscription.created_at,
             "updated_at": subscription.updated_at,
             CHANGED: True,
@@ -98,7 +98,7 @@ def subscription_from(attributes: Mapping[str, Any]) -> Subscription:
         streak_reminders=attributes["streak_reminders"],
         created_at=attributes["created_at"],
         updated_at=attributes["updated_at"],
-        last_notified_at=attributes.get("last_notified_at", NEVER),
+        last_notified_at=stamp_of_key(attributes.get("last_notified_at", NEVER)),
         endpoint_arn=attributes.get("endpoint_arn", ""),
         is_active="active" in attributes,
     )
@@ -142,7 +142,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
             KEY: key,
             "of": subscription.subscription_id,
             "active": listener_partition(subscription.min_interval_minutes, tag_listeners(tag), shard),
-            "last_notified_at": subscription.last_notified_at,
+            "last_notified_at": key_of_stamp(subscription.last_notified_at),
         }
         for key, tag in zip(marker_keys(subscription), subscription.tags, strict=True)
     ]
@@ -161,7 +161,7 @@ def reminder_item(subscription_id: str, due: datetime) -> Item:
             KEY: reminder_key(subscription_id),
             "of": subscription_id,
             "active": reminder_partition(subscription_id),
-            "last_notified_at": stamp(due),
+            "last_notified_at": key_of_stamp(stamp(due)),
         }
     )
 
@@ -302,7 +302,7 @@ def _unclaimed_condition(subscription: Subscription) -> tuple[str, Item]:
     """
     never_or_same = "(last_notified_at = :last OR attribute_not_exists(last_notified_at))"
     condition, values = unchanged_condition(subscription)
-    last = encode_item({":last": subscription.last_notified_at})
+    last = encode_item({":last": key_of_stamp(subscription.last_notified_at)})
     return f"{condition} AND {never_or_same}", values | last
 
 

@@ -18,7 +18,7 @@ from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
 from analytics.restore.restored_users import KEYS, Lack
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore, Row
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, unstamp
 from rules.lake.table_items import PHONES, item_of
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
 from rules.privacy.tombstones import user_subject
@@ -98,7 +98,8 @@ def lead_event_item(row: Row) -> Item:
     """
     occurred_at = stamp(row["occurred_at"])
     fields = {name: row[name] for name in COMMON_ATTRIBUTES}
-    keys = {SORT_KEY: f"{occurred_at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{occurred_at}"}
+    at = key_of_stamp(occurred_at)
+    keys = {SORT_KEY: f"{at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{at}"}
     return encode_item(
         {**fields, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])}
     )

@@ -13,7 +13,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.user_rows import LakeRows, Row
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import pack_spans
 from rules.engagement.events import Event, to_item
@@ -110,7 +110,9 @@ def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -
     """
     # The places of redemptions whose item has not come yet
     places_left = {
-        entry.created_at for entry in entries if entry.draft.kind is EntryKind.REDEEM and entry.draft.brand
+        key_of_stamp(entry.created_at)
+        for entry in entries
+        if entry.draft.kind is EntryKind.REDEEM and entry.draft.brand
     }
     for stored in (item_of(row["item"]) for row in rows):
         place = stored["place"]["S"]

@@ -23,7 +23,7 @@ from adapters.logs import Logger
 from adapters.platform.objects import Objects, StoredObject, objects_at
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
-from rules.days import DAY, stamp, unstamp
+from rules.days import DAY, key_of_stamp, stamp, unstamp
 from rules.lake.entities import EVENTS, event_item
 
 logger = Logger(service="past")
@@ -54,7 +54,7 @@ class PastQuery:
 def newest_events(
     objects: Objects, query: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return events as table attributes, newest first, and the stamp down to which files were searched.
+    """Return events as table attributes, newest first, and the instant down to which files were searched.
 
     Raises NoObject if a nightly run replaces files meanwhile; then the caller may ask again.
     """
@@ -114,11 +114,12 @@ def _may_have_events(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
 
 
 def _span_of(stored: StoredObject) -> tuple[str, str]:
-    """Return the stamps at which a file's hour, or day, begins and ends."""
+    """Return the first instant of a file's hour, or day, and the one after it, as event ids begin."""
     place = layout.curated_place(stored.key)
     assert place is not None  # noqa: S101 (none else are listed)
-    begin = unstamp(f"{place.dt}T{place.hour or '00'}:00:00.000000Z")
-    return stamp(begin), stamp(begin + (DAY if place.hour is None else timedelta(hours=1)))
+    begin = unstamp(f"{place.dt}T{place.hour or '00'}:00:00Z")
+    end = begin + (DAY if place.hour is None else timedelta(hours=1))
+    return key_of_stamp(stamp(begin)), key_of_stamp(stamp(end))
 
 
 @cache

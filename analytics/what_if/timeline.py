@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from rules.book.book import Book, Books, Version
 from rules.book.point_rules import Cap, lot_date
-from rules.days import EPOCH, MICROSECOND, stamp
+from rules.days import EPOCH, MICROSECOND, key_of_stamp, stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
@@ -85,9 +85,9 @@ class Timeline:
         return self.candidate is None or self.since is not None or self.until is not None
 
     @property
-    def stamps(self) -> list[str]:
+    def id_bounds(self) -> list[str]:
         """The boundaries as texts that event ids can be compared with."""
-        return [stamp(boundary) for boundary in self.boundaries]
+        return [key_of_stamp(stamp(boundary)) for boundary in self.boundaries]
 
     def segment_begin(self, segment: int) -> datetime:
         """Return the first instant of a segment. Its number says how many boundaries are not after it."""

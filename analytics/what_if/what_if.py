@@ -202,8 +202,8 @@ def _write_history(objects: Objects, folder: Path, inputs: ReplayInputs, refused
 
     Returns the number of parts. refused_events: those whose properties the question's book refuses.
     """
-    stamps = inputs.timeline.stamps
-    segment = " + ".join(f"(coalesce(event_id, '') >= '{stamp}')::INTEGER" for stamp in stamps) or "0"
+    bounds = inputs.timeline.id_bounds
+    segment = " + ".join(f"(coalesce(event_id, '') >= '{bound}')::INTEGER" for bound in bounds) or "0"
     parts = parts_of(objects, "ledger")
     with (
         table_of(db := small_database(), "ledger", objects, "ledger"),

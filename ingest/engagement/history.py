@@ -37,10 +37,10 @@ from ingest.web.paging import (
     page,
     span_of,
 )
-from rules.days import DAY, EPOCH, is_stamp, stamp
+from rules.days import DAY, EPOCH, is_stamp, key_of_stamp, stamp, stamp_of_key
 from rules.engagement.account_state import DateReason
 from rules.engagement.earnings import points_by_type
-from rules.engagement.events import FUTURE_MAX
+from rules.engagement.events import FUTURE_MAX, stamp_of
 from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
@@ -66,7 +66,7 @@ class Histories:
         since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
         span = span_of(query, since, now + FUTURE_MAX)
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
-        in_lake_before = stamp(now - timedelta(days=self.hot_days))
+        in_lake_before = key_of_stamp(stamp(now - timedelta(days=self.hot_days)))
         is_full = len(rows) == span.limit and rows[-1]["event_id"] >= in_lake_before
         if self.past is None or not self.hot_days or span.since >= in_lake_before or is_full:
             return page("events", list(map(_event_view, rows)), span.limit, "event_id")
@@ -105,7 +105,8 @@ class Histories:
         """Return ledger entries, each with the balance after it."""
         # To the end of time: the clock of another machine may have written a later entry than now.
         span = span_of(query, EPOCH, END)
-        rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
+        since, until = stamp_of_key(span.since), stamp_of_key(span.until)
+        rows = self.accounts.ledger.page(user_id, since, until, span.limit)
         return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")
 
 
@@ -173,7 +174,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "entry_id": entry_id(entry.created_at),
         "account_id": entry.account_id,
         "created_at": entry.created_at,
-        "occurred_at": draft.event_id and draft.event_id.partition("#")[0],
+        "occurred_at": draft.event_id and stamp_of(draft.event_id),
         "seq": entry.seq,
         "kind": draft.kind.value,
         "points": draft.points,

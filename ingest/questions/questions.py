@@ -17,7 +17,7 @@ from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import cursor_refusal, integer
-from rules.days import STAMP, unstamp
+from rules.days import STAMP_KEY, unstamp
 from rules.engagement.events import InputRefused, body_hash
 from rules.json_values import parse_json
 from rules.questions import responses
@@ -42,7 +42,8 @@ HIDDEN = frozenset({"body_hash", "expires_at", "idempotency_key"})
 
 def question_view(question: Question, now: datetime) -> dict[str, Any]:
     """Return a question as the API shows it, without `closed_at` while it is not closed."""
-    item = to_item(question) | {"status": shown_status(question, now).value}
+    times = {"created_at": question.created_at, "closes_at": question.closes_at}
+    item = to_item(question) | times | {"status": shown_status(question, now).value}
     return {name: value for name, value in item.items() if name not in HIDDEN and value is not None}
 
 
@@ -51,9 +52,10 @@ def answer_view(response: Response, *more: str) -> dict[str, Any]:
 
     more: further attributes to show.
     """
-    names = ("selected_option", "answer", "confidence", "response_time_ms", "created_at", *more)
+    names = ("selected_option", "answer", "confidence", "response_time_ms", *more)
     item = responses.to_item(response)
-    view = {"response_id": public_id(*response.key)} | {name: item[name] for name in names}
+    view = {"response_id": public_id(*response.key), "created_at": response.created_at}
+    view |= {name: item[name] for name in names}
     return {name: value for name, value in view.items() if value is not None}
 
 
@@ -163,7 +165,7 @@ def _position_in(query: Mapping[str, str]) -> ListPosition:
     try:
         after = parse_json(base64.urlsafe_b64decode(text.encode()))["after"]
         for partition, (created_at, identifier) in after.items():
-            if not (STAMP.fullmatch(created_at) and re.fullmatch(UUID, identifier)):
+            if not (STAMP_KEY.fullmatch(created_at) and re.fullmatch(UUID, identifier)):
                 raise ValueError
             position[partition] = (created_at, identifier)
     except (ValueError, TypeError, KeyError, AttributeError):

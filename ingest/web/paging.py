@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from rules.days import DAY, EPOCH, LAST_CLOCK, parse_moment, stamp
+from rules.days import DAY, EPOCH, LAST_CLOCK, key_of_stamp, parse_moment, stamp
 from rules.json_values import parse_json
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -24,7 +24,10 @@ AHEAD_MAX = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """What a query asks for: since <= time < until, at most `limit` rows. `until` may come from a cursor."""
+    """What a query asks for: since <= sort key < until, at most `limit` rows. `until` may come from a cursor.
+
+    Both are as the sort keys of the table begin (key_of_stamp).
+    """
 
     since: str
     until: str
@@ -120,10 +123,10 @@ def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> PageS
     """
     start = moment_of(query, "from", timedelta()) or since
     end = moment_of(query, "to", DAY) or until
-    since_stamp = stamp(start)
+    since_key = key_of_stamp(stamp(start))
     # A span that ends before it begins counts as empty.
-    until_stamp = max(since_stamp, cursor_of(query) or stamp(end))
-    return PageSpan(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
+    until_key = max(since_key, key_of_stamp(cursor_of(query) or stamp(end)))
+    return PageSpan(since_key, until_key, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
 
 
 def cursor_of(query: Mapping[str, str]) -> str | None:

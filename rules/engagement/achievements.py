@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rules.book.book import Books
 from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
-from rules.engagement.events import amounts, day_key, with_measures
+from rules.engagement.events import amounts, day_key, stamp_of, with_measures
 from rules.engagement.goals import (
     EDITION,
     DeclaredAchievement,
@@ -47,7 +47,7 @@ class Position(NamedTuple):
     @property
     def instant(self) -> str:
         """When the event occurred, as a stamp."""
-        return self.event_id.partition("#")[0]
+        return stamp_of(self.event_id)
 
 
 # Stands for an unknown position: the totals alone make the achievement true, and their entries were not read.

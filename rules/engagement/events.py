@@ -18,7 +18,7 @@ from typing import Any
 
 from rules.book.goal_rules import thousandths
 from rules.book.point_rules import Cap, lot_date
-from rules.days import Moment, parse_moment, sent_zone, stamp, unstamp
+from rules.days import Moment, key_of_stamp, parse_moment, sent_zone, stamp, stamp_of_key, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
@@ -139,12 +139,17 @@ class Event:
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
     """Return an event's id: every attempt to store the event computes the same one."""
     unique = uuid.uuid5(NAMESPACE, f"{user_id}\x00{idempotency_key}")
-    return f"{stamp(occurred.utc)}#{unique}"
+    return f"{key_of_stamp(stamp(occurred.utc))}#{unique}"
+
+
+def stamp_of(event_id: str) -> str:
+    """Return when an event occurred, which its id begins with, as a stamp."""
+    return stamp_of_key(event_id.partition("#")[0])
 
 
 def instant_of(event_id: str) -> datetime:
     """Return when an event occurred, which its id begins with."""
-    return unstamp(event_id.partition("#")[0])
+    return unstamp(stamp_of(event_id))
 
 
 def body_hash(body: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 
 from rules.days import EPOCH, UnknownZone, parse_moment, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.events import APPS, Event, instant_of
+from rules.engagement.events import APPS, Event, instant_of, stamp_of
 from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it
@@ -25,7 +25,6 @@ JUMP = timedelta(hours=1)
 JUMPS_MAX = 2
 # The skew that was seen first, and one jump more than are allowed.
 SKEWS_KEPT_MAX = JUMPS_MAX + 2
-STAMP_LENGTH = len("2026-05-01T00:00:00.000000Z")  # an event's id begins with a stamp
 
 
 def with_review(
@@ -48,7 +47,7 @@ def with_review(
     profile = after
     for event, day in claims:
         if day != event.activity_date:
-            occurred = event.event_id[:STAMP_LENGTH]
+            occurred = stamp_of(event.event_id)
             reason = f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {day}"
             profile = put_under_review(profile, now, reason)
     profile = with_clock_review(with_zone_review(profile, now), now)
@@ -86,7 +85,7 @@ def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:
     for event in sorted(events, key=lambda each: each.event_id):
         if not event.timezone or event.by_server:
             continue
-        at, occurred = instant_of(event.event_id), event.event_id[:STAMP_LENGTH]
+        at, occurred = instant_of(event.event_id), stamp_of(event.event_id)
         offset = _offset(event.timezone, at)
         newest_at, newest_zone = seen[-1] if seen else ("", "")
         if offset and occurred >= newest_at and _offset(newest_zone, at) != offset:

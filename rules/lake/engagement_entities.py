@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from rules.days import stamp
+from rules.days import stamp, stamp_of_key
 from rules.engagement.archive import listed_dates
 from rules.engagement.earnings import points_by_type
+from rules.engagement.events import stamp_of
 from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -37,8 +38,7 @@ def event_row(row: Row, _arrived: datetime, change: str) -> Row:
 
     change: the place of the change (see event_version), FIRST_STORED for an event as it was first stored.
     """
-    occurred = str(row.get("event_id", "")).partition("#")[0]
-    return {**row, "occurred_at": occurred, "version": change}
+    return {**row, "occurred_at": stamp_of(str(row.get("event_id", ""))), "version": change}
 
 
 def event_version(seconds: float, sequence: str) -> str:
@@ -70,6 +70,11 @@ def day_row(row: Row, *_: object) -> Row:
         return row
     others = {name: value for name, value in row.items() if name != "points_by_cap"}
     return others | {"points_by_type": points_by_type(by_cap)}
+
+
+def entry_row(row: Row, *_: object) -> Row:
+    """Return a ledger entry's row with its place as a time: in the table it is a sort key."""
+    return {**row, "created_at": stamp_of_key(str(row.get("created_at", "")))}
 
 
 def streak_row(row: Row, *_: object) -> Row:
@@ -195,6 +200,7 @@ LEDGER = Entity(
     occurred="created_at",
     spread="account_id",
     left_out=frozenset({"active", "reversed_by", "folded", "applied_through", "chain"}),
+    shape=entry_row,
     may_age=False,
 )
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from datetime import datetime
 
+from rules.days import stamp_of_key
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
 from rules.lake.schema import Entity, Field, Required, Row, Type
 
@@ -31,7 +32,8 @@ def question_row(row: Row, arrived: datetime, change: str) -> Row:
     A question as it was first stored has no place of a change, so its version is the second of its arrival.
     """
     is_first = change == FIRST_STORED
-    shaped = {**row, "version": event_version(arrived.timestamp(), "0") if is_first else change}
+    shaped = _with_times(row, "created_at", "closes_at")
+    shaped["version"] = event_version(arrived.timestamp(), "0") if is_first else change
     options, responses = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
     if not shaped.get("audience"):
         shaped.pop("audience", None)
@@ -43,7 +45,7 @@ def question_row(row: Row, arrived: datetime, change: str) -> Row:
 
 def response_row(row: Row, *_: object) -> Row:
     """Put the pseudonym in place of the person's hash, and the answer's length in place of its text."""
-    shaped = {name: value for name, value in row.items() if name != "answer"}
+    shaped = {name: value for name, value in _with_times(row, "created_at").items() if name != "answer"}
     if isinstance(answer := row.get("answer"), str):
         shaped["answer_characters"] = len(answer)
     return _with_pseudonyms(shaped, "person")
@@ -62,6 +64,12 @@ def notification_row(row: Row, _arrived: datetime, change: str) -> Row:
     if message.startswith(QUESTION_KEY):
         shaped["question_id"] = message.removeprefix(QUESTION_KEY)
     return shaped
+
+
+def _with_times(row: Row, *names: str) -> Row:
+    """Replace sort keys by the times that they are; a value that is no text stays."""
+    times = {name: stamp_of_key(row[name]) for name in names if isinstance(row.get(name), str)}
+    return {**row, **times}
 
 
 def _with_pseudonyms(row: Row, *names: str) -> Row:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
 from rules.engagement.ledger import OPENED_AT
 from rules.engagement.proof import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
@@ -66,10 +67,10 @@ class ErasureNames:
         moment, _, rest = event_id.partition("#")
         hashed = self._hash("event", event_id)
         try:
-            at = datetime.fromisoformat(moment)
+            at = unstamp(stamp_of_key(moment))
         except ValueError:
             return hashed
-        return f"{_text(hour_of(at))}#{hashed}" if rest else hashed
+        return f"{key_of_stamp(stamp(hour_of(at)))}#{hashed}" if rest else hashed
 
     def seal(self, row: Row) -> str | None:
         """Return the commitment to the fields that are taken from a ledger entry; None if there is no chain.

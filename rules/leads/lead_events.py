@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)  # how far ahead of ours a sender's clock may be
 SENTIMENT_MILLI_MAX = 1000
@@ -134,7 +134,7 @@ class LeadEvent:
     @property
     def sort_key(self) -> str:
         """The event's sort key in the table: by time, then by id."""
-        return f"{self.occurred_at}#{self.id}"
+        return f"{key_of_stamp(self.occurred_at)}#{self.id}"
 
     @property
     def occurred(self) -> datetime:
@@ -146,7 +146,7 @@ def to_item(event: LeadEvent) -> dict[str, Any]:
     """Return the event as table attributes. Some may be None: encode_item() leaves these out."""
     return {
         SORT_KEY: event.sort_key,
-        TYPE_KEY: f"{event.event_type}#{event.occurred_at}",
+        TYPE_KEY: f"{event.event_type}#{key_of_stamp(event.occurred_at)}",
         "payload": json.dumps(event.payload, sort_keys=True, separators=(",", ":")),
         **{name: getattr(event, name) for name in (*TEXT_ATTRIBUTES, *OPTIONAL_ATTRIBUTES)},
     }

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rules.days import key_of_stamp
+
 DIGEST_CHARACTERS = 32
 # How a subject begins: it keeps the hashes of users, leads, identities and organizations apart.
 USER, LEAD, IDENTITY, ORGANIZATION = "user", "lead", "identity", "organization"
@@ -34,7 +36,7 @@ class ErasureLogEntry:
     @property
     def place(self) -> str:
         """Its sort key. It begins with the time, because the erasure log is read from an instant on."""
-        return f"{self.at}#{self.digest}#{self.act}"
+        return f"{key_of_stamp(self.at)}#{self.digest}#{self.act}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Any
 
-from rules.days import parse_moment, stamp, unstamp
+from rules.days import key_of_stamp, parse_moment, stamp, stamp_of_key, unstamp
 from rules.engagement.events import FUTURE_MAX, InputRefused
 
 # For how long a question takes answers.
@@ -139,13 +139,15 @@ def to_item(question: Question) -> dict[str, Any]:
         "options": list(question.options),
         "audience": list(question.audience),
         "status": question.status.value,
+        "created_at": key_of_stamp(question.created_at),
+        "closes_at": key_of_stamp(question.closes_at),
         "idempotency_key": question.idempotency_key or None,
     }
 
 
 def from_item(item: Mapping[str, Any]) -> Question:
     """Read a stored question."""
-    texts = ("question_id", "agent_id", "prompt", "category", "created_at", "closes_at", "body_hash")
+    texts = ("question_id", "agent_id", "prompt", "category", "body_hash")
     numbers = ("required_responses", "current_responses", "expires_at")
     return Question(
         **{name: item[name] for name in (*texts, *numbers)},
@@ -153,6 +155,8 @@ def from_item(item: Mapping[str, Any]) -> Question:
         status=QuestionStatus(item["status"]),
         options=tuple(item["options"]),
         audience=tuple(item["audience"]),
+        created_at=stamp_of_key(item["created_at"]),
+        closes_at=stamp_of_key(item["closes_at"]),
         idempotency_key=item.get("idempotency_key", UNKNOWN),
         closed_at=item.get("closed_at"),
     )

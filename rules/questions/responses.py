@@ -8,7 +8,17 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from rules.book.book import AnswerRules, Books, Declarer, terms_of
-from rules.days import GREATEST_OFFSET, Moment, UnknownZone, date_of, stamp, unstamp, zone
+from rules.days import (
+    GREATEST_OFFSET,
+    Moment,
+    UnknownZone,
+    date_of,
+    key_of_stamp,
+    stamp,
+    stamp_of_key,
+    unstamp,
+    zone,
+)
 from rules.engagement.events import (
     Event,
     InputRefused,
@@ -141,6 +151,7 @@ def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
     return asdict(response) | {
         "response_id": response.fingerprint_hash,
+        "created_at": key_of_stamp(response.created_at),
         "type": response.type.value,
         "activity_date": response.activity_date.isoformat(),
         "older_hashes": response.older_hashes or None,
@@ -160,7 +171,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             number=count_of(item, "number"),
             points=count_of(item, "points"),
             day_points_max=count_of(item, "day_points_max"),
-            created_at=text_of(item, "created_at"),
+            created_at=stamp_of_key(text_of(item, "created_at")),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
             zone=text_of(item, "zone"),
             is_signed_in=_flag(item, "is_signed_in"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rules.days import is_stamp, stamp
+from rules.days import is_stamp, stamp, stamp_of_key
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 
 LEDGER = "RewardsLedger"
@@ -203,7 +203,7 @@ def place_needed(table: str, image: Image) -> str:
         target = _text(image, "target")  # an entry's place; or an event's id, which has a # behind its time
         return target if "#" not in target and is_stamp(target) else ""
     if table == "Rewards" and "fulfilment" in image:
-        return _text(image, "place")
+        return stamp_of_key(_text(image, "place"))
     return ""
 
 

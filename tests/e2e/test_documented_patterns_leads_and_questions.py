@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from local.api import Api
 from local.cloud.patience import drain_leads
 from local.stack import Stack
+from rules.days import stamp_of_key
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, listener_partition
 from tests.e2e.test_questions import settled
 from tests.support.stack_tables import Items, Table, has, query
@@ -68,11 +69,7 @@ def shopper(stack: Stack) -> tuple[str, str]:
 
 
 def test_event_by_lead_in_a_range_of_time(table: Table, shopper: tuple[str, str]) -> None:
-    """Stored times have six decimals, so that events of one second have an order.
-
-    A point sorts before a Z. So a bound in whole seconds means the end of its second: as a lower bound,
-    `...T14:00:00Z` leaves out what happened in that very second. With the Z left out it means the beginning.
-    """
+    """Bounds are as the document writes times, in whole seconds."""
     of, lead = table("Event"), Key("lead_organization_id").eq(shopper[1])
     everything = query(of, lead)
     assert [each["external_event_id"] for each in everything[:2]] != []
@@ -83,14 +80,13 @@ def test_event_by_lead_in_a_range_of_time(table: Table, shopper: tuple[str, str]
         return {each["external_event_id"] for each in query(of, lead & place.between(since, until))}
 
     before = f"{OCCURRED - timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}Z"
-    exactly, day_later = f"{OCCURRED:%Y-%m-%dT%H:%M:%S}", f"{OCCURRED + timedelta(days=1):%Y-%m-%dT%H:%M:%S}Z"
-    assert between(before, day_later) == {"g-1", "g-2", "g-3"}
-    assert between(f"{exactly}Z", day_later) == {"g-2"}, "this bound is the end of its second"
-    assert between(exactly, day_later) == {"g-1", "g-2", "g-3"}
-    assert between(f"{exactly}.000000Z", day_later) == {"g-1", "g-2", "g-3"}
+    exactly, day_later = (f"{OCCURRED + timedelta(days=days):%Y-%m-%dT%H:%M:%S}Z" for days in (0, 1))
+    assert between(before, day_later) == between(exactly, day_later) == {"g-1", "g-3"}
+    assert between(exactly, f"{day_later}~") == {"g-1", "g-2", "g-3"}
     (bought,) = [each for each in everything if each["external_event_id"] == "g-1"]
     occurred_at, _, identifier = bought["occurred_at#id"].partition("#")
-    assert (occurred_at, len(identifier)) == (bought["occurred_at"], 36)
+    assert (occurred_at, len(identifier)) == (exactly, 36)
+    assert stamp_of_key(occurred_at) == bought["occurred_at"]
     texts = ("source_type", "source", "event_type", "object_id", "object_id_ref", "payload", "raw_payload")
     has(bought, **dict.fromkeys((*texts, "external_event_id", "received_at"), str))
     assert bought["event_type"] == "purchase_completed"
@@ -110,6 +106,9 @@ def test_event_by_event_type_index(table: Table, shopper: tuple[str, str]) -> No
     found = query(table("Event"), condition, IndexName="event-type-index")
     days = [f"campaign_sent#{OCCURRED + timedelta(days=each):%Y-%m-%d}" for each in (0, 5)]
     assert [each["event_type#occurred_at"][: len(days[0])] for each in found] == days
+    second = f"campaign_sent#{OCCURRED:%Y-%m-%dT%H:%M:%S}Z"
+    since = lead & Key("event_type#occurred_at").between(second, f"{second}~")
+    assert len(query(table("Event"), since, IndexName="event-type-index")) == 1
 
 
 def test_memory_get_all_by_type_and_single_item(table: Table, shopper: tuple[str, str]) -> None:

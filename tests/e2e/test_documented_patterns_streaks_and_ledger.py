@@ -21,7 +21,7 @@ from adapters.platform.redis import Redis
 from local.api import Api
 from local.cloud.patience import drain
 from local.stack import Stack
-from rules.days import STAMP
+from rules.days import STAMP, STAMP_KEY
 from tests.e2e.test_questions import settled
 from tests.support.stack_tables import Table, has, query
 
@@ -104,7 +104,7 @@ def test_an_event_is_put(table: Table, ana: str) -> None:
     for each in stored:
         has(each, event_id=str, event_type=str, points_awarded=Decimal, source=str, idempotency_key=str)
         has(each, created_at=str, ttl=Decimal)
-        assert re.fullmatch(rf"{STAMP.pattern}#[0-9a-f-]{{36}}", each["event_id"])
+        assert re.fullmatch(rf"{STAMP_KEY.pattern}#[0-9a-f-]{{36}}", each["event_id"])
         arrived = datetime.fromisoformat(each["created_at"]).timestamp()
         assert int(each["ttl"]) == int(arrived + timedelta(days=90).total_seconds())
     assert {each["event_type"] for each in stored} == {"DAILY_OPEN", "CONVERSATION_START", "TOOL_USE"}
@@ -120,6 +120,9 @@ def test_the_last_30_days_of_points_by_user_and_range(table: Table, ana: str) ->
     found = query(table("BPEvents"), Key("user_id").eq(ana) & last, ScanIndexForward=False)
     assert len(found) == 3 * DAYS
     assert [each["event_id"] for each in found] == sorted((each["event_id"] for each in found), reverse=True)
+    newest = found[0]["event_id"][: len("2026-01-15T14:00:00")]
+    since_own_second = Key("user_id").eq(ana) & Key("event_id").gte(f"{newest}Z")
+    assert found[0] in query(table("BPEvents"), since_own_second)
     before = Key("event_id").lt(f"{now - timedelta(days=30):%Y-%m-%d}")
     assert query(table("BPEvents"), Key("user_id").eq(ana) & before) == []
 
@@ -216,7 +219,11 @@ def test_a_customer_s_rewards_and_balances_in_their_order(table: Table, ana: str
     assert [each["created_at"] for each in entries] == sorted(each["created_at"] for each in entries)
     for each in entries:
         has(each, created_at=str, kind=str, points=Decimal, balance=Decimal)
-        assert STAMP.fullmatch(each["created_at"])
+        assert STAMP_KEY.fullmatch(each["created_at"])
+        second = f"{each['created_at'][: len('2026-01-15T14:00:00')]}Z"
+        assert each in query(
+            table("RewardsLedger"), Key("account_id").eq(ana) & Key("created_at").gte(second)
+        )
     assert (entries[0]["points"], entries[0]["balance"]) == (0, 0)
     balances = [sum(each["points"] for each in entries[: place + 1]) for place in range(len(entries))]
     assert [each["balance"] for each in entries] == balances
@@ -286,6 +293,7 @@ def instants(value: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path, value
 
 
+ID = re.compile(rf"{STAMP_KEY.pattern}#")  # an event's, which is a sort key
 # What a sender said is kept as it was said; a place in a stream begins with the stream's own label.
 AS_SAID = re.compile(
     r"(BPEvents|IdempotencyKeys)\.(occurred_at|device_time|offline_since)|\w+\.applied_through"
@@ -293,13 +301,23 @@ AS_SAID = re.compile(
 
 
 def test_stored_instants_have_one_spelling(table: Table, stack: Stack, ana: str) -> None:
-    """In all tables, whatever other tests have left in them: `2026-03-09T05:16:00.000000Z`, first in its text."""
-    odd = {
-        (path, text)
-        for name in stack.tables
-        for each in table(name).scan()["Items"]
-        for path, text in instants(each, name)
-        if not AS_SAID.fullmatch(path) and not STAMP.match(text)
-    }
+    """In all tables, whatever other tests have left in them: `2026-03-09T05:16:00.000000Z`, first in its text.
+
+    In sort keys, of tables and of indexes, it is `2026-03-09T05:16:00Z`, with the fraction behind it; an event's
+    id is one.
+    """
+    odd = set()
+    for name in stack.tables:
+        of = table(name)
+        indexes = of.global_secondary_indexes or []
+        schemas = [of.key_schema, *(index["KeySchema"] for index in indexes)]
+        sort_keys = {
+            f"{name}.{key['AttributeName']}" for keys in schemas for key in keys if key["KeyType"] == "RANGE"
+        }
+        for each in of.scan()["Items"]:
+            for path, text in instants(each, name):
+                is_right = STAMP_KEY.match(text) if path in sort_keys else STAMP.match(text) or ID.match(text)
+                if not AS_SAID.fullmatch(path) and not is_right:
+                    odd.add((path, text))
     assert odd == set()
     assert ana in {each["user_id"] for each in table("UserStreaks").scan()["Items"]}

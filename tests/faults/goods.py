@@ -7,7 +7,7 @@ from typing import Any
 from adapters.book import BookStore
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from rules.days import parse_moment
+from rules.days import parse_moment, stamp_of_key
 from rules.engagement.ledger import entry_id
 from tests.faults.merchants import Merchants
 from tests.faults.money import rows
@@ -26,7 +26,7 @@ def goods_violations(schedule: Merchants) -> list[str]:
         entries = rows(schedule, "RewardsLedger", "account_id", user)
         wrong += _of_sums(schedule, user, entries)
         owned = _owned(schedule, user)
-        redemptions = {each["place"]: each for each in owned if "fulfilment" in each}
+        redemptions = {stamp_of_key(each["place"]): each for each in owned if "fulfilment" in each}
         wrong += _of_redemptions(schedule, user, entries, redemptions)
         have = Counter(each["reward_id"] for each in redemptions.values() if each["fulfilment"] not in BACK)
         out += have

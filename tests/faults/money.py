@@ -8,7 +8,7 @@ from typing import Any
 from adapters.book import BookStore
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from rules.days import parse_moment
+from rules.days import parse_moment, stamp_of_key
 from rules.engagement.ledger import entry_id
 from tests.faults.spenders import REWARD, Spenders
 from tests.support.plain_lots import Plain
@@ -44,7 +44,8 @@ def rows(schedule: Spenders, table: str, key: str, user: str) -> list[dict[str, 
         ExpressionAttributeValues=encode_item({":user": user}),
         ConsistentRead=True,
     )
-    return [decode_item(each) for each in found]
+    rows_found = map(decode_item, found)
+    return [each | {"created_at": stamp_of_key(each["created_at"])} for each in rows_found]
 
 
 def _expired(entries: list[dict[str, Any]]) -> dict[date, int]:

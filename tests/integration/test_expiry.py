@@ -16,6 +16,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from processors import expiry
 from rules.book.point_rules import instant_of_expiry, last_expired
+from rules.days import stamp_of_key
 from tests.support.effort import effort
 from tests.support.gateway import CONTEXT
 from tests.support.memory import forget
@@ -104,7 +105,7 @@ class Shop:
             KeyConditionExpression="account_id = :user",
             ExpressionAttributeValues=encode_item({":user": self.user}),
         )
-        return [decode_item(each) for each in found]
+        return [each | {"created_at": stamp_of_key(each["created_at"])} for each in map(decode_item, found)]
 
     def written(self) -> dict[date, int]:
         gone: dict[date, int] = {}

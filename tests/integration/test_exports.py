@@ -26,7 +26,7 @@ from adapters.privacy.stores import READ_AT_ONCE, Clients, ErasureSettings, Obje
 from ingest import privacy_api
 from processors import erasure
 from processors.person_exports import Exporter
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, unstamp
 from rules.engagement.events import Event
 from rules.leads.lead_events import SORT_KEY
 from rules.privacy.erasures import Person
@@ -68,7 +68,7 @@ def user_with(site: Site, events: int, size: int = BYTES) -> str:
         properties = json.dumps({"note": f"{number} ".ljust(size - 12, "x")})
         return Event(
             user_id=user,
-            event_id=f"{at}#{number:08x}",
+            event_id=f"{key_of_stamp(at)}#{number:08x}",
             idempotency_key=str(number),
             event_type="CHECK_IN",
             occurred_at=at,

@@ -15,6 +15,7 @@ from adapters.leads.lead_event_store import EventPage, LeadEventStore, StoreOutc
 from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads
 from adapters.platform.items import item_bytes
 from adapters.platform.tables import Unprocessed
+from rules.days import key_of_stamp
 from rules.leads.lead_events import LeadEvent, body_hash
 from tests.support.engine import Engine
 from tests.unit.leads.test_lead_announcements import EVENT
@@ -64,7 +65,9 @@ def test_a_claim_is_kept_for_good(lead_store: LeadEventStore, engine: Engine) ->
     }
     claim = engine.client("dynamodb").get_item(TableName="IdempotencyKeys", Key=key)["Item"]
     assert set(claim) == {"user_id", "idempotency_key", "body_hash", "target", "created_at"}
-    assert claim["target"]["S"] == f"{event.lead_organization_id}#{event.occurred_at}#{event.id}"
+    assert (
+        claim["target"]["S"] == f"{event.lead_organization_id}#{key_of_stamp(event.occurred_at)}#{event.id}"
+    )
 
 
 @pytest.mark.parametrize("bodies", [1, 32])

@@ -6,7 +6,9 @@ from uuid import UUID
 
 import pytest
 
+from adapters.engagement.account_items import entry_key
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.platform.items import encode_item
 from rules.engagement.carriers import split_carriers
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
 
@@ -19,7 +21,7 @@ def ledger(dynamodb: Any) -> LedgerStore:
 
 
 def earn(number: int) -> Draft:
-    event_id = f"2026-03-01T00:00:00.000000Z#{UUID(int=number)}"
+    event_id = f"2026-03-01T00:00:00Z#{UUID(int=number)}"
     return Draft(EntryKind.EARN, 10, event_id, "CONTRIBUTION", "2026-03-01")
 
 
@@ -51,7 +53,7 @@ def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger:
     assert len(rest) > 10
     ledger.append(None, entries)
     for entry in rest:
-        key = {"account_id": {"S": "a"}, "created_at": {"S": entry.created_at}}
+        key = encode_item(entry_key("a", entry.created_at))
         dynamodb.delete_item(TableName="RewardsLedger", Key=key)
     known, missing = ledger.after("a", "0")
     assert [entry.seq for entry in known] == list(range(21))

@@ -19,6 +19,7 @@ from analytics.lake.layout import Place, raw_place
 from analytics.lake.listing import raw_objects_of_dates
 from local.cloud.streams import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
+from rules.days import key_of_stamp
 from rules.lake.entities import EVENTS
 from rules.lake.packed_records import row_texts
 from tests.support.engine import Engine
@@ -32,7 +33,7 @@ def change(number: int) -> Record:
     occurred = f"2031-05-06T{number * 7 % HOURS:02}:00:00.{number:06}Z"
     image = {
         "user_id": f"u{number % 9}",
-        "event_id": f"{occurred}#e{number}",
+        "event_id": f"{key_of_stamp(occurred)}#e{number}",
         "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",
         "occurred_at": occurred,

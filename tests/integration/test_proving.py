@@ -21,6 +21,7 @@ from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local import check_proof
 from local.prove import LAKE, WAREHOUSE, Auditor, proof
+from rules.days import stamp_of_key
 from rules.engagement import proof as proving
 from rules.engagement import reconciliation
 from rules.engagement.proof import bucket_of, chain_of, hidden_fields, seal_entries
@@ -86,7 +87,7 @@ def test_a_night_publishes_a_root_against_which_each_entry_is_proven(town: Town)
     assert told["accounts"] == town.size
     for user in town.users:
         for entry in town.entries(user):
-            lines = proven(town, user, told["root"], entry["created_at"]["S"])
+            lines = proven(town, user, told["root"], stamp_of_key(entry["created_at"]["S"]))
             assert f"account_id: {user}" in lines
             assert f"seq: {entry['seq']['N']}" in lines
     with pytest.raises(ValueError, match="leads to the root"):
@@ -300,7 +301,8 @@ def changed_items(stored: list[Any], luck: random.Random) -> tuple[int, str, lis
     if name == "drop":
         return seq, name, [*before, *after]
     if name == "add":
-        place = one["created_at"]["S"].replace("Z", "5Z")  # just after it
+        key = one["created_at"]["S"]
+        place = f"{key}5" if "." in key else f"{key}.0000005"  # just after it
         return seq, name, [*before, one, {**one, "created_at": {"S": place}}, *after]
     if name == "swap" and len(before) > 1:  # two entries change places
         other = before[-1]

@@ -30,6 +30,7 @@ from analytics.warehouse.warehouse import warehouse_at
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
 from processors.ranks import RankBuilder
+from rules.days import key_of_stamp
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.turns import NIGHTS, share_of
 from tests.support.books import KnownBooks
@@ -86,7 +87,7 @@ def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
     for when in town.projections.days(user):
         town.delete("DailyActivity", user_id=user, activity_date=when)
     for each in town.accounts.ledger.after(user, BEFORE_ALL)[0]:
-        town.delete("RewardsLedger", account_id=user, created_at=each.created_at)
+        town.delete("RewardsLedger", account_id=user, created_at=key_of_stamp(each.created_at))
     town.delete("UserStreaks", user_id=user)
     told = town.reconcile("told", repair=False)
     assert (told["different"], {name for name, _ in told["disagreements"]}) == ([user], {user})
@@ -135,7 +136,7 @@ def test_a_day_looked_for_by_its_key_is_found_and_any_when_an_operator_asks_for_
 def test_a_broken_ledger_is_told_and_left_alone(town: Town) -> None:
     user, other = town.users[5], town.users[6]
     entries, _ = town.accounts.ledger.after(user, "0")
-    town.delete("RewardsLedger", account_id=user, created_at=entries[-1].created_at)
+    town.delete("RewardsLedger", account_id=user, created_at=key_of_stamp(entries[-1].created_at))
     HAND["total"](town, user)
     newest = town.accounts.ledger.newest(other)
     assert newest

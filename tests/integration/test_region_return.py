@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.account_items import entry_item
+from adapters.engagement.account_items import entry_item, entry_key
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
+from adapters.platform.items import encode_item
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems, Follower
 from ingest.engagement.points.commands import COMMAND
@@ -17,6 +18,7 @@ from local.region_return import RegionReturn
 from local.region_unseen import Side, UnseenFinder, shared_fields
 from local.regions import report_of, update_of
 from local.stack import Stack
+from rules.days import stamp_of_key
 from rules.engagement.carriers import split_carriers
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.regions.changes import KEYS, ItemChange
@@ -171,7 +173,7 @@ def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(
     deleted = [
         ("Subscriptions", {"subscription_id": {"S": "deleted"}}),
         ("Subscriptions", {"subscription_id": {"S": "deleted too"}}),
-        ("RewardsLedger", {"account_id": {"S": "deleted"}, "created_at": {"S": STAMP}}),
+        ("RewardsLedger", encode_item(entry_key("deleted", STAMP))),
     ]
     for name, item in deleted:
         for side in (old, new):
@@ -207,7 +209,7 @@ def test_what_the_writer_deletes_before_all_know_who_follows_is_deleted(
     assert sizes == {1}, "no table is listed as a whole first"
     assert "Subscriptions: 2 items deleted" in said
     assert stored(old, "Subscriptions") == stored(new, "Subscriptions")
-    places = [item["created_at"]["S"] for item in old.items("RewardsLedger")]
+    places = [stamp_of_key(item["created_at"]["S"]) for item in old.items("RewardsLedger")]
     assert sorted(places) == sorted(entry.created_at for entry in (*carriers, *carried)), (
         "the writer has not stored yet what its carrier names"
     )
@@ -219,7 +221,7 @@ def test_a_command_s_claim_is_carried_only_where_its_entry_is(both: tuple[Engine
         Side(name, engine.client("dynamodb"), TABLES)
         for name, engine in zip(("west", "east"), both, strict=True)
     )
-    entry = {"account_id": {"S": "ben"}, "created_at": {"S": STAMP}}
+    entry = encode_item(entry_key("ben", STAMP))
     seen, unseen = (
         {
             "user_id": {"S": "ben"},

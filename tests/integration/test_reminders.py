@@ -19,7 +19,7 @@ from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import reminders
 from processors.questions.messages import MessageOutcome, Sender
 from processors.questions.reminders import Reminder
-from rules.days import stamp, unstamp
+from rules.days import stamp, stamp_of_key, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
 from rules.questions.notifications import Subscription, quiet_hours
@@ -64,7 +64,7 @@ def person(town: World, name: str, last: date | None, zone: str = "UTC", **more:
 
 def waits_until(town: World, each: Subscription) -> str | None:
     marker = town.scan().get(f"{each.subscription_id}#reminder")
-    return decode_item(marker)["last_notified_at"] if marker else None
+    return stamp_of_key(decode_item(marker)["last_notified_at"]) if marker else None
 
 
 def test_who_is_reminded_when(town: World) -> None:

@@ -30,7 +30,7 @@ from analytics.retention import (
     RetentionRule,
 )
 from analytics.steps.retain_function import CALLS_MAX, RetainSteps
-from rules.days import stamp, unstamp
+from rules.days import key_of_stamp, stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
 from rules.leads.lead_events import SORT_KEY
 from tests.support.dying import Dying, Killed
@@ -55,7 +55,7 @@ def stored_event(user: str, number: int, arrived: datetime = CAME, **more: Any) 
     at = stamp(CAME + timedelta(seconds=number))
     return {
         "user_id": user,
-        "event_id": f"{at}#e{number}",
+        "event_id": f"{key_of_stamp(at)}#e{number}",
         "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",
         "occurred_at": at,
@@ -392,8 +392,8 @@ def test_raw_payloads_leave_the_events_of_leads_and_what_was_read_stays(
         told = ("organization_id", "root_id", "source", "source_type")
         return {
             "lead_organization_id": user,
-            SORT_KEY: f"{at}#id{number}",
-            "event_type#occurred_at": f"page_viewed#{at}",
+            SORT_KEY: f"{key_of_stamp(at)}#id{number}",
+            "event_type#occurred_at": f"page_viewed#{key_of_stamp(at)}",
             **dict.fromkeys(told, "x"),
             "external_event_id": f"x{number}",
             "event_type": "page_viewed",
@@ -419,7 +419,7 @@ def test_the_words_of_closed_questions_answers_leave_and_their_length_stays(
 
     def answer(person: str, at: datetime, **more: Any) -> dict[str, Any]:
         key = {"question_id": user, "response_id": person, "fingerprint_hash": person}
-        return {**key, "created_at": stamp(at), "number": 1, **more}
+        return {**key, "created_at": key_of_stamp(stamp(at)), "number": 1, **more}
 
     again = CAME + timedelta(days=100)  # the agent asks under the same key again
     told = [

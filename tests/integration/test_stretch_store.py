@@ -8,7 +8,7 @@ import pytest
 from adapters.engagement import stretch_store
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.items import encode_item
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.engagement.offline import Stretch
 from tests.support.engine import Engine
 
@@ -36,7 +36,7 @@ def sent(engine: Engine, user: str, *events: tuple[float, float]) -> None:
     for occurred, arrived in events:
         attributes = {
             "user_id": user,
-            "event_id": f"{stamp(NOW - occurred * DAY)}#{arrived}",
+            "event_id": f"{key_of_stamp(stamp(NOW - occurred * DAY))}#{arrived}",
             "created_at": stamp(NOW - arrived * DAY),
         }
         engine.client("dynamodb").put_item(TableName="BPEvents", Item=encode_item(attributes))

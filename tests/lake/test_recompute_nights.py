@@ -83,7 +83,7 @@ class World:
     def earn(self, user: str, today: date, day: date) -> None:
         """An event of a date, which may keep no streak."""
         event: dict[str, Any] = {
-            "event_id": f"{day}T10:00:00.000000Z#{self.seq.get(user, 0)}",
+            "event_id": f"{day}T10:00:00Z#{self.seq.get(user, 0)}",
             "event_type": "CHECK_IN",
         }
         event |= {"activity_date": day, "is_passive": self.chance.choice([None, None, None, True])}

@@ -109,7 +109,7 @@ HAND = {
     "day points as text": edit_day(value("points_earned", {"S": "5"})),
     "day head": edit_day(value("ledger_head", {"S": "2031-01-01T00:00:00.000000Z"})),
     "day without head": edit_day(without("ledger_head")),
-    "day first": edit_day(value("first_event_id", {"S": "2026-01-01T00:00:00.000000Z#x"})),
+    "day first": edit_day(value("first_event_id", {"S": "2026-01-01T00:00:00Z#x"})),
     "day types": edit_day(value("points_by_cap", {"M": {"CHECK_IN": {"N": "0"}, "X": {"N": "1"}}})),
     "day created": edit_day(value("created_at", {"S": "2026-01-01T00:00:00.000000Z"})),
     "day almost empty": edit_day(

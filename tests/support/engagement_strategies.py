@@ -5,7 +5,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from hypothesis import strategies as st
 
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.engagement.events import Event
 from rules.engagement.streak import Cover, net_freezes
 from tests.support.books import TYPES as BOOK_TYPES
@@ -80,7 +80,7 @@ def event(
     moment = at or datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
     return Event(
         user_id="u",
-        event_id=f"{stamp(moment)}#{uuid5(NAMESPACE_OID, key)}",
+        event_id=f"{key_of_stamp(stamp(moment))}#{uuid5(NAMESPACE_OID, key)}",
         idempotency_key=key,
         event_type=event_type,
         occurred_at=moment.isoformat(),

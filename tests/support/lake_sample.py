@@ -14,6 +14,7 @@ from adapters.platform.objects import Objects
 from analytics.curation.sealed_file import write_groups
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place, curated_key
+from rules.days import key_of_stamp, stamp
 from rules.lake.entities import ENTITIES
 from tests.support.books import TYPES
 
@@ -80,7 +81,7 @@ def write(objects: Objects, place: Place, rows: list[Row], schema: pa.Schema | N
 
 def event(user: str, moment: datetime, event_type: str, number: int, **more: Any) -> Row:
     return {
-        "event_id": f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z#{number}",
+        "event_id": f"{key_of_stamp(stamp(moment))}#{number}",
         "user_id": user,
         "idempotency_key": f"key-{number}",
         "event_type": event_type,

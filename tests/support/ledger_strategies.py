@@ -11,7 +11,7 @@ from rules.engagement.ledger import Draft, EntryKind, Head
 
 
 def earn(points: int, number: int = 0, event_type: str = "CHECK_IN") -> Draft:
-    event_id = f"2026-06-01T00:00:00.000000Z#{UUID(int=number)}"
+    event_id = f"2026-06-01T00:00:00Z#{UUID(int=number)}"
     return Draft(EntryKind.EARN, points, event_id, event_type, "2026-06-01")
 
 

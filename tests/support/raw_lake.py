@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.layout import Place, curated_files, raw_prefix
+from rules.days import key_of_stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, is_frame, record_header
 from rules.lake.valid_row import RowRefused, read_row
@@ -26,7 +27,7 @@ def event(number: int = 0, **changes: Any) -> dict[str, Any]:
     """A raw row of events; a change to ... leaves the field out."""
     at = f"{DT}T{HOUR}:00:00.{number:06}Z"
     row = {
-        "event_id": f"{at}#e{number}",
+        "event_id": f"{key_of_stamp(at)}#e{number}",
         "user_id": f"u{number % 7}",
         "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, Unit
 
@@ -38,7 +38,7 @@ def _json(chance: Random) -> str:
 
 def event(chance: Random, moment: datetime) -> Item:
     return {
-        "event_id": f"{stamp(moment)}#{_id(chance)}",
+        "event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
         "user_id": f"u{chance.randrange(200_000):06}",
         "idempotency_key": _id(chance)[:8],
         "event_type": chance.choice(KINDS),
@@ -55,7 +55,7 @@ def day(chance: Random, moment: datetime) -> Item:
     return {
         "user_id": _id(chance),
         "activity_date": f"{moment:%Y-%m-%d}",
-        "first_event_id": f"{stamp(moment)}#{_id(chance)}",
+        "first_event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
         "events_count": chance.randrange(1, 9),
         "points_earned": chance.randrange(100),
         "ledger_head": stamp(moment + timedelta(seconds=5)),
@@ -74,7 +74,11 @@ def entry(chance: Random, moment: datetime) -> Item:
     today = f"{moment:%Y-%m-%d}"
     more: Item = chance.choice(
         (
-            {"kind": "EARN", "event_id": f"{stamp(moment)}#{_id(chance)}", "event_type": chance.choice(KINDS)}
+            {
+                "kind": "EARN",
+                "event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
+                "event_type": chance.choice(KINDS),
+            }
             | {"activity_date": today},
             {"kind": "REDEEM", "reward_id": chance.choice(WORDS)},
             {"kind": "REVERSE", "reverses": stamp(moment - timedelta(days=1))},

@@ -11,7 +11,7 @@ from ingest.web.json_schema import KEY, closed_object, text
 from rules.days import DAY, is_stamp, stamp, start_of
 from rules.engagement.account_state import Account, Day
 from rules.engagement.earnings import week_of
-from rules.engagement.events import instant_of
+from rules.engagement.events import instant_of, stamp_of
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.points import clawback, reversed_events
 
@@ -39,7 +39,7 @@ class Clawbacks:
         Raises 404 for an event without an entry, 409 already_reversed, or 409 conflict for a key used with
         another body. It reads all entries since the first week that the event can count in.
         """
-        if not is_stamp(event_id.partition("#")[0]):
+        if not is_stamp(stamp_of(event_id)):
             raise ApiError(404, "not_found", "there is no such event")
         books = self.books.look()
 

@@ -17,8 +17,8 @@ earning AS (
         ledger.rules_version,
         ledger.cap,
         CASE WHEN ledger.kind = 'EARN' AND reversed.event_id IS NULL THEN 1 ELSE 0 END AS is_counted,
-        CASE WHEN ledger.event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z#'
-            THEN CAST(REPLACE(REPLACE(SUBSTRING(ledger.event_id, 1, 27), 'T', ' '), 'Z', '') AS TIMESTAMP)
+        CASE WHEN ledger.event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z([.][0-9]{6})?#'
+            THEN CAST(REPLACE(REPLACE(SPLIT_PART(ledger.event_id, '#', 1), 'T', ' '), 'Z', '') AS TIMESTAMP)
         END AS occurred_at
     FROM facts.ledger AS ledger
     LEFT JOIN reversed ON reversed.user_id = ledger.user_id AND reversed.event_id = ledger.event_id

@@ -28,7 +28,7 @@ def at(moment: datetime) -> Moment:
 
 def test_the_id_is_the_time_in_utc_and_one_name_for_user_and_key() -> None:
     there = event_id("u", "k", parse_moment("2026-06-01T12:00:00+02:00"))
-    assert there == "2026-06-01T10:00:00.000000Z#72582f65-7440-5066-afea-1b1602cc994e"
+    assert there == "2026-06-01T10:00:00Z#72582f65-7440-5066-afea-1b1602cc994e"
     assert there == event_id("u", "k", parse_moment("2026-06-01T10:00:00Z"))
     assert len({event_id(*pair, at(NOW)) for pair in (("u", "k"), ("v", "k"), ("uk", ""), ("", "uk"))}) == 4
 

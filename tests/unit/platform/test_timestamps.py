@@ -1,6 +1,6 @@
 """Timestamps, names of zones and stamps: what is read, what is refused, and how stamps sort."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,11 @@ from rules.days import (
     REGIONS,
     Moment,
     UnknownZone,
+    key_of_stamp,
     parse_moment,
     region_of,
     stamp,
+    stamp_of_key,
     unstamp,
     zone,
 )
@@ -112,6 +114,40 @@ def test_anything_in_the_shape_of_a_timestamp_is_read_or_refused(text: str) -> N
 def test_stamps_sort_as_their_instants_and_read_back(one: datetime, other: datetime) -> None:
     assert (stamp(one) < stamp(other)) is (one < other)
     assert unstamp(stamp(one)) == one
+
+
+SECOND = timedelta(seconds=1)
+UUIDS = st.uuids().map(str)
+
+
+@given(instants, st.one_of(instants, st.integers(-2_000_000, 2_000_000)), UUIDS, UUIDS)
+def test_sort_keys_sort_as_their_instants_and_read_back(
+    one: datetime, other: datetime | int, an_id: str, other_id: str
+) -> None:
+    """Alone, and with a # and an id behind them. Near instants, too, so that many share their second."""
+    if isinstance(other, int):
+        other = one + other * timedelta(microseconds=1)
+    keys = [key_of_stamp(stamp(each)) for each in (one, other)]
+    assert [unstamp(stamp_of_key(key)) for key in keys] == [one, other]
+    assert (keys[0] < keys[1]) is (one < other)
+    if one != other:
+        assert (f"{keys[0]}#{an_id}" < f"{keys[1]}#{other_id}") is (one < other)
+
+
+@given(instants)
+def test_a_range_in_whole_seconds_has_all_of_its_seconds(at: datetime) -> None:
+    """As the documents write times: 2026-10-29T15:45:53Z, with and without an id behind the stored one."""
+    second = at.replace(microsecond=0)
+    first, after = f"{second:%Y-%m-%dT%H:%M:%S}Z", f"{second + SECOND:%Y-%m-%dT%H:%M:%S}Z"
+    for stored in (key_of_stamp(stamp(at)), f"{key_of_stamp(stamp(at))}#{'0' * 36}"):
+        assert first <= stored < after
+    assert (key_of_stamp(stamp(at)) <= first) is (at == second)
+    assert key_of_stamp(stamp(second)) == first
+
+
+@pytest.mark.parametrize("text", ["", "0", "9", "2026-10-29", "2026-10-29T15:45:53.5Z", "own/mug"])
+def test_text_that_is_no_instant_stays_as_a_sort_key(text: str) -> None:
+    assert (key_of_stamp(text), stamp_of_key(text)) == (text, text)
 
 
 def test_instants_of_one_moment_in_two_zones_have_one_stamp() -> None:

@@ -96,7 +96,7 @@ def test_rows_of_a_person_still_belong_together_and_nothing_else_does() -> None:
     event = stays("events", full("events", event_id=event_id, user_id="ann"))
     entry = stays("ledger", full("ledger", event_id=event_id, account_id="ann"))
     assert (event["event_id"], event["user_id"]) == (entry["event_id"], entry["account_id"])
-    assert event["event_id"].startswith("2026-03-01T05:00:00.000000Z#")
+    assert event["event_id"].startswith("2026-03-01T05:00:00Z#")
     assert ErasureNames("another salt").name_of("ann") != event["user_id"]
 
 
