@@ -139,11 +139,19 @@ def _check_names(
 
 
 def _arrow_values(values: Any, name: str) -> pa.Array:
-    """Return a column of a frame as Arrow reads it. Raises ValueError if its values are of several types."""
+    """Return a column of a frame as Arrow reads it: of categories their values.
+
+    Raises ValueError if its values are of several types, or of one that no column has.
+    """
     try:
-        return pa.array(values, from_pandas=True)
+        column = pa.array(values, from_pandas=True)
     except pa.ArrowException as error:
         raise ValueError(f"{name}: its values are of several types: {error}") from error
+    if isinstance(column.type, pa.BaseExtensionType) or pa.types.is_duration(column.type):
+        raise ValueError(
+            f"{name}: no column of Redshift has values such as {values.dtype}: make texts of them"
+        )
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Array:
@@ -158,8 +166,6 @@ def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Arra
     )
     if type_ is None or pa.types.is_null(values.type):
         return values
-    if pa.types.is_dictionary(values.type):  # a categorical of pandas
-        values = values.dictionary_decode()
     try:
         if wanted.name == "numeric" and pa.types.is_integer(values.type):
             # Arrow does not cast whole numbers to a narrow decimal, whatever the values. So they become wide

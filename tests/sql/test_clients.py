@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 import redshift_connector.error
 
@@ -47,6 +48,56 @@ def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:
     cursor = session.cursor()
     cursor.execute("SELECT user_id, segment, score FROM marts.segments ORDER BY user_id")
     assert list(cursor.fetchall()) == [["a", "new", 0.5], ["c", "new", 3.5], ["o'b", "gold", 2.5]]
+
+
+VALUES_OF_PANDAS = {
+    "category": pd.Categorical(["new", None]),
+    "category of numbers": pd.Categorical([3, 7]),
+    "string": pd.array(["x", None], dtype="string"),
+    "string of Arrow": pd.array(["x", None], dtype="string[pyarrow]"),
+    "large string of Arrow": pd.array(["x", None], dtype=pd.ArrowDtype(pa.large_string())),
+    "Int64": pd.array([1, None], dtype="Int64"),
+    "Float64": pd.array([0.5, None], dtype="Float64"),
+    "boolean": pd.array([True, None], dtype="boolean"),
+    "datetime": pd.to_datetime(["2026-01-31 12:00", None]),
+    "datetime with zone": pd.to_datetime(["2026-01-31 12:00", None], utc=True),
+    "datetime elsewhere": pd.to_datetime(["2026-01-31 12:00", None]).tz_localize("Europe/Berlin"),
+    "Arrow's date": pd.array([date(2026, 1, 31), None], dtype=pd.ArrowDtype(pa.date32())),
+    "Arrow's decimal": pd.array([Decimal("1.50"), None], dtype=pd.ArrowDtype(pa.decimal128(9, 2))),
+    "Arrow's dictionary": pd.array(["x", None], dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))),
+    "small whole numbers": pd.array([1, 2], dtype="int8"),
+    "no signs": pd.array([1, 2], dtype="uint16"),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES_OF_PANDAS)
+def test_each_type_of_pandas_is_upserted_again_as_the_first_time(session: Any, kind: str) -> None:
+    frame = pd.DataFrame({"user_id": ["a", "b"], "value": VALUES_OF_PANDAS[kind]})
+    stored = []
+    for _ in range(2):
+        redshift_client.upsert(session, frame, "marts.kinds", ["user_id"])
+        cursor = session.cursor()
+        cursor.execute("SELECT user_id, value FROM marts.kinds ORDER BY user_id")
+        stored.append(cursor.fetchall())
+    assert stored[0] == stored[1]
+    assert [user for user, _ in stored[0]] == ["a", "b"]
+    assert [value is None for _, value in stored[0]] == list(frame["value"].isna())
+    if "elsewhere" in kind:
+        assert stored[0][0][1].isoformat().startswith("2026-01-31T11:00:00")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.period_range("2026-01", periods=2, freq="M"),
+        pd.interval_range(0, 2),
+        pd.to_timedelta(["1 day", "2 days"]),
+    ],
+)
+def test_a_type_that_no_column_has_is_refused_the_first_time_too(session: Any, values: Any) -> None:
+    frame = pd.DataFrame({"user_id": ["a", "b"], "value": values})
+    with pytest.raises(ValueError, match=r"value: .*no column of Redshift"):
+        redshift_client.upsert(session, frame, "marts.kinds", ["user_id"])
 
 
 def test_a_key_that_stands_twice_is_refused(session: Any) -> None:
