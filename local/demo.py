@@ -147,7 +147,7 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
             f"\n{PERSON} did nothing on {day}, it seemed: her streak of {after - before - 1} days was lost."
         )
         print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
-        print(f"her streak is {after} days, and her app is told (streak.corrected).")
+        print(f"her streak is {after} days.")
     _ask_questions(stack)
     price = book()["rewards"]["coffee"]["price_points"]
     redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
