@@ -11,6 +11,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from analytics.warehouse.dialect.clauses import check_clauses
 from analytics.warehouse.dialect.kinds import Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import parse_statement
@@ -41,10 +42,12 @@ def tables_of(statement: str) -> Sequence[str]:
     """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters.
 
     All of them exist if the statement is right: a table that it creates, renames or drops is not among them.
+    Raises NotAsRedshift and sqlglot's ParseError.
     """
     if _is_lock(statement):
         return ()
     tree: Any = parse_statement(_without_binding(statement))
+    check_clauses(tree)  # before the engine is asked for a table: it would take some names for files
     if isinstance(tree, exp.Create):
         tree = tree.expression
     if tree is None or isinstance(tree, exp.Drop | exp.Alter):

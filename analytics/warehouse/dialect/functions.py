@@ -41,7 +41,7 @@ def sql(kind: AnswerKind, *forms: str) -> Function:
         return f"({form.format(*call.texts, **named)})"
 
     counts = () if takes_any else tuple(by_count)
-    return Function(kind, counts, build, "{over}" in forms[0], "{nulls}" in forms[0])
+    return Function(kind, counts, build)
 
 
 def _arguments(form: str) -> int:
@@ -51,11 +51,11 @@ def _arguments(form: str) -> int:
 
 # Aggregates, which are window functions too.
 AGGREGATES: dict[str, Function] = {
-    "ANY_VALUE": sql(first, "any_value({0}){over}"),
-    "BIT_AND": sql(first, "bit_and({0}){over}"),
-    "BIT_OR": sql(first, "bit_or({0}){over}"),
-    "BOOL_AND": sql(BOOLEAN, "bool_and({0}){over}"),
-    "BOOL_OR": sql(BOOLEAN, "bool_or({0}){over}"),
+    "ANY_VALUE": sql(first, "any_value({0})"),
+    "BIT_AND": sql(first, "bit_and({0})"),
+    "BIT_OR": sql(first, "bit_or({0})"),
+    "BOOL_AND": sql(BOOLEAN, "bool_and({0})"),
+    "BOOL_OR": sql(BOOLEAN, "bool_or({0})"),
     "COUNT": sql(INT8, "count({0}){over}"),
     "MAX": sql(first, "max({0}){over}"),
     "MIN": sql(first, "min({0}){over}"),
@@ -203,7 +203,6 @@ FUNCTIONS: dict[str, Function] = {
     **dict.fromkeys(("DLOG1", "LN"), sql(FLOAT, "ln({0})")),
     **dict.fromkeys(("DLOG10", "LOG"), sql(FLOAT, "log10({0})")),
     "FLOOR": sql(first, "floor({0})"),
-    "MOD": sql(common, "({0} % {1})"),
     "PI": sql(FLOAT, "pi()"),
     **dict.fromkeys(("DPOW", "POW", "POWER"), sql(FLOAT, "pow({0}, {1})")),
     "RADIANS": sql(FLOAT, "radians({0})"),

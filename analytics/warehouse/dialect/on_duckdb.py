@@ -11,49 +11,23 @@ end of the file.
 """
 
 from collections.abc import Callable
-from functools import cache
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from sqlglot import exp
 
 from analytics.warehouse.dialect import special
+from analytics.warehouse.dialect.clauses import NOT_KNOWN, check_clauses
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
-from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, VALUES
+from analytics.warehouse.dialect.functions import FUNCTIONS
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
 from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift, name_of
 from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
 
-_UNKNOWN_FUNCTION = "it is not known to answer here as Redshift does"
-# Expressions that mean the same to DuckDB. Any other expression that computes needs a builder, or is refused.
-_UNCHANGED = (
-    # operators
-    exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Pow, exp.Sqrt, exp.Cbrt,
-    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
-    # conditions
-    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE,
-    exp.Between, exp.In, exp.Is, exp.Exists, exp.All, exp.Any, exp.Case, exp.If,
-    # values
-    exp.Boolean, exp.Column, exp.CurrentDate, exp.Interval, exp.Literal, exp.Null,
-    # queries and grouping
-    exp.Query, exp.Subquery, exp.Paren, exp.Tuple, exp.Cube, exp.GroupingSets, exp.Rollup, exp.WithinGroup,
-)  # fmt: skip
-_REFUSED_NODES: dict[type[exp.Expr], str] = {
-    exp.Filter: "FILTER: Redshift has none; AGGREGATE(CASE WHEN ... THEN ... END)",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM: Redshift has none",
-    exp.NullSafeNEQ: "IS DISTINCT FROM: Redshift has none",
-    exp.Lateral: "LATERAL: Redshift has none",
-    exp.TableSample: "TABLESAMPLE: Redshift has none",
-    exp.Bracket: "a path into a SUPER value: JSON_EXTRACT_PATH_TEXT reads a text of JSON",
-    exp.Dot: "a path into a SUPER value, or a function of a schema",
-    exp.TryCast: "TRY_CAST: CASE WHEN ... ~ '^[0-9]+$' THEN CAST(...) END",
-}
-_COMPARISONS = exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE
 VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
 LONGEST_PLAIN_TEXT = 45  # characters of any number or moment
-# Functions whose OVER (ORDER BY ...) Redshift refuses without a frame.
-_FRAMED = (AGGREGATES.keys() | VALUES.keys() | {"SUM", "AVG"}) - {"LAG", "LEAD"}
 # An unnamed column of one of these classes has the name of the expression within.
 _WRAPPERS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 # Expressions of these classes need no parentheses beside an operator.
@@ -65,6 +39,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
 
     catalog: the columns of a table by schema.name. Raises NotAsRedshift.
     """
+    check_clauses(tree)
     tree = tree.copy()
     _name_columns(tree)
     infer_kinds(tree, catalog)
@@ -82,7 +57,6 @@ def _rewrite(node: exp.Expr) -> None:
         return
     for child in list(node.iter_expressions()):
         _rewrite(child)
-    _check(node)
     if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
         return  # the builder of Escape writes both
     if build := _BUILDERS.get(type(node)):
@@ -94,44 +68,6 @@ def _replace(node: exp.Expr, text: str) -> None:
     replacement = exp.Var(this=text)
     set_kind(replacement, kind_of(node))
     node.replace(replacement)
-
-
-def _check(node: exp.Expr) -> None:
-    """Raise NotAsRedshift for an expression that computes something and is on no list."""
-    node_class: Any = type(node)  # mypy takes no class for hashable
-    if reason := _refusal(node_class):
-        raise NotAsRedshift(reason)
-    if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
-        raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
-    if isinstance(node, exp.Distinct) and node.args.get("on"):
-        raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
-    if isinstance(node, exp.Column) and node.args.get("join_mark"):
-        raise NotAsRedshift("(+): write LEFT JOIN")
-    if isinstance(node, exp.In | _COMPARISONS):
-        _check_blanks(node)
-    if isinstance(node, exp.Interval) and node.args.get("unit") is not None:
-        date_part(node.args["unit"].name)
-
-
-def _check_blanks(node: Any) -> None:
-    """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
-    sides = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
-    if any(isinstance(side, exp.Literal) and side.is_string and side.name.endswith(" ") for side in sides):
-        raise NotAsRedshift(
-            "a text with blanks at its end is compared: Redshift disregards them, DuckDB does not"
-        )
-
-
-@cache
-def _refusal(node_class: Any) -> str:
-    """Return why expressions of a class are refused; "" if they are not."""
-    for refused, reason in _REFUSED_NODES.items():
-        if issubclass(node_class, refused):
-            return reason
-    is_computed = issubclass(node_class, exp.Condition | exp.Func)
-    if not is_computed or issubclass(node_class, _UNCHANGED) or node_class in _BUILDERS:
-        return ""
-    return f"{node_class.key.upper()}: {_UNKNOWN_FUNCTION}"
 
 
 def _sql(node: Any) -> str:
@@ -168,11 +104,7 @@ def _translate_call(
     name, nodes = name_of(call), call.expressions
     function = FUNCTIONS.get(name)
     if function is None:
-        raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
-    if over and not function.has_over:
-        raise NotAsRedshift(f"{name}: it is no window function")
-    if nulls and not function.has_nulls:
-        raise NotAsRedshift(f"{name} takes no IGNORE NULLS")
+        raise NotAsRedshift(f"{name}: {NOT_KNOWN}")
     if function.counts and len(nodes) not in function.counts:
         raise NotAsRedshift(f"{name}: it is not known with {len(nodes)} arguments")
     kinds = [kind_of(node.expressions[0] if isinstance(node, exp.Distinct) else node) for node in nodes]
@@ -184,12 +116,7 @@ def _rewrite_window(window: exp.Window) -> None:
     call, nulls, order = _unwrapped(window)
     _rewrite_window_parts(window, call, order)
     if not isinstance(call, exp.Anonymous):
-        raise NotAsRedshift(f"{call.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
-    name = name_of(call)
-    if name in _FRAMED and window.args.get("order") and not window.args.get("spec"):
-        raise NotAsRedshift(
-            f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
-        )
+        raise NotAsRedshift(f"{call.key.upper()} OVER: {NOT_KNOWN}")
     window.set("this", exp.Var(this=""))  # without its function, its SQL is the OVER alone
     over = window.sql(dialect=DUCKDB, comments=False, copy=False).strip()
     _replace(window, _translate_call(call, f" {over}", nulls, order))
@@ -221,7 +148,7 @@ def _rewrite_group(group: exp.WithinGroup) -> None:
     for expression in [*group.this.iter_expressions(), group.expression]:
         _rewrite(expression)
     if not isinstance(group.this, exp.Anonymous):
-        raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {_UNKNOWN_FUNCTION}")
+        raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {NOT_KNOWN}")
     _replace(group, _translate_call(group.this, order=group.expression))
 
 
@@ -229,7 +156,7 @@ def _division(node: exp.Div) -> str:
     left, right = _sql(node.this), _sql(node.expression)
     left_kind, right_kind = kind_of(node.this), kind_of(node.expression)
     if FLOAT in (left_kind, right_kind):
-        return f"(CAST({left} AS DOUBLE) / CAST({right} AS DOUBLE))"
+        return f"(CAST({left} AS DOUBLE) / {special.not_zero(f'CAST({right} AS DOUBLE)')})"
     if NOTHING in (left_kind, right_kind):
         return "NULL"
     if not (left_kind.is_exact and right_kind.is_exact):
@@ -256,15 +183,16 @@ def _as_text(node: exp.Expr) -> str:
     return text if kind == TEXT else f"CAST({text} AS VARCHAR)"
 
 
-def _adjacent_literals(node: exp.Concat) -> str:
-    """Return literals that stand side by side. They are one text."""
-    return "(" + " || ".join(_sql(expression) for expression in node.expressions) + ")"
-
-
 def _like(node: Any, escape: str = "'\\'") -> str:
     negated = "NOT " if node.args.get("negate") else ""
-    word = "ILIKE" if isinstance(node, exp.ILike) else "LIKE"
-    return f"({_sql(node.this)} {negated}{word} {_sql(node.expression)} ESCAPE {escape})"
+    text, pattern = _sql(node.this), _sql(node.expression)
+    if isinstance(node, exp.ILike):  # capitals are those of ASCII; DuckDB's ILIKE knows all
+        if escape.strip("()'").isalpha():
+            raise NotAsRedshift("ILIKE: a letter that is the escape is not translated")
+        text, pattern = (
+            f"translate({side}, '{ascii_uppercase}', '{ascii_lowercase}')" for side in (text, pattern)
+        )
+    return f"({text} {negated}LIKE {pattern} ESCAPE {escape})"
 
 
 def _escape(node: exp.Escape) -> str:
@@ -285,7 +213,10 @@ def _similar_to(node: exp.SimilarTo, escape: str = "\\") -> str:
 
 
 def _matches(node: Any) -> str:
-    flags = ", 'i'" if isinstance(node, exp.RegexpILike) else ""
+    flags = ""
+    if isinstance(node, exp.RegexpILike):
+        flags = ", 'i'"
+        special.check_ascii("~*", node.expression)
     return f"regexp_matches({_sql(node.this)}, {_sql(node.expression)}{flags})"
 
 
@@ -309,7 +240,7 @@ def _check_cast(node: exp.Cast, to: Kind, to_type: str) -> None:
     if name in ("CHAR", "NCHAR", "BPCHAR"):
         raise NotAsRedshift(f"CAST AS {name}: it is filled up with blanks on Redshift: VARCHAR(n)")
     if to == UNKNOWN or name == "INTERVAL":
-        raise NotAsRedshift(f"CAST AS {to_type}: {_UNKNOWN_FUNCTION}")
+        raise NotAsRedshift(f"CAST AS {to_type}: {NOT_KNOWN}")
 
 
 def _cast_to_whole(kind: Kind, text: str, to_type: str) -> str:
@@ -390,7 +321,6 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.AtTimeZone: _at_zone,
     exp.BitwiseXor: lambda node: f"xor({_sql(node.this)}, {_sql(node.expression)})",
     exp.Cast: _cast,
-    exp.Concat: _adjacent_literals,
     exp.CurrentDate: lambda _: "CAST(now() AT TIME ZONE 'UTC' AS DATE)",
     exp.CurrentTimestamp: _now,
     exp.DPipe: _concatenation,
@@ -400,6 +330,9 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Extract: _extract,
     exp.ILike: _like,
     exp.Like: _like,
+    exp.Mod: lambda node: special.remainder(
+        _sql(node.this), _sql(node.expression), [kind_of(node.this), kind_of(node.expression)]
+    ),
     exp.RegexpILike: _matches,
     exp.RegexpLike: _matches,
     exp.SimilarTo: _similar_to,

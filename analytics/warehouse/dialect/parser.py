@@ -4,7 +4,9 @@ sqlglot by itself translates the functions that it knows into another dialect, a
 are. Nobody would see which of these then answer otherwise. Here functions.py says what each name is.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import sqlglot
@@ -21,6 +23,25 @@ GRAMMAR = frozenset({"CAST", "CONVERT", "DECODE", "EXTRACT", "POSITION", "SUBSTR
 _ALONE = [exp.SQLGLOT_ANONYMOUS]
 _MARK = "__call"  # put after names for which sqlglot has a grammar and Redshift has none
 _TYPES = frozenset({"CHAR"})  # CHAR(3) is a type, and no call
+# Redshift writes all names in small letters, also those in quotes; it knows capitals of ASCII alone.
+# https://docs.aws.amazon.com/redshift/latest/dg/r_names.html
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
+# https://docs.aws.amazon.com/redshift/latest/dg/c_Supported_data_types.html
+_TYPES_WRITTEN = frozenset(
+    """SMALLINT INT2 INTEGER INT INT4 BIGINT INT8 DECIMAL DEC NUMERIC REAL FLOAT4 FLOAT8 FLOAT BOOLEAN BOOL
+    CHAR CHARACTER NCHAR BPCHAR VARCHAR NVARCHAR TEXT DATE TIMESTAMP TIMESTAMPTZ DATETIME TIME TIMETZ
+    INTERVAL SUPER VARBYTE VARBINARY GEOMETRY GEOGRAPHY HLLSKETCH""".split()  # noqa: SIM905 (as quoted words they say no more)
+) | {"DOUBLE PRECISION", "CHARACTER VARYING"}
+# Signs of Redshift's operators, and what stands between names
+_SIGNS = frozenset(
+    "( ) [ ] , . ; :: + - * / % ^ = <> != < > <= >= || | & ~ ~* ~~ ~~* # << >> |/ ||/".split()  # noqa: SIM905 (as quoted signs they say no more)
+)
+_TEXTS = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
+_OTHERS_WORDS = frozenset({"RLIKE", "REGEXP"})
+_BEFORE_QUERIES = frozenset(
+    {None, TokenType.L_PAREN, TokenType.SEMICOLON, TokenType.UNION, TokenType.ALL, TokenType.EXCEPT}
+    | {TokenType.INTERSECT}
+)
 
 
 class NotAsRedshift(ValueError):
@@ -29,10 +50,17 @@ class NotAsRedshift(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_statement(sql: str) -> exp.Expr:
-    """Return the tree of one statement. It is cached, so nobody may change it. Raises ParseError."""
+    """Return the tree of one statement. It is cached, so nobody may change it.
+
+    Raises sqlglot's ParseError and TokenError, and NotAsRedshift for a word or sign that sqlglot takes and
+    Redshift does not.
+    """
     trees = parse_statements(sql)
     if len(trees) != 1:
         raise ParseError(f"these are {len(trees)} statements")
+    tokens = REDSHIFT.tokenize(sql)
+    _check_tokens(tokens)
+    _check_joins(tokens, trees[0])
     return trees[0]
 
 
@@ -40,11 +68,63 @@ def parse_statements(sql: str) -> list[exp.Expr]:
     """Return the trees of all statements of a text. Raises sqlglot's ParseError and TokenError."""
     tokens = REDSHIFT.tokenize(sql)
     _mark(tokens)
-    trees = [tree for tree in REDSHIFT.parser().parse(tokens, sql) if tree is not None]
+    # A comment behind the last semicolon is a node of its own.
+    parsed = REDSHIFT.parser().parse(tokens, sql)
+    trees = [tree for tree in parsed if tree is not None and not isinstance(tree, exp.Semicolon)]
     for tree in trees:
         for node in tree.walk():
             node._meta = None  # noqa: SLF001 (places in the text: each copy of the tree would copy them)
+            if isinstance(node, exp.Identifier):
+                node.set("this", node.name.translate(_SMALL))
+            elif isinstance(node, exp.Window):
+                _move_nulls_behind(node)
     return trees
+
+
+def _check_tokens(tokens: Sequence[Any]) -> None:
+    """Raise NotAsRedshift for a word or sign that sqlglot takes for one of Redshift's, wrongly."""
+    calls: list[str] = []  # the words before the parentheses that are open
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        kind, word = token.token_type, token.text.upper()
+        earlier = before.token_type if before else None
+        if kind is TokenType.L_PAREN:
+            calls.append(before.text.upper() if before else "")
+        elif kind is TokenType.R_PAREN and calls:
+            calls.pop()
+        call = calls[-1] if calls else ""
+        is_type = earlier is TokenType.DCOLON or (earlier is TokenType.ALIAS and call == "CAST")
+        if is_type and word not in _TYPES_WRITTEN:
+            raise NotAsRedshift(f"{token.text} is no type of Redshift that is known here")
+        is_negation = word == "!" and after is not None and after.text.startswith("~")
+        is_word = kind in _TEXTS or is_negation or word in _SIGNS or word[:1].isalnum() or word[:1] == "_"
+        if not is_word or word in _OTHERS_WORDS:
+            raise NotAsRedshift(f"{token.text} is not known here: Redshift writes it otherwise, or lacks it")
+        if kind is TokenType.STRING and earlier in (TokenType.FROM, TokenType.JOIN) and call not in GRAMMAR:
+            raise NotAsRedshift(f"'{token.text}' is a text, and no table")
+        if (kind is TokenType.FROM and earlier in _BEFORE_QUERIES) or (
+            kind is TokenType.EXCEPT and earlier is TokenType.STAR
+        ):
+            raise NotAsRedshift(f"{word} does not begin a query of Redshift: SELECT does")
+
+
+def _check_joins(tokens: Sequence[Any], tree: exp.Expr) -> None:
+    """Raise NotAsRedshift for a JOIN without its condition, which sqlglot takes for a comma."""
+    written = sum(token.token_type is TokenType.JOIN for token in tokens)
+    joins = tree.find_all(exp.Join)
+    complete = [
+        join for join in joins if any(join.args.get(name) for name in ("on", "using", "kind", "method"))
+    ]
+    if len(complete) < written:
+        raise NotAsRedshift("a JOIN needs ON or USING")
+
+
+def _move_nulls_behind(window: exp.Window) -> None:
+    """Read IGNORE NULLS within the parentheses of a call as behind them: to Redshift both mean the same."""
+    call = window.this
+    for argument in call.expressions if isinstance(call, exp.Anonymous) else ():
+        if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):
+            argument.replace(argument.this)
+            window.set("this", type(argument)(this=call))
 
 
 def name_of(call: exp.Anonymous) -> str:

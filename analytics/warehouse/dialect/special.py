@@ -91,8 +91,6 @@ class Function:
     kind: AnswerKind  # of its answer
     counts: Sequence[int]  # how many arguments it takes; (): any number
     build: Callable[[Call], str]  # writes a call in DuckDB's SQL
-    has_over: bool = False  # whether it may have OVER
-    has_nulls: bool = False  # whether it may have IGNORE NULLS
 
 
 def moment(node: Any, text: str, kind: Kind) -> str:
@@ -261,6 +259,26 @@ def decimal_quotient(left: str, left_kind: Kind, right: str, right_kind: Kind, s
     return f"CAST(CAST(({dividend}) // ({divisor}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
 
 
+def not_zero(divisor: str) -> str:
+    """Return a floating-point divisor that may not be 0. DuckDB would give infinity, or NaN."""
+    return f"(CASE WHEN {divisor} = 0 THEN error('division by zero') ELSE {divisor} END)"
+
+
+def remainder(left: str, right: str, of_kinds: Sequence[Kind]) -> str:
+    """Return a remainder. of_kinds: the types of both numbers."""
+    is_exact = all(kind.is_exact for kind in of_kinds)
+    return f"({left} % {right if is_exact else not_zero(right)})"
+
+
+def check_ascii(name: str, pattern: Any) -> None:
+    """Refuse a pattern for capitals and small letters alike that has other letters than those of ASCII.
+
+    DuckDB knows the capitals of all, and of Redshift the manual says it of none.
+    """
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string and pattern.name.isascii()):
+        raise NotAsRedshift(f"{name} without regard to capitals: the pattern is a text in quotes, of ASCII")
+
+
 def _as_whole(text: str, scale: int) -> str:
     if scale == 0:
         return f"CAST({text} AS HUGEINT)"
@@ -334,7 +352,10 @@ def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
         raise NotAsRedshift(f"{call.name}: Perl's patterns (p) are not those of the engine here")
     if unknown := set(flags) - set(allowed + "ci"):
         raise NotAsRedshift(f"{call.name}: the parameter {min(unknown)} is not known")
-    return f"('(?i)' || {call.texts[1]})" if "i" in flags else call.texts[1], flags
+    if "i" in flags:
+        check_ascii(call.name, call.nodes[1])
+        return f"('(?i)' || {call.texts[1]})", flags
+    return call.texts[1], flags
 
 
 def _check_begins_at_start(call: Call, at: int) -> None:
@@ -374,7 +395,7 @@ def _regexp_substr(call: Call) -> str:
 
 SPECIAL: dict[str, Function] = {
     "ADD_MONTHS": Function(TIMESTAMP, (2,), _add_months),
-    "AVG": Function(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, has_over=True),
+    "AVG": Function(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg),
     "CONVERT_TIMEZONE": Function(TIMESTAMP, (2, 3), _convert_timezone),
     **dict.fromkeys(
         ("DATEADD", "DATE_ADD"),
@@ -385,16 +406,17 @@ SPECIAL: dict[str, Function] = {
     "DATE_TRUNC": Function(
         lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
     ),
-    "LISTAGG": Function(TEXT, (1, 2), _listagg, has_over=True),
-    "MEDIAN": Function(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, has_over=True),
-    "PERCENTILE_CONT": Function(FLOAT, (1,), _percentile_cont, has_over=True),
+    "LISTAGG": Function(TEXT, (1, 2), _listagg),
+    "MEDIAN": Function(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median),
+    "PERCENTILE_CONT": Function(FLOAT, (1,), _percentile_cont),
+    "MOD": Function(kinds.common, (2,), lambda call: remainder(call.texts[0], call.texts[1], call.kinds)),
     "REGEXP_COUNT": Function(INT4, (2, 3, 4), _regexp_count),
     "REGEXP_REPLACE": Function(TEXT, (2, 3, 4, 5), _regexp_replace),
     "REGEXP_SUBSTR": Function(TEXT, (2, 3, 4, 5), _regexp_substr),
     "SHA2": Function(TEXT, (2,), _sha2),
     "STRTOL": Function(INT8, (2,), _strtol),
     "SUBSTR": Function(TEXT, (2, 3), _substr),
-    "SUM": Function(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, has_over=True),
+    "SUM": Function(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum),
     "TO_CHAR": Function(TEXT, (2,), _to_char),
     "TO_DATE": Function(DATE, (2,), _to_date),
     "TO_TIMESTAMP": Function(TIMESTAMPTZ, (2,), _to_timestamp),
