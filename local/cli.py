@@ -4,12 +4,14 @@ Each command stands in the module that carries it out, and is imported when it i
 second, and `--help` and completion are to be quick.
 """
 
+import io
 import os
 import select
 import signal
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -236,8 +238,11 @@ def main() -> None:
     """Run a command; an error that somebody can act on ends it with one sentence.
 
     Status: 0; 1 for what went wrong; 2 for a command line that is not taken; 130 after Ctrl-C; 141 if nobody
-    reads the output any more.
+    reads the output any more; 143 after SIGTERM.
     """
+    _prepare_streams()
+    signal.signal(signal.SIGTERM, _end_by_signal)  # at an end by an exception, temporary files are removed
+    signal.signal(signal.SIGHUP, _end_by_signal)
     if instruction := os.environ.get(COMPLETE):
         sys.exit(shell_complete(root, {}, PROGRAM, COMPLETE, instruction))
     try:
@@ -282,14 +287,34 @@ def _sentence(error: Exception) -> str | None:
     return str(error) if isinstance(error, RuntimeError | OSError | ValueError) else None
 
 
+def _prepare_streams() -> None:
+    """Open standard streams that the caller has closed, and write what a terminal cannot show as `?`."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)  # or the next file that is opened would be taken for the stream
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
+        elif number and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _end_by_signal(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
 def _end_quietly() -> NoReturn:
     """End as a program does whose reader has left (`| head`); say so if another connection broke."""
+    left = [stream for stream in (sys.stdout, sys.stderr) if _has_no_reader(stream.fileno())]
+    for stream in left:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for what Python still writes at its end
+    sys.exit(128 + signal.SIGPIPE if left else f"{PROGRAM}: a connection was cut off: try again")
+
+
+def _has_no_reader(number: int) -> bool:
     output = select.poll()
-    output.register(sys.stdout.fileno(), 0)
-    if not output.poll(0):
-        sys.exit(f"{PROGRAM}: a connection was cut off: try again")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
-    sys.exit(128 + signal.SIGPIPE)
+    output.register(number, 0)
+    return bool(output.poll(0))
 
 
 if __name__ == "__main__":

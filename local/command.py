@@ -7,8 +7,9 @@ nothing slow, because it is imported before it is known which command runs.
 import functools
 import inspect
 import json
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,11 +139,24 @@ def find_stack(stack_name: str | None, region: str | None) -> "Stack":
 
 def show(answer: Any, *, as_json: bool) -> None:
     """Print an answer that JSON can express: as JSON, or as YAML for people, where no answer is `nothing`."""
-    text = json.dumps(answer, indent=2)
+    text = json_text(answer)
     if as_json:
         print(text)
     else:
         print(as_yaml(json.loads(text)).rstrip("\n") if answer else "nothing")
+
+
+def json_text(answer: Any) -> str:
+    """Return an answer as JSON. It has no NaN and no infinity: they become null. Dates become texts."""
+    return json.dumps(_finite(answer), indent=2, default=str, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    return [_finite(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def as_yaml(document: Any) -> str:

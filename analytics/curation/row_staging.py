@@ -27,7 +27,7 @@ from analytics.lake.arrow import (
     raw_values,
 )
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
-from analytics.lake.curated_files import connect
+from analytics.lake.curated_files import connect, quoted
 from analytics.lake.layout import Place
 from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
@@ -119,9 +119,9 @@ class Staging:
         db = connect()
         db.execute(f"SET memory_limit = '{SORTED_BYTES}'")
         db.execute("SET threads = 1")
-        db.execute(f"SET temp_directory = '{self.folder / 'sorted'}'")
+        db.execute(f"SET temp_directory = {quoted(self.folder / 'sorted')}")
         last = self._schema.empty_table()  # the last row of the previous batch: the next row may have its key
-        sorted_rows = db.sql(f"FROM read_parquet('{self.folder}/*.parquet') ORDER BY {by}")
+        sorted_rows = db.sql(f"FROM read_parquet({quoted(self.folder / '*.parquet')}) ORDER BY {by}")
         for batch in sorted_rows.to_arrow_reader(sealed_file.ROW_GROUP_ROWS):
             rows = pa.concat_tables([last, pa.Table.from_batches([batch]).cast(self._schema)])
             is_first = _begins_key(self.entity, rows)

@@ -31,11 +31,16 @@ THREADS = 2
 STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"  # how strftime writes an instant as rules.days.stamp does
 
 
+def quoted(path: Path | str) -> str:
+    """Return a path as a text of DuckDB's SQL. A home folder may have an apostrophe in its name."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 def connect() -> duckdb.DuckDBPyConnection:
     """Return an empty database whose time zone is UTC."""
     db = duckdb.connect(":memory:", config={"threads": THREADS, "memory_limit": MEMORY})
     db.execute("SET TimeZone = 'UTC'")
-    db.execute(f"SET temp_directory = '{gettempdir()}'")
+    db.execute(f"SET temp_directory = {quoted(gettempdir())}")
     db.execute("SET enable_progress_bar = false")
     return db
 
@@ -214,7 +219,7 @@ def _rows(db: duckdb.DuckDBPyConnection, declared: str, folder: str | None) -> s
     """
     if folder is None:
         return f"SELECT * FROM {declared}"
-    files = f"read_parquet('{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"
+    files = f"read_parquet({quoted(f'{folder}/*.parquet')}, union_by_name = true, hive_partitioning = false)"
     kinds = dict(_columns(db, files))
     columns = []
     for column, kind in _columns(db, declared):

@@ -10,6 +10,7 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
+from analytics.lake.curated_files import quoted
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.statements import Copy, StatementFailed, manifest_tables, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
@@ -81,7 +82,7 @@ class DuckWarehouse:
         fresh.unlink(missing_ok=True)
         with self.reading() as connection:
             (name,) = connection.execute("SELECT current_database()").fetchone()
-            connection.execute(f"ATTACH '{fresh}' AS fresh")
+            connection.execute(f"ATTACH {quoted(fresh)} AS fresh")
             connection.execute(f'COPY FROM DATABASE "{name}" TO fresh')
             connection.execute("DETACH fresh")
             fresh.replace(self.path)  # while the old file is open, because that holds the lock
@@ -124,5 +125,8 @@ class DuckWarehouse:
                 continue
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET ieee_floating_point_ops = false")  # LN(0) is an error, and no infinity
+            if self.read_only:
+                connection.execute("SET enable_external_access = false")  # a query reads tables, and no files
             return connection
         raise AssertionError("unreachable")

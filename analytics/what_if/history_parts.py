@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import THREADS, connect
+from analytics.lake.curated_files import THREADS, connect, quoted
 from analytics.lake.layout import curated_files
 
 # ruff: noqa: S608 (names of columns and folders are our own)
@@ -46,7 +46,7 @@ def write_parts(db: duckdb.DuckDBPyConnection, sql: str, folder: Path, parts: in
     db.execute(f"SET partitioned_write_max_open_files = {PARTS_MAX + 50}")
     rows = max(ROW_GROUP_MIN, OPEN_ROWS // parts)
     db.execute(
-        f"COPY (SELECT *, hash(user_id) % {parts} AS part FROM ({sql})) TO '{folder}'"
+        f"COPY (SELECT *, hash(user_id) % {parts} AS part FROM ({sql})) TO {quoted(folder)}"
         f" (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (part), ROW_GROUP_SIZE {rows})"
     )
 
@@ -56,4 +56,4 @@ def part_source(folder: Path, part: int) -> str | None:
     part_folder = folder / f"part={part}"
     if not part_folder.exists():
         return None
-    return f"read_parquet('{part_folder}/*.parquet', hive_partitioning = false)"
+    return f"read_parquet({quoted(part_folder / '*.parquet')}, hive_partitioning = false)"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.models import LOAD_NUMBER_DOC, models
 from local.analyst.output import QueryFailed
+from local.analyst.read_only_sql import BYTE_ORDER_MARK
 from rules.lake.entities import LOADED
 
 Rows = list[dict[str, str]]
@@ -26,7 +27,7 @@ def names() -> Iterator[str]:
 
 def answer(query: str) -> Rows | None:
     """Return the rows of SHOW TABLES or DESCRIBE; None for another query. Raises QueryFailed."""
-    text = query.strip()
+    text = query.removeprefix(BYTE_ORDER_MARK).strip()
     if TABLES.fullmatch(text):
         return [{"name": name, "grain": grain_of(name)} for name in names()]
     if match := DESCRIBE.fullmatch(text):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from graphlib import TopologicalSorter
 from itertools import pairwise
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -36,6 +37,7 @@ Parse = Callable[[str], exp.Expr]
 Models = Mapping[str, Model]
 # Expressions that write. They can hide within a query: SELECT ... INTO makes a table.
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
+BYTE_ORDER_MARK = "\ufeff"  # with which some editors begin a file
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
 # The warehouse's bookkeeping is not in the lake. Of it the calendar takes the days that have files, which the
@@ -49,7 +51,7 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     Raises QueryFailed for anything but one query that only reads. This spares an analyst a mistake. Somebody
     who wants to write is stopped by the database's rights (sql/README.md).
     """
-    text = _with_literals(sql, parameters or {})
+    text = _with_literals(sql.removeprefix(BYTE_ORDER_MARK), parameters or {})
     try:
         trees = parse_statements(text)
     except SqlglotError as error:
@@ -61,17 +63,42 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     if not isinstance(tree, exp.Query) or write is not None:
         kind = (tree if write is None else write).key.upper()
         raise QueryFailed(f"only a query that reads is run here, SELECT or WITH ... SELECT: this is {kind}")
-    return text.strip().rstrip(";").rstrip()
+    *_, last = [token for token in _tokens(text) if token.token_type is not sqlglot.TokenType.SEMICOLON]
+    return text[: last.end + 1].lstrip("; \t\r\n")
+
+
+def split_queries(text: str) -> list[str]:
+    """Return the queries of a text that a semicolon ends, and what is left behind the last one, or "".
+
+    A semicolon within a text, a name or a comment ends nothing.
+    """
+    try:
+        tokens = _tokens(text)
+    except QueryFailed:  # a text or a comment is not closed yet
+        return [text]
+    queries, begin, is_begun = [], 0, False
+    for token in tokens:
+        if token.token_type is not sqlglot.TokenType.SEMICOLON:
+            is_begun = True
+            continue
+        if is_begun:
+            queries.append(text[begin : token.end + 1].strip())
+        begin, is_begun = token.end + 1, False
+    return [*queries, text[begin:] if is_begun else ""]
+
+
+def _tokens(text: str) -> list[Any]:
+    """Return the words of a text. Raises QueryFailed for a text or a comment that has no end."""
+    try:
+        return sqlglot.tokenize(text, read=REDSHIFT)
+    except SqlglotError as error:
+        raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
 
 
 def _with_literals(sql: str, parameters: Mapping[str, Value]) -> str:
     """Return a query with literals in the places of `:name`. A colon within a text or in `::` is no such."""
-    try:
-        tokens = sqlglot.tokenize(sql, read=REDSHIFT)
-    except SqlglotError as error:
-        raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
     parts, end, used = [], 0, set()  # pieces of the text, where they end in it, names of parameters
-    for colon, name in pairwise(tokens):
+    for colon, name in pairwise(_tokens(sql)):
         if colon.token_type is not sqlglot.TokenType.COLON or name.start != colon.end + 1:
             continue
         if name.text not in parameters:

@@ -3,12 +3,11 @@
 It chooses the engine, and gives the rows as Arrow or pandas, on the terminal, or in a file.
 """
 
-import json
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,8 +20,8 @@ from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import catalog, output
 from local.analyst.output import Answer, QueryFailed, Tell, refusal_text
-from local.analyst.read_only_sql import Value, over_files, read_only
-from local.command import FILE_OUT, command, option
+from local.analyst.read_only_sql import BYTE_ORDER_MARK, Value, over_files, read_only, split_queries
+from local.command import FILE_OUT, command, json_text, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, find, load
 
@@ -38,12 +37,23 @@ def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
     """Ask a laptop's warehouse. Until the block ends nobody can write to its file. Raises QueryFailed."""
     if not path.exists():
         raise QueryFailed(f"there is no warehouse at {path}: `streakline night run` makes it")
-    try:
-        with DuckWarehouse(path, read_only=True).reading() as connection:
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(DuckWarehouse(path, read_only=True).reading())
             reader = connection.sql(sql_for(connection, query)).to_arrow_reader(BATCH_ROWS)
-            with closing(reader):  # an open reader with unread rows would block the next query for ever
-                yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
-    except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
+        except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
+            raise QueryFailed(refusal_text(LAPTOP_ENGINE, error)) from error
+        opened.enter_context(
+            closing(reader)
+        )  # an open reader with unread rows would block the next query for ever
+        yield Answer.of(LAPTOP_ENGINE, reader.schema, _batches(reader))
+
+
+def _batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    """Yield what DuckDB answers. Raises QueryFailed if it fails after the first rows."""
+    try:
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow makes an OSError of DuckDB's
         raise QueryFailed(refusal_text(LAPTOP_ENGINE, error)) from error
 
 
@@ -176,7 +186,7 @@ def answer_query(
     Raises QueryFailed, ValueError and what botocore raises.
     """
     if (listed := catalog.answer(query)) is not None:
-        print(json.dumps(listed, indent=2) if as_json else catalog.as_text(listed))
+        print(json_text(listed) if as_json else catalog.as_text(listed))
         return
     if out is not None:
         output.check_file(out)
@@ -185,7 +195,7 @@ def answer_query(
         tell("")  # clears the line of progress
         if as_json:
             rows = answer.table()
-            print(json.dumps(rows.to_pylist(), indent=2, default=str))
+            print(json_text(rows.to_pylist()))
             summary = f"{rows.num_rows} rows"
         else:
             summary = _write_file(answer, out) if out else _print_rows(answer)
@@ -213,7 +223,8 @@ def _teller() -> Tell:
 def shell(answer_query: Callable[[str], None]) -> None:
     """Answer queries of the standard input, one after the other. After a refused query it goes on.
 
-    answer_query: prints the answer to a query, or raises QueryFailed.
+    answer_query: prints the answer to a query, or raises QueryFailed. Raises SystemExit at the end if a query
+    of a file was refused.
     """
     is_terminal = sys.stdin.isatty()
     if is_terminal:
@@ -223,34 +234,41 @@ def shell(answer_query: Callable[[str], None]) -> None:
         readline.set_completer_delims(" \t\n,()=")
         readline.parse_and_bind("tab: complete")
         print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")
-    while (query := _read_query(is_terminal=is_terminal)) is not None:
+    are_refused = False
+    for query in _queries(is_terminal=is_terminal):
         try:
-            if query:
-                answer_query(query)
+            answer_query(query)
         except QueryFailed as refused:
             print(refused, file=sys.stderr)
+            are_refused = True
+    if are_refused and not is_terminal:
+        raise SystemExit(1)
 
 
-def _read_query(*, is_terminal: bool) -> str | None:
-    """Return the next query or command, "" after Ctrl-C, None at the end."""
-    lines: list[str] = []
-    try:
-        while True:
-            prompt = ("...> " if lines else "sql> ") if is_terminal else ""
-            line = input(prompt).rstrip()
-            if not lines and line.startswith("."):
-                return None if line in (".quit", ".exit") else line
-            if line:
-                lines.append(line)
-            if line.endswith(";"):
-                return "\n".join(lines)
-    except EOFError:
-        return "\n".join(lines) or None
-    except KeyboardInterrupt:
-        if not is_terminal:
-            raise
-        print()
-        return ""
+def _queries(*, is_terminal: bool) -> Iterator[str]:
+    """Yield the queries and commands of the standard input. Ctrl-C forgets what was typed of a query."""
+    text = ""
+    while True:
+        prompt = ("...> " if text.strip() else "sql> ") if is_terminal else ""
+        try:
+            line = input(prompt).removeprefix(BYTE_ORDER_MARK)
+        except EOFError:
+            break
+        except KeyboardInterrupt:
+            if not is_terminal:
+                raise
+            print()
+            text = ""
+            continue
+        if not text.strip() and line.startswith("."):
+            if line.rstrip() in (".quit", ".exit"):
+                return
+            yield line.rstrip()
+        else:
+            *complete, text = split_queries(f"{text}{line}\n")
+            yield from complete
+    if text.strip():
+        yield text
 
 
 def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:

@@ -3,11 +3,17 @@
 import csv
 import io
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +26,7 @@ from local import cli
 from local.analyst import catalog, output
 from local.analyst import sql as asking
 from local.analyst.output import Answer
+from local.paths import ROOT
 from local.stack import Stack
 
 
@@ -233,7 +240,7 @@ def test_without_a_query_it_is_a_shell_that_goes_on_after_a_mistake(
         "SELECT 2 AS two",
     ]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
-    assert typed(monkeypatch) == 0
+    assert typed(monkeypatch) == 1
     told = capsys.readouterr()
     shown = [line.strip() for line in told.out.splitlines()]
     assert shown[:3] == ["one", "---", "1"]
@@ -249,3 +256,142 @@ def test_quit_ends_the_shell(
     monkeypatch.setattr("sys.stdin", io.StringIO(".quit\nSELECT 1 AS one;\n"))
     assert typed(monkeypatch) == 0
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "answers"),
+    [
+        ("SELECT 'a;b' AS t;", 0, ["a;b"]),
+        ("SELECT 'a;\nb' AS t;", 0, ["a;·b"]),
+        ("SELECT 1 AS t -- one; or two\n;", 0, ["1"]),
+        ("SELECT 1 /* a;\nb; */ AS t;", 0, ["1"]),
+        ("SELECT 1 AS t; -- the end", 0, ["1"]),
+        ("SELECT 1 AS t; /* the;\nend */\n-- of all;\n", 0, ["1"]),
+        ("SELECT 1 AS t; SELECT 2 AS t;\nSELECT 3\nAS t", 0, ["1", "2", "3"]),
+        (";;\n; SELECT 1 AS t;;", 0, ["1"]),
+        ('SELECT 1 AS "t;";', 0, ["1"]),
+        ("\ufeffSELECT 1 AS t;", 0, ["1"]),
+        ("-- nothing", 0, []),
+        ("", 0, []),
+        ("SELECT nope; SELECT 2 AS t;", 1, ["2"]),
+        ("SELECT 'open", 1, []),
+        ("DELETE FROM lake.builds;", 1, []),
+        (".nope\nSELECT 1 AS t;", 1, ["1"]),
+    ],
+)
+def test_one_query_of_the_standard_input_is_one_query(
+    text: str,
+    status: int,
+    answers: list[str],
+    laptop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert typed(monkeypatch) == status
+    told = capsys.readouterr()
+    assert [line.strip() for line in told.out.splitlines()[2::3]] == answers
+    assert bool("refused" in told.err or "this is" in told.err or "there is no" in told.err) == bool(status)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\ufeffSELECT 1 AS n",
+        "SELECT 1 AS n; -- done",
+        "/* one */ SELECT 1 AS n /* ; */ ;;",
+        "; SELECT 1 AS n",
+    ],
+)
+def test_what_stands_around_a_query_is_left_out(
+    query: str, laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, query, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 1}]
+    assert typed(monkeypatch, "\ufeffDESCRIBE daily_actives") == 0
+
+
+def test_numbers_that_json_lacks_are_null(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT CAST('NaN' AS FLOAT) AS a, CAST('Infinity' AS FLOAT) AS b, CAST('-Infinity' AS REAL) AS c, 0.5e0 AS d"
+    assert typed(monkeypatch, query, "--json") == 0
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert told == [{"a": None, "b": None, "c": None, "d": 0.5}]
+
+
+def run(laptop: Path, *words: str, **options: Any) -> "subprocess.Popen[bytes]":
+    """`streakline sql` as a process of its own, over this laptop's warehouse."""
+    script = (
+        "import sys; from pathlib import Path; from local import cli; from local.analyst import sql\n"
+        "from local.stack import Stack; import local.stack\n"
+        "local.stack.load = lambda: Stack('', 'http://127.0.0.1:1', 'us-east-1', {}, {}, '')\n"
+        f"sql.WAREHOUSE = Path({str(laptop / 'warehouse.duckdb')!r})\n"
+        f"sys.argv = ['streakline', 'sql', *{list(words)!r}]\n"
+        "cli.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
+    command = [*options.pop("before", []), sys.executable, "-c", script]
+    return subprocess.Popen(command, cwd=laptop, env=environment, **options)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_terminal_that_lacks_a_letter_shows_a_question_mark(laptop: Path, encoding: str) -> None:
+    query = "SELECT 'né 小明' AS t, REPEAT('x', 60) AS long"
+    process = run(
+        laptop, query, env={"PYTHONIOENCODING": encoding}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.decode(encoding).splitlines()[2].startswith("né ??" if encoding == "latin-1" else "n? ??")
+    assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", [["SELECT 1 AS one"], []])
+def test_closed_streams_end_in_no_traceback(laptop: Path, redirection: str, words: list[str]) -> None:
+    script = f'exec {redirection}; exec "$@"'
+    process = run(
+        laptop,
+        *words,
+        before=["bash", "-c", script, "bash"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, b"Traceback" in err, b"Exception" in err) == (0, False, False)
+
+
+@pytest.mark.parametrize("to", ["stdout", "stderr", "both"])
+def test_a_reader_that_has_left_ends_it_quietly(laptop: Path, to: str) -> None:
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams |= {name: writer for name in streams if to in (name, "both")}
+    streams["stderr"] = subprocess.PIPE if to == "stdout" else streams["stderr"]
+    process = run(laptop, "SELECT model FROM lake.builds", **streams)
+    os.close(writer)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 141
+    assert b"Traceback" not in (err or b"")
+    assert b"Exception" not in (err or b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+def test_a_file_that_is_not_completed_leaves_no_rest(laptop: Path, number: signal.Signals, name: str) -> None:
+    rows = (
+        "lake.builds AS a CROSS JOIN lake.builds AS b CROSS JOIN lake.builds AS c CROSS JOIN lake.builds AS d"
+    )
+    (laptop / name).write_text("an older file")
+    process = run(laptop, f"SELECT a.model FROM {rows}", "--out", name, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(laptop.glob(f".{name}.*")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in err
+    assert sorted(each.name for each in laptop.iterdir()) == sorted([name, "warehouse.duckdb"])
+    assert (laptop / name).read_text() == "an older file"

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from local.analyst import aws_engines
 from local.analyst import sql as on_laptop
 from local.analyst.output import QueryFailed
@@ -69,6 +70,14 @@ def test_an_engine_s_refusal_is_one_sentence(engines: Engines) -> None:
         with pytest.raises(QueryFailed, match=r"refused the query: .*no_such_table") as refused:
             way("SELECT * FROM marts.no_such_table")
         assert "\n" not in str(refused.value), name
+
+
+def test_a_query_that_fails_after_its_first_rows_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with DuckWarehouse(tmp_path / "w.duckdb").reading() as connection:
+        connection.execute("CREATE TABLE many AS SELECT i FROM range(300000) AS r (i)")
+    asked = on_laptop.laptop_answer(tmp_path / "w.duckdb", "SELECT 9 / (i - 290000) AS q FROM many")
+    with asked as answer, pytest.raises(QueryFailed, match=r"^DuckDB refused the query: .*zero"):
+        answer.table()
 
 
 def test_values_take_the_places_of_names(engines: Engines) -> None:
