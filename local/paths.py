@@ -17,6 +17,29 @@ WAREHOUSE = LOCAL / "warehouse.duckdb"
 ASKED = LOCAL / "asked.txt"  # for which consumer somebody last began to wait, and when
 
 
+def folder_id(folder: Path) -> list[int]:
+    """Return numbers by which a folder differs from its copies; [] if there is no such folder.
+
+    What a laptop cloud's folder says of processes and addresses is copied with it, and true of the first.
+    """
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return []
+    return [status.st_dev, status.st_ino]
+
+
+def refuse_other_checkout() -> None:
+    """Raise SystemExit if this is the code of one checkout, run in another: `cp -a` copies the .venv, too."""
+    here = Path.cwd()
+    for folder in (here, *here.parents) if LOCAL.parent == ROOT else ():
+        if (folder / "local" / "paths.py").exists() and folder.resolve() != ROOT:
+            raise SystemExit(
+                f"this streakline is that of {ROOT}, and would act on its laptop cloud: "
+                f"`make setup` in {folder} installs its own"
+            )
+
+
 def write_secret(path: Path, secret: bytes) -> None:
     """Write a file that only this user can read, in one step: a kill leaves the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)

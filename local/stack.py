@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.settings.choices import settings_of
-from local.paths import STACK
+from local.paths import STACK, folder_id, refuse_other_checkout
 from rules.regions.register import may_write
 
 REGION = "us-east-1"
@@ -55,7 +55,7 @@ class Stack:
 
     def save(self) -> None:
         """Write .local/stack.json."""
-        STACK.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        STACK.write_text(json.dumps(asdict(self) | {"folder": folder_id(STACK.parent)}, indent=2) + "\n")
 
     def client(self, service: str, attempts: int = 4) -> Any:
         """Return a client of the emulator or of AWS; the same one for the same arguments.
@@ -122,16 +122,25 @@ def tables_in(outputs: dict[str, str]) -> dict[str, str]:
 def load() -> Stack:
     """Return the running laptop cloud.
 
-    If there is none, or its file is damaged or another version's, raises SystemExit with what to do.
+    If there is none, or its file is damaged, another version's or a copy, raises SystemExit with what to do.
     """
+    refuse_other_checkout()
     if not STACK.exists():
         raise SystemExit(
             "no laptop cloud is up: run `streakline up` first, or name a stack on AWS: --stack-name"
         )
     try:
-        return Stack(**json.loads(STACK.read_text()))
+        described = json.loads(STACK.read_text())
+        folder = described.pop("folder", []) if isinstance(described, dict) else []
+        stack = Stack(**described)
     except (TypeError, ValueError) as error:
         raise SystemExit(f"{STACK} cannot be read ({error}): `streakline up` writes it anew") from None
+    if folder not in ([], folder_id(STACK.parent)):
+        raise SystemExit(
+            f"{STACK.parent} is a copy of another folder, whose laptop cloud is not this one's: "
+            "`streakline up` starts one here"
+        )
+    return stack
 
 
 def find(name: str, region: str | None = None) -> Stack:

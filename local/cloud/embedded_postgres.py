@@ -64,13 +64,22 @@ def end_left_over() -> None:
     All processes of a server have its folder as their working directory, which is how they are found.
     """
     resume()
-    if (FOLDER / "postmaster.pid").exists():
+    if _says_its_own_folder(FOLDER / "postmaster.pid"):
         command: list[str | Path] = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
         command += ["-t", str(STOP_SECONDS_MAX)]
         subprocess.run(command, **_user(), capture_output=True, check=False)
     for pid in processes.working_in(FOLDER):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _says_its_own_folder(file: Path) -> bool:
+    """Whether a server's file is of a server of its folder, and was not copied with the folder of another."""
+    try:
+        _, folder, *_ = file.read_text().splitlines()
+    except (OSError, ValueError):
+        return False
+    return Path(folder) == file.parent
 
 
 def resume() -> None:

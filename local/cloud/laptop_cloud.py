@@ -22,7 +22,7 @@ from local.cloud.deployment import DEPLOYED, deploy, describe
 from local.cloud.poller import HEARTBEAT
 from local.cloud.processes import emulator
 from local.command import command
-from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
+from local.paths import LOCAL, ROOT, STACK, WAREHOUSE, refuse_other_checkout
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, load
 
 PROCESSES = ("poller", "redis", "postgres", "ministack")
@@ -59,6 +59,7 @@ def down_command() -> None:
 
 def up() -> Stack:
     """Start what is not running, build and deploy. Running it twice, or twice at once, changes nothing."""
+    refuse_other_checkout()
     processes.require_tools()
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "up.lock").open("w") as lock:
@@ -90,6 +91,7 @@ def _up() -> Stack:
 
 def down() -> None:
     """Stop everything that `up` started."""
+    refuse_other_checkout()
     stopped = [name for name in PROCESSES if processes.stop(name)]
     STACK.unlink(missing_ok=True)
     print(f"down: {', '.join(stopped) or 'nothing was running'}", flush=True)
@@ -102,7 +104,7 @@ def _stop_what_is_stuck() -> None:
     """
     try:
         trouble_of = troubles(load())
-    except SystemExit:  # nothing is up yet, or the stack's file is damaged
+    except SystemExit:  # nothing is up yet, or the stack's file is damaged or a copy
         trouble_of = {}
     for name, trouble in trouble_of.items():
         if trouble not in ("", STOPPED) and name != "ministack":

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from local.paths import LOCAL, LOGS, ROOT
+from local.paths import LOCAL, LOGS, ROOT, folder_id
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15
@@ -39,11 +39,13 @@ def is_open(port: int) -> bool:
 def pid_of(name: str) -> int | None:
     """Return the process's id if it still runs, else None."""
     try:
-        pid, *began = map(int, _pid_file(name).read_text().split())
+        pid, began, *folder = map(int, _pid_file(name).read_text().split())
         os.kill(pid, 0)
     except (OSError, ValueError):
         return None
-    if began != _began(pid)[: len(began)]:  # It is another process: the machine has been started anew.
+    # It is another process, because the machine has been started anew; or that of the folder which this one
+    # is a copy of.
+    if began != _began(pid) or folder not in ([], folder_id(LOCAL)):
         return None
     with contextlib.suppress(ChildProcessError):
         if os.waitpid(pid, os.WNOHANG)[0] == pid:  # It was our own child, and it has ended.
@@ -71,7 +73,7 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _pid_file(name).write_text(" ".join(map(str, [process.pid, *_began(process.pid)])))
+    _pid_file(name).write_text(" ".join(map(str, [process.pid, _began(process.pid), *folder_id(LOCAL)])))
     deadline = time.monotonic() + READY_SECONDS_MAX
     while not is_ready() or process.poll() is not None:  # Another process may answer in its place.
         if process.poll() is not None or time.monotonic() > deadline:
@@ -154,9 +156,10 @@ def _is_dead(pid: int) -> bool:
     return _status(pid)[:1] == ["Z"]
 
 
-def _began(pid: int) -> list[int]:
-    """Return when a process began, in ticks since the machine's start; [] if that is unknown."""
-    return list(map(int, _status(pid)[19:20]))
+def _began(pid: int) -> int:
+    """Return when a process began, in ticks since the machine's start; 0 if that is unknown."""
+    status = _status(pid)
+    return int(status[19]) if status else 0
 
 
 def _status(pid: int) -> list[str]:

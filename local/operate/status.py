@@ -23,8 +23,10 @@ from local.stack import Stack, load
 
 PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
 PROCESS_MEND = "`streakline up` starts it again"
+# An emulator that runs has its data, however long it does not answer.
+EMULATOR_SILENT = "its process runs, and has its data: a busy machine answers later, so ask again"
 PROCESS_MENDS = {
-    "ministack": "`streakline down` and `streakline up` begin anew: its data went with it",
+    "ministack": f"{PROCESS_MEND}, and begins anew: its data went with it",
     "poller": f"{PROCESS_MEND}; it goes on where it stopped",
     "redis": f"{PROCESS_MEND}; it is a cache, and filled anew",
     "postgres": f"{PROCESS_MEND}; its data are still there, and what came meanwhile waits in LeadIngestion",
@@ -57,8 +59,11 @@ def look_at_laptop() -> Deployment:
     """
     stack = load()
     troubles = laptop_cloud.troubles(stack)
+    mends = PROCESS_MENDS | (
+        {"ministack": EMULATOR_SILENT} if troubles["ministack"] == laptop_cloud.SILENT else {}
+    )
     parts = tuple(
-        Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
+        Part(PROCESS_NAMES[process], not why, why or "runs", mends[process])
         for process, why in troubles.items()
     )
     deployment = Deployment("the laptop cloud", datetime.now(UTC), parts, about={"api_url": stack.api_url})

@@ -1,5 +1,6 @@
 """Files of the laptop cloud that are damaged, or an older version's: a sentence with what to do, and no traceback."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,19 @@ def test_a_damaged_stack_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Mon
     file.write_text(text)
     monkeypatch.setattr(stack, "STACK", file)
     with pytest.raises(SystemExit, match=r"stack\.json cannot be read .*`streakline up` writes it anew"):
+        stack.load()
+
+
+def test_a_copied_stack_is_not_this_folder_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    monkeypatch.setattr(stack, "STACK", there / "stack.json")
+    saved = stack.Stack("", "http://127.0.0.1:1", "", {}, {}, "")
+    saved.save()
+    assert stack.load() == saved
+    subprocess.run(["cp", "-a", there, here], check=True)
+    monkeypatch.setattr(stack, "STACK", here / "stack.json")
+    with pytest.raises(SystemExit, match=r"is a copy of another folder.*`streakline up` starts one here"):
         stack.load()
 
 
