@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from types import FrameType
@@ -241,8 +242,9 @@ def main() -> None:
     reads the output any more; 143 after SIGTERM.
     """
     _prepare_streams()
-    signal.signal(signal.SIGTERM, _end_by_signal)  # at an end by an exception, temporary files are removed
-    signal.signal(signal.SIGHUP, _end_by_signal)
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):  # at an exception's end, temporary files are removed
+            signal.signal(number, _end_by_signal)
     if instruction := os.environ.get(COMPLETE):
         sys.exit(shell_complete(root, {}, PROGRAM, COMPLETE, instruction))
     try:
