@@ -1,6 +1,5 @@
 """Where replayed events come from: CSV files of events or purchases, and git histories."""
 
-import csv
 import hashlib
 import hmac
 import re
@@ -14,8 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from local.paths import LOCAL, opened_text, write_secret
-from rules.json_values import BadValue, NoJson, check_strict, read_json
+from local.move_in.rows import RefusedRow, UnreadableFile, csv_columns, csv_rows
+from local.paths import LOCAL, write_secret
+from rules.json_values import NoJson, read_json
 
 T = TypeVar("T")
 Body = dict[str, Any]
@@ -46,25 +46,22 @@ def from_csv(path: Path) -> Iterator[Body]:
         yield _body(row, line)
 
 
-def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str | None]]]:
+def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a CSV file's rows, each after its line as `file:line`. Raises BadRow for a missing column."""
-    with opened_text(path) as lines:
-        rows = csv.DictReader(lines)
-        try:
-            names = rows.fieldnames or ()
-            if missing := [name for name in columns if name not in names]:
-                known = ", ".join(names) or "nothing"
-                raise BadRow(f"{path}: the header lacks {', '.join(missing)}: it has {known}"[:500])
-            for row in rows:
-                check_strict(row)
-                yield f"{path}:{rows.line_num}", row
-        except BadValue as bad:
-            raise BadRow(f"{path}:{rows.line_num}: {bad}") from None
-        except csv.Error as error:
-            raise BadRow(f"{path}:{rows.line_num}: {error}") from None
+    try:
+        names = csv_columns(path)
+        if missing := [name for name in columns if name not in names]:
+            known = ", ".join(names) or "nothing"
+            raise BadRow(f"{path}: the header lacks {', '.join(missing)}: it has {known}"[:500])
+        for row in csv_rows(path):
+            if isinstance(row, RefusedRow):
+                raise BadRow(f"{path}:{row.line}: {row.field} {row.reason}")
+            yield f"{path}:{row.line}", row.values
+    except UnreadableFile as error:
+        raise BadRow(str(error)) from None
 
 
-def _body(row: dict[str, str | None], line: str) -> Body:
+def _body(row: dict[str, Any], line: str) -> Body:
     for name in REQUIRED:
         if not row.get(name):
             raise BadRow(f"{line}: {name} is empty")
@@ -121,7 +118,7 @@ def _day(text: str) -> datetime:
     return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
 
 
-def _cell(row: dict[str, str | None], name: str, line: str, read: Callable[[str], T]) -> T:
+def _cell(row: dict[str, Any], name: str, line: str, read: Callable[[str], T]) -> T:
     """Read a cell of a purchase; raises BadRow, which names the column."""
     text = row.get(name)
     if not text:

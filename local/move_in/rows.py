@@ -4,7 +4,7 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -52,7 +53,7 @@ class RefusedRow:
 
 def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
     """Yield a file's rows in their order. Raises UnreadableFile for a file that is not what its name says."""
-    readers = {".csv": _csv_rows, ".ndjson": _ndjson_rows, ".jsonl": _ndjson_rows, ".parquet": _parquet_rows}
+    readers = {".csv": csv_rows, ".ndjson": _ndjson_rows, ".jsonl": _ndjson_rows, ".parquet": _parquet_rows}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UnreadableFile(f"{path}: must end in {', '.join(readers)}")
@@ -73,8 +74,7 @@ def columns_of(path: Path) -> list[str]:
     """
     kind = path.suffix.lower()
     if kind == ".csv":
-        with opened_text(path) as lines:
-            return _header(path, csv.reader(lines, strict=True))
+        return csv_columns(path)
     if kind == ".parquet":
         with _parquet(path) as file:
             return _checked_names(path, file.schema_arrow.names)
@@ -82,6 +82,12 @@ def columns_of(path: Path) -> list[str]:
     for row in islice(read_rows(path), 100):
         names |= dict.fromkeys(row.values)
     return list(names)
+
+
+def csv_columns(path: Path) -> list[str]:
+    """Return the names in a CSV file's header. Raises UnreadableFile."""
+    with opened_text(path) as lines:
+        return _header(path, csv.reader(lines, strict=True))
 
 
 def _without_empty(values: Mapping[str, Any]) -> Values:
@@ -104,7 +110,8 @@ def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
         raise UnreadableFile(f"{path}:1: {error}") from None
 
 
-def _csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
+def csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
+    """Yield the rows of a CSV file, whatever its name. Raises UnreadableFile."""
     csv.field_size_limit(CELL_MAX)
     with opened_text(path) as lines:
         rows = csv.reader(lines, strict=True)
@@ -158,19 +165,60 @@ def _parquet_rows(path: Path) -> Iterator[Row | RefusedRow]:
     number = 0
     with _parquet(path) as file:
         for batch in file.iter_batches(BATCH_ROWS):
-            for values in batch.to_pylist():
+            columns = map(_python_values, batch.columns)
+            for cells in zip(*columns, strict=True):
                 number += 1
-                yield _checked_row(number, {name: _json_value(value) for name, value in values.items()})
+                yield _row_of_cells(number, dict(zip(batch.schema.names, cells, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _NoValue:
+    """A cell of Parquet that Python cannot hold, such as an instant of the year 12000."""
+
+    text: str
+    reason: str
+
+
+def _python_values(column: pa.Array) -> list[Any]:
+    """Return a column's cells as Python has them, or as _NoValue. Parts of a microsecond are cut off."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        unit = "us" if kind.unit == "ns" else kind.unit
+        column = column.cast(pa.timestamp(unit, "UTC" if kind.tz else None), safe=False)
+    try:
+        cells: list[Any] = column.to_pylist(maps_as_pydicts="strict")
+    except (ArithmeticError, LookupError, ValueError, pa.ArrowException):
+        return list(map(_python_value, column))
+    return cells
+
+
+def _python_value(cell: pa.Scalar) -> Any:
+    try:
+        return cell.as_py(maps_as_pydicts="strict")
+    except (ArithmeticError, LookupError, ValueError, pa.ArrowException) as error:
+        text = ""
+        with suppress(pa.ArrowException):  # what has parts has no text
+            text = cell.cast(pa.string()).as_py()
+        return _NoValue(text, f"cannot be read: {error}")
+
+
+def _row_of_cells(line: int, cells: Mapping[str, Any]) -> Row | RefusedRow:
+    values = {
+        name: value.text if isinstance(value, _NoValue) else _json_value(value)
+        for name, value in cells.items()
+    }
+    for name, value in cells.items():
+        if isinstance(value, _NoValue):
+            return RefusedRow(line, name, value.reason, values)
+    return _checked_row(line, values)
 
 
 def _json_value(value: Any) -> Any:
     """Return a value of Parquet as JSON has it. An instant is written in UTC: it has no user's zone."""
     if isinstance(value, list):
-        if value and isinstance(value[0], tuple):  # a MAP
-            return _json_value(dict(value))
         return list(map(_json_value, value))
     if isinstance(value, dict):
-        return {str(name): _json_value(member) for name, member in value.items()}
+        return {str(_json_value(name)): _json_value(member) for name, member in value.items()}
     return value if value is None or isinstance(value, (str, int, float)) else _text_or_number(value)
 
 
@@ -180,6 +228,8 @@ def _text_or_number(value: Any) -> str | int | float:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):  # or a time of the day without a zone, which is refused
         return value.isoformat()
+    if isinstance(value, np.floating):  # 16 bits
+        return float(value)
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)

@@ -58,8 +58,12 @@ def test_the_mark_hides_no_column_from_the_command(tmp_path: Path) -> None:
             "user_id,occurred_at,idempotency_key,properties\nu,t,k,{\n",
             ":2: properties is not JSON: expecting property name",
         ),
+        ("user_id,occurred_at,idempotency_key\nu,t,k,x\n", ":2: line has more cells than the header"),
+        ("user_id,occurred_at,idempotency_key,source\nu,t,k\n", ":2: line has fewer cells than the header"),
+        ("user_id,occurred_at,idempotency_key,user_id\nu,t,k,v\n", "column 4 is there twice: user_id"),
+        ('user_id,occurred_at,idempotency_key\n"u,t,k\n', ":2: unexpected end of data"),
     ],
-    ids=range(5),
+    ids=range(9),
 )
 def test_what_is_wrong_with_events_is_told_by_place_and_column(
     tmp_path: Path, text: str, reason: str
@@ -84,9 +88,11 @@ def test_what_is_wrong_with_events_is_told_by_place_and_column(
         ),
         ("customer_id,date,quantity,amount\nc,20260301,one,1\n", ":2: quantity is not a whole number: one"),
         ("customer_id,date,quantity,amount\nc,20260301,1,$5\n", ":2: amount is not a decimal number: $5"),
-        ("customer_id,date,quantity,amount\nc,20260301,1\n", ":2: amount is empty"),
+        ("customer_id,date,quantity,amount\nc,20260301,1,\n", ":2: amount is empty"),
+        ("customer_id,date,quantity,amount\nc,20260301,1\n", ":2: line has fewer cells than the header"),
+        ("customer_id,date,quantity,amount\nc,20260301,1,11,77\n", ":2: line has more cells than the header"),
     ],
-    ids=range(7),
+    ids=range(9),
 )
 def test_what_is_wrong_with_purchases_is_told_by_place_and_column(
     tmp_path: Path, text: str, reason: str
