@@ -43,6 +43,7 @@ UNDECIDED = "unavailable"  # the code of an event that the API could not decide
 READERS = 8
 PAUSE_SECONDS = 2.0  # between two looks at ledgers
 SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
+REPEATED = "one event with an earlier line"
 HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
 WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
 
@@ -119,6 +120,9 @@ class ComparisonResult:
         """Yield the result as lines for the operator. path: the file with the outcome of each row."""
         yield f"{self.users} users compared, row by row: {path}"
         yield from (f"  {outcome}: {count}" for outcome, count in sorted(self.counts.items()))
+        if repeated := self.counts[REPEATED]:
+            count = self.counts.total()
+            yield f"  {count} lines are {count - repeated} events: give events of their own different keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +188,17 @@ class HistoryFiles:
             lines = csv.writer(file)
             lines.writerow(HEADER)
             for user, applied in self._applied_events(by_user):
+                known_ids = set[str]()  # of the events of earlier lines
                 for event in by_user[user]:
                     day, points = applied.get(event.event_id) or (None, None)
                     if day is None:
                         outcome = ABSENT
                         result.absent.add(event.line)
+                    elif event.event_id in known_ids:
+                        outcome = REPEATED
                     else:
                         outcome = SAME if day == event.day else OTHER_DATE
+                    known_ids.add(event.event_id)
                     result.counts[outcome] += 1
                     values = (event.line, user, event.event_id, event.day, day, points, outcome)
                     lines.writerow(map(cell, values))

@@ -3,11 +3,12 @@
 import csv
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,10 +16,13 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES, NoErasures
 from ingest.web.json_schema import USER_ID
-from local.move_in.histories import ATTEMPTS_MAX, UNDECIDED, HistoryFiles, check_row
+from local.cloud.patience import Patience
+from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
 from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
+from rules.days import parse_moment
+from rules.engagement.events import event_id
 from rules.engagement.opening_positions import position_of
 from rules.json_values import NO_TEXT
 
@@ -226,3 +230,90 @@ def test_the_last_attempt_may_decide(tmp_path: Path, refusals: int) -> None:
             kind.send(rows)
     else:
         assert kind.send(rows) == [None]
+
+
+def test_a_cell_that_python_cannot_hold_refuses_its_row_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    far = datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1e6
+    micros = [1_583_053_200_000_000, int(far * 1.3), -1, None]
+    columns = {
+        "user_id": pa.array(["a", "b", "c", "d"]),
+        "occurred_at": pa.array(micros, pa.timestamp("us", "Europe/Berlin")),
+        "day": pa.array([1, 2, 2**31 - 1, 3], pa.int32()).cast(pa.date32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    rows = list(read_rows(path))
+    taken = {each.line: each.values for each in rows if isinstance(each, Row)}
+    assert taken == {
+        1: {"user_id": "a", "occurred_at": "2020-03-01T09:00:00Z", "day": "1970-01-02"},
+        4: {"user_id": "d", "day": "1970-01-04"},
+    }
+    refused = {each.line: each for each in rows if isinstance(each, RefusedRow)}
+    assert {line: each.field for line, each in refused.items()} == {2: "occurred_at", 3: "day"}
+    assert all("cannot be read" in each.reason for each in refused.values())
+    assert refused[2].values["user_id"] == "b"
+    assert refused[3].values["occurred_at"] == "1969-12-31T23:59:59.999999Z"
+
+
+KINDS: list[tuple[Any, Any]] = [
+    (pa.array([[]], pa.map_(pa.string(), pa.int64())), {}),
+    (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), {"a": 1}),
+    (
+        pa.array([[("a", [("b", [])])]], pa.map_(pa.string(), pa.map_(pa.string(), pa.list_(pa.int8())))),
+        {"a": {"b": []}},
+    ),
+    (pa.array([[]], pa.list_(pa.int64())), []),
+    (
+        pa.array([{"a": [], "b": None}], pa.struct({"a": pa.map_(pa.string(), pa.int8()), "b": pa.int8()})),
+        {"a": {}, "b": None},
+    ),
+    (pa.array([1_583_053_200_000_000_999], pa.timestamp("ns", "UTC")), "2020-03-01T09:00:00Z"),
+    (pa.array([-1_000], pa.timestamp("ns")), "1969-12-31T23:59:59.999999"),
+    (pa.array([1_583_053_200], pa.timestamp("s", "America/New_York")), "2020-03-01T09:00:00Z"),
+    (pa.array(["x"]).dictionary_encode(), "x"),
+    (pa.array(["x"], pa.large_string()), "x"),
+    (pa.array([b"x"], pa.large_binary()), "x"),
+    (pa.array([Decimal("1.50")], pa.decimal128(10, 2)), 1.5),
+    (pa.array([Decimal("2.00")], pa.decimal256(50, 2)), 2),
+    (pa.array([np.float16(1.5)], pa.float16()), 1.5),
+    (pa.array([[1]], pa.large_list(pa.uint64())), [1]),
+]
+
+
+@pytest.mark.parametrize(("column", "value"), KINDS, ids=lambda each: str(getattr(each, "type", "")))
+def test_each_kind_of_parquet_is_read_as_json_has_it(tmp_path: Path, column: Any, value: Any) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"properties": column}), path)
+    assert [each.values for each in read_rows(path)] == [{"properties": value}]
+
+
+def test_a_map_that_has_a_name_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    column = pa.array([[("a", 1), ("a", 2)], [("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"properties": column}), path)
+    first, second = read_rows(path)
+    assert (isinstance(first, RefusedRow), second) == (True, Row(2, {"properties": {"a": 1}}))
+
+
+class Applied(HistoryFiles):
+    """Files whose every event is in the ledger."""
+
+    def _read_ledger(self, user_id: str) -> Any:
+        at = parse_moment("2020-03-01T09:00:00Z")
+        return {event_id(user_id, each, at): (date(2020, 3, 1), 5) for each in ("k", "l")}
+
+
+def test_the_comparison_says_how_many_lines_became_how_many_events(tmp_path: Path) -> None:
+    head, row = f"{HEADER},idempotency_key", f"{ROW},k"
+    path = text(tmp_path / "a.csv", head, row, row, f"{ROW},l", row)
+    files = Applied(None, cast("Any", None), BOOKS, NOW, lambda: Patience(0.0), NO_ERASURES)
+    result = files.compare(path, tmp_path / "out.csv")
+    assert result.counts == {SAME: 2, REPEATED: 2}
+    assert "  4 lines are 2 events" in "\n".join(result.lines(path))
+    with (tmp_path / "out.csv").open() as lines:
+        assert [(each["line"], each["outcome"]) for each in csv.DictReader(lines)] == [
+            ("2", SAME),
+            ("3", REPEATED),
+            ("4", SAME),
+            ("5", REPEATED),
+        ]

@@ -77,8 +77,13 @@ def test_from_google_analytics(here: Path) -> None:
     duckdb.sql("""
         COPY (SELECT * FROM (VALUES
             ('ann', 1577882096000000, 'lesson_complete', 1), (NULL, 1577882096000001, 'lesson_complete', 2),
-            ('ann', 1577882096000000, 'page_view', 3)
+            ('ann', 1577882096000000, 'page_view', 3),
+            ('ben', 1577882096000000, 'lesson_complete', 4), ('ben', 1577882096000000, 'lesson_complete', 4)
         ) AS rows(user_id, event_timestamp, event_name, event_bundle_sequence_id))
         TO 'analytics-1.parquet' (FORMAT parquet)""")
-    (only,) = bodies(carried_out("Google Analytics (BigQuery export)", "events.parquet"))
-    assert (only["user_id"], only["occurred_at"]) == ("ann", "2020-01-01T12:34:56Z")
+    events = bodies(carried_out("Google Analytics (BigQuery export)", "events.parquet"))
+    assert [each["user_id"] for each in events] == ["ann", "ben", "ben"]
+    assert {each["occurred_at"] for each in events} == {"2020-01-01T12:34:56Z"}
+    assert len({each["idempotency_key"] for each in events}) == 3, "two of one batch are two"
+    again = bodies(carried_out("Google Analytics (BigQuery export)", "events.parquet"))
+    assert [each["idempotency_key"] for each in again] == [each["idempotency_key"] for each in events]
