@@ -49,6 +49,12 @@ NAMES_MAX = 1_000  # hooks, and networks of senders, that a process remembers
 # own bucket is a quarter of it.
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
 SHARE_OF_NETWORK = 1 / 4
+NULL_ORIGIN = "null"  # what a browser writes in place of an origin that it hides
+NULL_REASON = (
+    "the browser hides which page it is (Origin: null): the page's referrer policy is no-referrer or"
+    " same-origin, or it is a file or in a sandboxed frame. Let the page have the policy"
+    " strict-origin-when-cross-origin"
+)
 EVERYBODY = ""  # the key of the bucket of all senders
 HookName = tuple[str, str]  # organization, source
 K = TypeVar("K")
@@ -251,10 +257,15 @@ class HookAuthenticator:
         return hook, source, delivery
 
     def authenticate_form(self, name: HookName, request: HookRequest) -> tuple[Hook, Source]:
-        """Return the hook that takes forms of the page that sent a request, and its source."""
+        """Return the hook that takes forms of the page that sent a request, and its source.
+
+        A page that hides its origin is told so, whether there is such a hook or not.
+        """
         source, origin = _source(name), origin_of(request.headers)
         if source.from_browser is None:
             raise hook_refusal()
+        if origin == NULL_ORIGIN:
+            raise ApiError(401, "unauthorized", NULL_REASON, headers={"Access-Control-Allow-Origin": "null"})
         return self._fitting_hook(name, request, lambda hook: origin in hook.origins), source
 
     def answer_challenge(

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from adapters import clock
 from adapters.leads.hook_store import HookExists, HookStore, NoHook
 from ingest.leads import sources
-from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, public_key
+from ingest.leads.hooks import CACHE_SECONDS, NULL_ORIGIN, NULL_REASON, REREAD_SECONDS, public_key
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
-from local.command import Function, command, option
+from local.command import Function, Reader, command, option
 from local.stack import Stack
 from rules.leads.hooks import (
     FORMS_PER_MINUTE,
@@ -40,18 +40,30 @@ OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 SECRET_CHARACTERS_MIN = 16
 
 
-def organization_source(function: Function) -> Function:
-    """Give a command the options that name an address, with texts for what is wrong with them.
+def _organization(text: str) -> str:
+    if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, text):
+        raise ValueError(problem[1])
+    return text
 
-    The command raises RuntimeError for a bad organization or source, for NoHook and for HookExists.
-    """
+
+def _origin(text: str) -> str:
+    if text == NULL_ORIGIN:
+        raise ValueError(f"{NULL_REASON}. Then name the page itself, such as https://shop.example")
+    url = urlsplit(text)
+    origin = f"{url.scheme}://{url.netloc}".lower()
+    if url.scheme not in ("http", "https") or not url.netloc or text.rstrip("/").lower() != origin:
+        raise ValueError("must be like https://shop.example, without a path")
+    return origin
+
+
+ORGANIZATION_NAME, ORIGIN = Reader("organization", _organization), Reader("origin", _origin)
+
+
+def organization_source(function: Function) -> Function:
+    """Give a command the options that name an address. It raises RuntimeError for NoHook and HookExists."""
 
     @functools.wraps(function)
     def with_checks(organization: str, source: str, **values: Any) -> Any:
-        if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
-            raise RuntimeError(f"--organization {problem[1]}")
-        if source not in sources.names():
-            raise RuntimeError(f"--source must be one of {', '.join(sources.names())}")
         try:
             return function(organization=organization, source=source, **values)
         except NoHook as error:
@@ -61,8 +73,15 @@ def organization_source(function: Function) -> Function:
                 f"there is a hook of {error} already: `hook rotate` changes its secret, `hook remove` ends it"
             ) from None
 
-    add_organization = option("--organization", metavar="ORG", required=True, help="whose leads they are")
-    add_source = option("--source", required=True, help="whose webhooks: a file of ingest/leads/sources")
+    add_organization = option(
+        "--organization", metavar="ORG", type=ORGANIZATION_NAME, required=True, help="whose leads they are"
+    )
+    add_source = option(
+        "--source",
+        type=click.Choice(sources.names()),
+        required=True,
+        help="whose webhooks, or a page's forms",
+    )
     decorated: Function = add_organization(add_source(with_checks))
     return decorated
 
@@ -77,11 +96,11 @@ secret_option = option(
 
 @command(
     "hook add --organization shop --source ecommerce",
-    "hook add --organization shop --source form --origin https://shop.example",
+    "hook add --organization shop --source web_form --origin https://shop.example",
 )
 @organization_source
 @secret_option
-@option("--origin", "origins", multiple=True, help="a page that may send forms; repeatable")
+@option("--origin", "origins", type=ORIGIN, multiple=True, help="a page that may send forms; repeatable")
 @option("--thanks", metavar="URL", help="where a browser goes after a form")
 @option("--per-minute", default=FORMS_PER_MINUTE, help="forms that one IP address sends")
 def add(
@@ -103,12 +122,12 @@ def add(
         organization,
         source,
         (HookSecret(check_key),),
-        tuple(map(_origin, origins)),
+        tuple(origins),
         thanks,
         per_minute=per_minute,
     )
     if definition.from_browser is not None and not hook.origins:
-        raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
+        raise click.UsageError("a form needs --origin, the page that may send it: https://shop.example")
     _hooks(stack).create(hook)
     _await_readers()
     return {"url": _url(stack, hook), **secret_view}
@@ -224,14 +243,6 @@ def _vendor_secret(definition: Source, file: str) -> str:
     if len(text) < SECRET_CHARACTERS_MIN or not text.isprintable():
         raise RuntimeError(f"a secret is a line of at least {SECRET_CHARACTERS_MIN} characters")
     return text
-
-
-def _origin(text: str) -> str:
-    url = urlsplit(text)
-    origin = f"{url.scheme}://{url.netloc}".lower()
-    if url.scheme not in ("http", "https") or not url.netloc or text.rstrip("/").lower() != origin:
-        raise RuntimeError(f"--origin must be like https://shop.example, without a path: {text}")
-    return origin
 
 
 def _url(stack: Stack, hook: Hook) -> str:

@@ -217,8 +217,8 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     text = _folded(text)
     by_letters = {_letters(phrase): phrase for phrase in words} if SPACED_OUT.search(text) else {}
     text = SPACED_OUT.sub(lambda found: f" {by_letters.get(_letters(found[0]), found[0])} ", text)
-    clauses = map(_plain_words, CONSENT_CLAUSE.split(text))
-    clauses = [clause for clause in clauses if _without_politeness(clause)]
+    plain = map(_plain_words, CONSENT_CLAUSE.split(text))
+    clauses = [clause for clause in plain if _without_politeness(clause)]
     if clauses and _without_politeness(clauses[0]) == "no":  # "No. Stop."
         del clauses[0]
     meanings = {_meaning_of_clause(clause, words) for clause in clauses}

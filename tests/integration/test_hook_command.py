@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ingest.leads import sources
 from local import cli
 from local.stack import Stack
 from tests.support.engine import Engine
@@ -44,9 +46,15 @@ class Desk:
         return line
 
     def refusal(self, *arguments: str) -> str:
+        """What goes wrong with a command that is taken."""
         with pytest.raises(SystemExit) as ended:
             self.lines(*arguments)
         return str(ended.value.code)
+
+    def misuse(self, *arguments: str) -> str:
+        """What is wrong with a command line that is not taken: then the status is 2."""
+        assert self.refusal(*arguments) == "2"
+        return self._capsys.readouterr().err
 
 
 @pytest.fixture
@@ -100,8 +108,9 @@ def test_meta_s_question_is_answered_by_the_token_that_is_printed(desk: Desk) ->
 
 def test_a_form_is_of_pages_and_has_no_secret(desk: Desk) -> None:
     base = ("add", "--organization", desk.site.organization, "--source", "web_form")
-    assert "needs --origin" in desk.refusal(*base)
-    assert "without a path" in desk.refusal(*base, "--origin", "https://acme.example/contact")
+    assert "needs --origin" in desk.misuse(*base)
+    assert "without a path" in desk.misuse(*base, "--origin", "https://acme.example/contact")
+    assert "referrer policy" in desk.misuse(*base, "--origin", "null")
     made = desk("add", "web_form", "--origin", "https://ACME.example/", "--per-minute", "1")
     assert made["secret"] is None
     headers = {"origin": ORIGIN, "content-type": "application/x-www-form-urlencoded"}
@@ -117,8 +126,9 @@ def test_what_cannot_be_done_is_a_sentence(desk: Desk, tmp_path: Path) -> None:
     assert "there is no hook of" in desk.refusal("remove", *of, "--source", "generic")
     desk("add", "generic")
     assert "already" in desk.refusal("add", *of, "--source", "generic")
-    assert "--source must be one of" in desk.refusal("add", *of, "--source", "fax")
-    assert "--organization must match" in desk.refusal("add", "--organization", "a/b", "--source", "generic")
+    told = desk.misuse("add", *of, "--source", "fax")
+    assert [name for name in sources.names() if name not in told] == []
+    assert "must match" in desk.misuse("add", "--organization", "a/b", "--source", "generic")
     short = tmp_path / "short"
     for source, text in (
         ("ecommerce", "short"),
@@ -131,6 +141,21 @@ def test_what_cannot_be_done_is_a_sentence(desk: Desk, tmp_path: Path) -> None:
         told = desk.refusal("add", *other, "--secret-file", str(short))
         assert text not in told
         assert "secret" in told
+
+
+def test_the_help_s_own_examples_run_and_it_names_the_sources(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for action in ("add", "list", "rotate", "remove"):
+        assert desk.refusal(action, "--help") == "0"
+        text = capsys.readouterr().out
+        examples = re.findall(r"^ *streakline hook (.*)", text, re.MULTILINE)
+        assert examples
+        for line in examples:
+            words = [word if word != "shop" else desk.site.organization for word in line.split()]
+            desk.lines(*words)
+        if action != "list":
+            assert [name for name in sources.names() if name not in text] == []
 
 
 def test_an_organization_may_have_a_colon(desk: Desk) -> None:

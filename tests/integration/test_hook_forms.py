@@ -82,7 +82,6 @@ def test_only_pages_of_the_organization_send_forms_and_no_form_says_who_the_cust
     elsewhere = {"origin": "https://evil.example"}
     assert form(site, URLENCODED, headers=elsewhere) == REFUSED
     assert form(site, URLENCODED, headers={"origin": ""}) == REFUSED
-    assert form(site, URLENCODED, headers={"origin": "null"}) == REFUSED
     by_page = {"origin": "", "referer": f"{ORIGIN}/contact?x=1"}
     assert form(site, URLENCODED + b"&customer_id=7", headers=by_page)[0] == 200
     assert form(site, URLENCODED, organization="nobody") == REFUSED
@@ -93,6 +92,25 @@ def test_only_pages_of_the_organization_send_forms_and_no_form_says_who_the_cust
     for headers, status in (({"origin": ORIGIN}, 204), (elsewhere, 401), ({}, 401)):
         assert site.call("OPTIONS", "web_form", site.organization, headers=headers)[0] == status
     assert site.call("OPTIONS", "ecommerce", site.organization, headers={"origin": ORIGIN})[0] == 401
+
+
+def test_a_page_that_hides_its_origin_is_told_how_to_show_it_whether_there_is_a_hook_or_not(
+    site: HookSite,
+) -> None:
+    site.add("web_form", origins=(ORIGIN,))
+    told = []
+    for headers in ({"origin": "null"}, {"origin": "null", "referer": f"{ORIGIN}/contact"}):
+        for organization in (site.organization, "nobody"):
+            told.append(form(site, URLENCODED, headers=headers, organization=organization))
+            assert site.headers["access-control-allow-origin"] == "null", "a script can read it"
+            options = site.call("OPTIONS", "web_form", organization, headers=headers)
+            assert options == told[0]
+    assert told == told[:1] * 4
+    status, refusal = told[0]
+    assert (status, refusal["error"]["code"]) == (401, "unauthorized")
+    for word in ("Origin: null", "referrer policy", "no-referrer", "strict-origin-when-cross-origin"):
+        assert word in refusal["error"]["message"]
+    assert site.queued() == []
 
 
 def test_a_form_that_holds_nobody_or_is_none_is_refused_and_a_robot_is_told_nothing(site: HookSite) -> None:

@@ -19,7 +19,7 @@ from local.book import check
 from tests.support.document_run import QUESTIONS, RUN, SELDOM_RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems
-from tests.support.shown_commands import comment_problems, problems, python_problems, span_problem
+from tests.support.shown_commands import commands, comment_problems, problems, python_problems, span_problem
 from tests.support.template import ROOT
 
 AWS, NOT_RUN = "on AWS", "not run"
@@ -180,6 +180,16 @@ def test_json_is_json_and_a_webhook_s_body_is_one(block: Block) -> None:
         assert message_problems(block.text.encode()) == []
 
 
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_the_examples_of_a_command_s_help_would_be_taken(name: str, tmp_path: Path) -> None:
+    epilog = commands()[name].epilog or ""
+    examples = [line.strip() for line in epilog.splitlines() if line.startswith("  ")]
+    assert examples, "a command shows how it is called"
+    for example in examples:
+        assert f"streakline {name}" in example, "it is an example of this command"
+        assert problems(example, tmp_path) == []
+
+
 @pytest.mark.parametrize("document", documents())
 def test_commands_in_sentences_would_be_taken(document: str) -> None:
     assert [wrong for each in spans_of(text_of(document)) if (wrong := span_problem(each))] == []
@@ -200,6 +210,7 @@ def test_commands_are_called_in_one_way(document: str) -> None:
         ("streakline rules rerate --from yesterday", "yesterday: no day"),
         ("streakline rules rerate --fro 2026-03-01", "--fro"),
         ("streakline night run  # --form DAY", "no --form here"),
+        ("streakline hook add --organization shop --source form", "'form' is not one of 'ecommerce'"),
         ("streakline report --stack-name NAME", "No such option '--stack-name'"),
         (".venv/bin/streakline status", "No such file"),
         ("streaklin status", "command not found"),
