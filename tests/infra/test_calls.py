@@ -3,126 +3,31 @@
 What functions call is in calls.json: tests/support/calls.py notes it while the integration tests run.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import pytest
+from cfnlint.data import AdditionalSpecs
+from cfnlint.helpers import load_resource
 
-from infra.intrinsics import REGION, references
-from infra.stacks import ACCOUNT, PARTITION, Stack
+from infra.stacks import PARTITION
 from tests.support.calls import declared, known
 from tests.support.declared import FUNCTIONS, listed, statements
+from tests.support.permitted_calls import AT, RESOURCE, Calls, arns, faults
 from tests.support.template import DEPLOYMENTS, stacks_of
 
-# The endpoint's name, where it is not the service's prefix in policies.
-ENDPOINTS = {"firehose": "kinesis-firehose", "kinesis": "kinesis-streams"}
-# By the service of a call: the ARNs of the resource that a variable names, without "arn:aws:".
-AT = f"{REGION}:{ACCOUNT}"
-ARNS = {
-    "dynamodb": [f"dynamodb:{AT}:table/{{}}"],
-    "events": [f"events:{AT}:event-bus/{{}}"],
-    "firehose": [f"firehose:{AT}:deliverystream/{{}}"],
-    "glue": [f"glue:{AT}:catalog", f"glue:{AT}:database/{{}}", f"glue:{AT}:table/{{}}/x"],
-    "lambda": [f"lambda:{AT}:function:{{}}"],
-    "redshift-data": [f"redshift-serverless:{AT}:workgroup/{{}}"],
-    "s3": ["s3:::{}"],
-    "secretsmanager": [f"secretsmanager:{AT}:secret:{{}}-a1b2c3"],
-    "sns": [f"sns:{AT}:{{}}"],
+# Actions for which AWS's service authorization reference has no resource, so that only "*" would be allowed for certain,
+# and what AWS checks them against all the same. SNS's refusals name the application of the phone ("is not authorized to
+# perform: SNS:DeleteEndpoint on resource: arn:aws:sns:us-east-1:...:app/GCM/..."). No page says it of Publish, whose
+# policies that are known to work name applications: so both are allowed.
+PHONES = (f"arn:{PARTITION}:sns:{AT}:app/", f"arn:{PARTITION}:sns:{AT}:endpoint/")
+CHECKED_AGAINST = {
+    "sns:createplatformendpoint": PHONES[:1],
+    "sns:deleteendpoint": PHONES,
+    "sns:setendpointattributes": PHONES,
 }
-RESOURCE = re.compile(r"(?P<variable>[A-Z_]*)(\.(?P<key>\w+))?(?P<more>[^\[]*)(\[(?P<leading>.*)\])?")
-QUEUE = re.compile(r"https://sqs\.([^./]+)\.[^/]+/(\d+)/([^\"]+)")
-# A call that names no resource -> the variable without which it is not made.
-ONLY_WITH = {"redshift-serverless:UpdateUsageLimit": "WAREHOUSE_WORKGROUP_ARN"}
-# A condition that a function fulfils by itself: it asks for its own statements.
-OWN = "redshift-data:statement-owner-iam-userid"
-Calls = Mapping[str, list[str]]
-
-
-def faults(root: Stack, calls: Calls) -> Iterator[str]:
-    """Give a sentence for each call that a role does not allow, or that a network does not let out."""
-    for function in sorted(calls.keys() & root.resources.keys()):
-        made = root.resources[function]["Properties"]
-        variables = root.flat(made["Environment"]["Variables"])
-        allowed = statements_of(root, made["Role"])
-        endpoints = endpoints_of(root, made.get("VpcConfig", {}).get("SubnetIds", []))
-        for call in calls[function]:
-            action, _, resource = call.partition(" ")
-            service = action.partition(":")[0]
-            ways = [(arns(service, each, variables), leading_of(each)) for each in resource.split("|")]
-            if not any(found for found, _ in ways) or not variables.get(ONLY_WITH.get(action), True):
-                continue  # the variable is empty: this deployment has no such thing
-            if not any(
-                found and all(any(allows(each, action, arn, leading) for each in allowed) for arn in found)
-                for found, leading in ways
-            ):
-                yield f"{function} calls {call}: its role does not allow it"
-            if endpoints is not None and ENDPOINTS.get(service, service) not in endpoints:
-                yield f"{function} calls {call}: its network has no endpoint of {service}"
-
-
-def statements_of(root: Stack, role: Any) -> list[dict[str, Any]]:
-    name = next(each for each, _ in references(role))
-    policies = root.flat(root.resources[name]["Properties"].get("Policies", []))
-    return [one for each in policies for one in listed(each["PolicyDocument"]["Statement"])]
-
-
-def endpoints_of(root: Stack, subnets: Any) -> set[str] | None:
-    """Return the endpoints in the network of a function; None if it has another way out."""
-    networks = [root.nested[each] for each, _ in references(subnets) if each in root.nested]
-    if not networks:
-        return None
-    services = (each["Properties"].get("ServiceName", "") for each in networks[0].resources.values())
-    return {str(networks[0].flat(each)).rpartition(".")[2] for each in services}
-
-
-def arns(service: str, resource: str, variables: Mapping[str, str]) -> list[str]:
-    """Return what a call's resource stands for in a deployment; ["*"] for nothing narrower, [] for nothing."""
-    found = RESOURCE.fullmatch(resource)
-    assert found, resource
-    variable, more = found["variable"], found["more"].replace("*", "x")
-    if not variable:
-        return [f"arn:{PARTITION}:{form.format(more)}" for form in ARNS[service]] if more else ["*"]
-    text = variables.get(variable, "") + "x" * variable.endswith("_PREFIX")
-    if not variables.get(variable):
-        return []
-    if found["key"]:
-        of_json = json.loads(text)
-        text = of_json.get(found["key"], text)
-    text = re.sub(
-        r"\{\{resolve:.+?\}\}", "", text
-    )  # a secret that CloudFormation reads, and not the function
-    whole = [each for each in re.findall(r"arn:[^&\"]+", text) if each.split(":")[2] in service]
-    whole += [f"arn:{PARTITION}:sqs:{':'.join(each)}" for each in QUEUE.findall(text)]
-    if whole or (variable.endswith("_URL") and service != "redshift-data"):
-        return [each + more for each in whole]  # none: the URL of a database that is reached by its own port
-    name = re.sub("redshift://([^/]+).*", r"\1", text)
-    return [f"arn:{PARTITION}:{form.format(name)}{more}" for form in ARNS.get(service, ())]
-
-
-def leading_of(resource: str) -> str:
-    found = RESOURCE.fullmatch(resource)
-    return (found["leading"] or "") if found else ""
-
-
-def allows(statement: Mapping[str, Any], action: str, arn: str, leading: str) -> bool:
-    actions, patterns = listed(statement["Action"]), listed(statement["Resource"])
-    return (
-        any(_like(action.lower(), each.lower()) for each in actions)
-        and any(_like(arn, each) for each in patterns)
-        and all(
-            key == OWN
-            or (key == "dynamodb:LeadingKeys" and any(_like(leading, each) for each in listed(values)))
-            for condition in statement.get("Condition", {}).values()
-            for key, values in condition.items()
-        )
-    )
-
-
-def _like(text: str, pattern: str) -> bool:
-    """Whether a text is what IAM takes a pattern for."""
-    return bool(re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), text))
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
@@ -151,6 +56,67 @@ def test_each_function_has_calls_whose_resources_its_variables_name(function: st
 
 def test_calls_of_no_function_are_gone() -> None:
     assert known().keys() <= FUNCTIONS.keys()
+
+
+@cache
+def reference() -> dict[str, Any]:
+    """AWS's service authorization reference, as cfn-lint carries it: by service, its actions and ARNs."""
+    found: dict[str, Any] = load_resource(AdditionalSpecs, "Policies.json")
+    return found
+
+
+def known_resources(action: str, resources: Iterable[str]) -> list[str]:
+    """Those of some resources on which AWS may allow an action. Raises KeyError for an action that AWS has not."""
+    service, _, name = action.lower().partition(":")
+    known_types = reference()[service]["Actions"][name].get("Resources", ())
+    types = {name.lower(): each for name, each in reference()[service]["Resources"].items()}
+    forms = [form for each in known_types for form in types[each.lower()]["ARNFormats"]]
+    patterns = [re.sub(r"\$\{\w+\}", "[^:]*", form) for form in forms]
+    patterns += [re.escape(each) + ".*" for each in CHECKED_AGAINST.get(action.lower(), ())]
+    patterns = patterns or [re.escape("*")]
+    return [each for each in resources if any(re.fullmatch(one, each) for one in patterns)]
+
+
+@pytest.mark.parametrize("function", known())
+def test_each_call_is_of_a_resource_that_aws_s_own_reference_knows_for_it(function: str) -> None:
+    deployment = next(each for each in DEPLOYMENTS if function in stacks_of(each)["/"].resources)
+    root = stacks_of(deployment)["/"]
+    variables = root.flat(root.resources[function]["Properties"]["Environment"]["Variables"])
+    for call in known()[function]:
+        action, _, resource = call.partition(" ")
+        for each in resource.split("|"):
+            found = arns(action.partition(":")[0], each, variables)
+            # "*" is what AWS asks for where it knows no resource, whatever the call names.
+            assert not found or known_resources(action, [*found, "*"]), call
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_a_policy_allows_an_action_on_what_aws_checks_it_against(deployment: str) -> None:
+    root = stacks_of(deployment)["/"]
+    for role, resource in root.resources.items():
+        policies = resource["Properties"].get("Policies", ()) if resource["Type"] == "AWS::IAM::Role" else ()
+        for policy in root.flat([*policies]):
+            for statement in listed(policy["PolicyDocument"]["Statement"]):
+                allowed = listed(statement["Resource"])
+                for action in listed(statement["Action"]):
+                    assert known_resources(action, allowed), f"{role}: {action} on {allowed}"
+                    needed = CHECKED_AGAINST.get(action.lower(), ())
+                    assert all(any(each.startswith(one) for each in allowed) for one in needed), (
+                        f"{role}: {action} is checked against {needed}, and allowed on {allowed}"
+                    )
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"),
+    [
+        ("sns:DeleteEndpoint", f"arn:aws:sns:{AT}:phones"),
+        ("sns:ListTopics", f"arn:aws:sns:{AT}:phones"),
+        ("dynamodb:Query", "arn:aws:s3:::bucket"),
+        ("rds-data:ExecuteStatement", f"arn:aws:rds:{AT}:db:writer"),
+    ],
+)
+def test_a_resource_that_aws_does_not_know_for_an_action_is_noticed(action: str, resource: str) -> None:
+    assert known_resources(action, [resource]) == []
 
 
 def planted(function: str, *calls: str) -> Calls:

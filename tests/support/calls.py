@@ -196,7 +196,8 @@ def asked(service: str, operation: str, params: Mapping[str, Any]) -> Iterator[A
         yield from _of_tables(operation, params)
     elif service == "s3":
         yield from _of_objects(action, params)
-    elif "TargetArn" in params or "EndpointArn" in params:  # of a phone
+    elif "TargetArn" in params or "EndpointArn" in params:  # of a phone; SNS asks about its application
+        yield action, "", "", "app/*"
         yield action, "", "", "endpoint/*"
     else:
         for each in params["Entries"] if service == "events" else [params]:

@@ -11,8 +11,8 @@ import botocore.session
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from tests.infra.test_calls import faults
 from tests.support import calls
+from tests.support.permitted_calls import faults
 from tests.support.template import stacks_of
 
 FAILURES = "https://sqs.us-east-1.amazonaws.com/1/failures"
@@ -133,7 +133,7 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             "processors.questions.fan_out",
             "sns",
             "publish(TargetArn='arn:aws:sns:us-east-1:1:endpoint/GCM/a/b', Message='m')",
-            {"sns:Publish endpoint/*"},
+            {"sns:Publish app/*", "sns:Publish endpoint/*"},
         ),
         ("analytics.recompute.recompute", "s3", "get_object(Bucket='lake', Key='raw/x')", None),
     ],
