@@ -1,7 +1,7 @@
 """Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit.
 
 A night with much to read is handed to the Spark job first (analytics/curation/spark_job.py). The function
-also stores the job's code at each deployment, and starts the job for `streakline night backfill`.
+also starts the job for `streakline night backfill`.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,11 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.custom_resources import send_response
 from adapters.platform.objects import Objects, S3Objects
 from analytics.curation.curate import curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
-from analytics.curation.spark_job import SparkJob, put_code
+from analytics.curation.spark_job import SparkJob
 from analytics.forgetting.lake_pass import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
@@ -169,18 +168,6 @@ def _backfill(event: dict[str, Any]) -> dict[str, Any]:
     return {"job_run": _spark_job().start(event["arguments"], **options)}
 
 
-def _deploy_job(event: dict[str, Any]) -> None:
-    """Store the job's code when the stack is created or updated. event: a request of CloudFormation."""
-    failure = ""
-    try:
-        if event["RequestType"] != "Delete":
-            put_code(_parts()[0])
-    except Exception as error:
-        logger.exception("the job's code was not stored")
-        failure = f"the Glue job's code could not be stored: {error}"
-    send_response(event, "jobs", {}, failure)
-
-
 STEPS = {
     "plan": _plan,
     "spark": _spark,
@@ -196,9 +183,6 @@ STEPS = {
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; each step says its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    if "ResponseURL" in event:
-        _deploy_job(event)
-        return {}
     answer = STEPS[event["step"]](event)
     logger.info("done", extra={"step": event["step"], **answer})
     return answer

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from local.paths import ROOT
 from local.stack import Stack
 
@@ -13,13 +12,6 @@ from local.stack import Stack
 pytestmark = pytest.mark.xdist_group("cloud")
 
 HANDED_OVER = ("IsHandedOver", "Spark", "IsSparkOver", "WaitForSpark")
-
-
-def test_the_job_s_code_is_there_from_the_deployment_on(stack: Stack) -> None:
-    s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
-    found = s3.list_objects_v2(Bucket=bucket, Prefix="jobs/")["Contents"]
-    assert {each["Key"] for each in found} >= {SCRIPT_KEY, PACKAGES_KEY}
-    assert all(each["Size"] > 0 for each in found)
 
 
 def test_a_night_that_is_handed_over_waits_for_the_job_and_goes_on(stack: Stack) -> None:

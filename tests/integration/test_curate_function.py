@@ -22,7 +22,6 @@ from adapters.platform.objects import FolderObjects, S3Objects
 from analytics.curation import intake
 from analytics.curation import plan as watermark
 from analytics.curation.plan import plan, write_plan
-from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake import catalog as lake_catalog
 from analytics.lake.arrow import glue_columns
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
@@ -127,20 +126,6 @@ def test_a_night_with_more_raw_bytes_than_is_set_is_handed_to_spark(
         monkeypatch.setenv("SPARK_FROM_GB", "1" if limit else "0")
         assert step("plan")["is_handed_over"] is is_more, limit
     assert step("plan", rebuild=True)["is_handed_over"] is False, "each function makes its files anew"
-
-
-def test_a_deployment_stores_what_the_job_runs(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(curate_function, "send_response", lambda *given: told.append(given[3]))
-    for kind, keys in (("Delete", set()), ("Create", {SCRIPT_KEY, PACKAGES_KEY}), ("Update", None)):
-        request = {"RequestType": kind, "ResponseURL": "http://127.0.0.1"}
-        assert curate_function.handler(request, CONTEXT) == {}
-        assert keys is None or {each.key for each in lake.list("jobs/")} == keys
-    assert told == ["", "", ""]
-    assert b"def main" in lake.get(SCRIPT_KEY)
-    monkeypatch.setattr(curate_function, "put_code", lambda _: lake.get("jobs/none"))
-    curate_function.handler({"RequestType": "Update", "ResponseURL": "http://127.0.0.1"}, CONTEXT)
-    assert told[-1] == "the Glue job's code could not be stored: jobs/none"
 
 
 def test_a_rebuild_reads_the_lines_of_some_entities_again(

@@ -35,13 +35,12 @@ ALLOWED: dict[str, Any] = {
     "IdentityAccess": ("data-api", "driver", "proxy"),
     "Monitoring": ("basic", "full"),
     "EndpointZones": (1, 2),
-    "WarehouseBaseCapacity": (4, 8, 16, 24, 32, 64, 128, 256, 512),
+    "WarehouseBaseCapacity": (4, 8, 16, 24, 32, 64, 128),
     **dict.fromkeys(SHARDS, range(1, 65)),
     "ApiReservedConcurrency": range(10_001),
     "IdentityMinCapacity": [each / 2 for each in range(513)],
     "IdentityMaxCapacity": [each / 2 for each in range(2, 513)],
     "CurateConcurrency": range(1, 51),
-    "WarehouseMaxCapacity": range(4, 1025),
     "WarehouseDailyRpuHours": range(1, 100_000),
 }
 
