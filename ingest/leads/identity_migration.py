@@ -1,7 +1,7 @@
 """Applies the migrations in sql/identity when the stack is created or updated (a custom resource).
 
-Then the application's role of the Data API gets the password that its secret holds by now: after a rotation
-of that secret, deploy again.
+Then the application's role of the Data API gets the password that its secret holds by now. After a rotation
+of that secret an operator calls the function (docs/runbook.md).
 """
 
 import base64
@@ -35,13 +35,17 @@ class MigrateSettings:
 
     identity_url: str  # as in LeadsSettings, with the role that owns the schema
     admin_secret_arn: str  # the secret with the owner's password, if identity_url has none
-    # The secret by which the role streakline_leads_api signs in to the Data API; "": nobody uses the Data API
-    app_secret_arn: str
+    app_secret_arn: str  # the secret by which the role streakline_leads_api signs in to the Data API
 
 
 @logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> None:
-    """Lambda entry: a CloudFormation request. It always sends an answer."""
+def handler(event: dict[str, Any], context: Any) -> dict[str, str]:
+    """Lambda entry: a CloudFormation request, which always gets an answer; or, by an operator, {}.
+
+    The operator's answer is {"Applied": names of migrations}, or an error.
+    """
+    if "ResponseURL" not in event:
+        return {"Applied": ", ".join(run(settings.read_settings(MigrateSettings)))}
     data, failed = {}, ""
     try:
         if event["RequestType"] != "Delete":
@@ -50,6 +54,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
         logger.exception("not migrated")
         failed = f"{type(error).__name__}: {error}"
     send_response(event, RESOURCE_ID, data, failed)
+    return {}
 
 
 def run(config: MigrateSettings) -> list[str]:
@@ -59,9 +64,8 @@ def run(config: MigrateSettings) -> list[str]:
         _wake(owned)
         applied = owned.run(apply_migrations)
         logger.info("migrated", extra={"applied": applied})
-        if config.app_secret_arn:
-            secret = _secret(config.app_secret_arn)
-            owned.run(lambda connection: set_password(connection, secret))
+        secret = _secret(config.app_secret_arn)
+        owned.run(lambda connection: set_password(connection, secret))
         return applied
     finally:
         owned.close()

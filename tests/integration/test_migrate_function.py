@@ -73,7 +73,7 @@ def stack(
             SecretString=json.dumps({"username": "postgres", "password": identity_server.passwords["owner"]}),
         )
         monkeypatch.setenv("ADMIN_SECRET_ARN", secret["ARN"])
-        monkeypatch.setenv("APP_SECRET_ARN", "")
+        monkeypatch.setenv("APP_SECRET_ARN", make_secret("app", ROLE, "first"))
         bare = empty.replace(f":{identity_server.passwords['owner']}@", "@")
         if by_api:
             bare = by_api.url(empty.rpartition("/")[2], OWNER_SECRET)
@@ -160,6 +160,22 @@ def test_the_role_gets_the_password_that_its_secret_holds_by_now(
         told = capsys.readouterr().out + json.dumps(stack.answers)
         told += "".join(each.getMessage() for each in caplog.records if each.name.startswith("migrate"))
         assert password not in told
+
+
+def test_an_operator_gives_the_role_a_rotated_password_without_a_deployment(
+    stack: CloudFormation, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(stack, "Create")
+    client("secretsmanager").put_secret_value(
+        SecretId="app", SecretString=json.dumps({"username": ROLE, "password": "rotated"})
+    )
+    assert not signs_in(empty, "rotated")
+    assert function.handler({}, CONTEXT) == {"Applied": ""}
+    assert signs_in(empty, "rotated")
+    assert len(stack.answers) == 1, "CloudFormation asked nothing"
+    monkeypatch.delenv("IDENTITY_URL")
+    with pytest.raises(settings.SettingsMissing):
+        function.handler({}, CONTEXT)
 
 
 def test_a_secret_that_is_not_the_role_s_is_refused(
