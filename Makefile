@@ -16,7 +16,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test test-all unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
+.PHONY: help setup machine demo test test-all unit recipes golden docs check check-tests check-style check-types check-templates models clients units released template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -101,6 +101,9 @@ dist-sums:
 	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null
 	@cd "$(DIST)" && wc -c streakline* | awk '!/total/ { what = /client/ ? "the Python client" : /tgz/ ? "the TypeScript client, for npm" \
 	    : /whl/ ? "the command" : "what a deployment is made of"; printf "%9d bytes  %s: %s\n", $$1, $$2, what }'
+
+released: setup ## the templates as they are released: tests/infra/released.json.xz, which later ones are compared with
+	@$(RUN) python -m tests.support.released_templates
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units

@@ -9,26 +9,11 @@ import json
 import pytest
 
 from infra.resources import TABLE
+from tests.support.stack_updates import STATEFUL
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
 RECORD = "tests/infra/stateful_resources.json"
 RECORDED: dict[str, dict[str, str]] = json.loads((ROOT / RECORD).read_text())
-STATEFUL = {
-    *(
-        "AWS::DynamoDB::Table",
-        "AWS::DynamoDB::GlobalTable",
-        "AWS::S3::Bucket",
-        "AWS::Kinesis::Stream",
-        "AWS::KinesisFirehose::DeliveryStream",
-    ),
-    *("AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::SecretsManager::Secret"),
-    *("AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolDomain"),
-    *("AWS::Cognito::UserPoolGroup", "AWS::ApiGatewayV2::Api"),
-    *("AWS::Glue::Database", "AWS::Glue::Table", "AWS::CloudFormation::Stack"),
-    *("AWS::RDS::DBCluster", "AWS::RDS::DBInstance", "AWS::RDS::DBProxy"),
-    *("AWS::RedshiftServerless::Namespace", "AWS::RedshiftServerless::Workgroup"),
-    *("AWS::ElastiCache::ServerlessCache", "AWS::EC2::VPC"),
-}
 
 
 def lost(recorded: dict[str, str], found: dict[str, str], path: str) -> list[str]:
