@@ -50,7 +50,14 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.leads.readers import DecodedEvent, ErasurePart, OrderPart, PayloadPart, amount_in
+from ingest.leads.readers import (
+    OPT_OUT_ID,
+    DecodedEvent,
+    ErasurePart,
+    OrderPart,
+    PayloadPart,
+    amount_in,
+)
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
@@ -133,7 +140,9 @@ class LeadConsumer:
                 self._erase(event, event.erasure, envelope, now)
             elif not self._is_erased(event, envelope):
                 _log_omissions(event, envelope)
-                if self._store(event, part, envelope, now) is StoreOutcome.CONFLICT:
+                outcome = self._store(event, part, envelope, now)
+                is_same = event.external_event_id.startswith(OPT_OUT_ID)
+                if outcome is StoreOutcome.CONFLICT and not is_same:
                     reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
             raise PoisonMessage("; ".join(reasons[:REASONS_MAX]))

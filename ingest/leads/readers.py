@@ -42,6 +42,8 @@ IDENTITIES_MAX = 20
 PREFERENCES_MAX = 20
 VALUE_CHARACTERS_MAX = 128
 REASON_CHARACTERS_MAX = 200
+# Begins the id of an opt-out that came without one. Two with one such id are the same, whatever else differs.
+OPT_OUT_ID = "opt-out:"
 # The type of an event that asks for an erasure. It is carried out, and never stored.
 ERASURE_REQUESTED = "erasure_requested"
 
@@ -420,7 +422,7 @@ def opt_out_time(
 
 def opt_out_id(value: Any, name: str, side: SideFields, **what_names_it: Any) -> str:
     """Read the id of an opt-out; without one that can be read, return one made of what names it."""
-    return side.read(text_id, value, name) or f"opt-out:{body_hash(what_names_it)}"
+    return side.read(text_id, value, name) or f"{OPT_OUT_ID}{body_hash(what_names_it)}"
 
 
 def topics_of(value: Any, side: SideFields) -> list[str]:

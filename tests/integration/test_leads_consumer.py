@@ -71,6 +71,25 @@ def test_a_batch_is_stored_but_for_what_is_bad(site: Site) -> None:
     assert json.loads(site.stored()[0].raw_payload or "")["email"] == MAIL["email"]
 
 
+@pytest.mark.parametrize("kind", ["unsubscribe", "group_unsubscribe", "spamreport"])
+@pytest.mark.parametrize("campaign", [{}, {"marketing_campaign_id": 7}])
+def test_an_opt_out_without_an_id_is_stored_once_whatever_stands_beside_it(
+    kind: str, campaign: dict[str, Any], site: Site
+) -> None:
+    told = {
+        "event": kind,
+        "email": "ada@example.com",
+        "timestamp": 1772000000,
+        "sg_message_id": "m",
+        **campaign,
+    }
+    for body in ([told, told], [told], [{**told, "ip": "192.0.2.1"}, {**told, "sg_event_id": ["odd"]}]):
+        site.send(body, "email_campaign", is_signed=True)
+    assert len(site.stored()) == 1
+    site.send([{**told, "sg_message_id": "other"}], "email_campaign", is_signed=True)
+    assert len(site.stored()) == 2
+
+
 def test_several_messages_of_one_webhook(site: Site) -> None:
     site.send(whatsapp(text("caro"), text("ok", 2)), "whatsapp")
     assert len({each.lead_organization_id for each in site.stored()}) == 1
