@@ -1,9 +1,9 @@
 """A shop's orders and refunds, in the shape of Shopify's webhooks.
 
 Fields ("?": may be missing):
-- Order: id, processed_at or created_at, total_price, current_total_price?, currency, customer {id, email,
-  phone}, line_items [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?,
-  refunds? [refund].
+- Order: id, processed_at or created_at, total_price, current_total_price?, total_outstanding?, currency,
+  customer {id, email, phone}, line_items [{product_id or sku, quantity}], updated_at?, cancelled_at?,
+  financial_status?, test?, refunds? [refund].
 - Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
   total_price and currency, and customer?. Without a customer it belongs to its order's lead.
 - topic?: orders/create and so on. Without it, a payload with an order_id is a refund.
@@ -17,7 +17,8 @@ orders/delete takes an order back.
 An edited order has the same total_price: what is taken out of it before it is paid is a refund without
 transactions, since no money goes back. current_total_price is what is left after that, and after each refund
 of money. So an order counts with what is left and with the money that its refunds gave back, which each
-refund then takes off.
+refund then takes off. Money that the shop still owes the customer (a total_outstanding below 0) has not gone
+back yet.
 
 Money counts in the shop's currency. total_price_set and amount_set have this amount beside the one in the
 customer's ("presentment") currency. A refund's transactions are in the customer's currency.
@@ -58,6 +59,7 @@ from ingest.leads.readers import (
     SideFields,
     amount_in,
     currency_of,
+    decimal,
     identities,
     is_absent,
     minor_units,
@@ -78,7 +80,15 @@ from rules.leads.lead_events import (
     PURCHASE_COMPLETED,
     body_hash,
 )
-from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrder, RefundTransaction
+from rules.leads.orders import (
+    EXPONENTS,
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    OrderState,
+    PlacedOrder,
+    RefundTransaction,
+)
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
@@ -433,7 +443,7 @@ def _ordered_money(
     refunds: Iterable[RefundTransaction],
     side: SideFields,
 ) -> Money:
-    """Return what is ordered: the current total, with the money that went back or is about to.
+    """Return what is ordered: the current total, with the money that went back, is about to, or is owed.
 
     It is the whole total if the body does not say the current one, or not all in one currency.
     """
@@ -455,6 +465,9 @@ def _ordered_money(
             return total
     if presented:
         back += _share(converted, total.minor, presented.minor)
+    owed = side.read(decimal, body.get("total_outstanding"), "total_outstanding")
+    if owed is not None and owed < 0:  # paid for what was taken out since, and not given back yet
+        back += int(-owed.scaleb(EXPONENTS.get(total.currency, 2)))
     ordered = left.minor + back
     # Each amount that the shop has converted may differ from ours by one minor unit.
     if left.minor <= total.minor and ordered >= total.minor - transactions:
