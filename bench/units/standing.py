@@ -157,7 +157,9 @@ def _clusters(size: str) -> dict[str, float]:
     return {
         "aurora.acu_hours": instances * acus * fact("month.hours"),
         "secrets.secret": bool(cluster.get("ManageMasterUserPassword")),
-        "rdsdata.requests": wakes * DAYS_A_MONTH * bool(cluster.get("EnableHttpEndpoint")),
+        "rdsdata.requests": wakes
+        * DAYS_A_MONTH
+        * (_stacks(size)["/Identity"].parameters["Access"] == "data-api"),
     }
 
 
