@@ -23,6 +23,7 @@ from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX as RESIDUE_PREFIX
 from rules.lake.table_items import PHONES, REMOVED
 from rules.questions.notifications import CLAIM_KEPT
+from rules.smoke_names import PATTERN, is_smoke
 
 # ruff: noqa: S608 (names of tables are our own)
 ROWS_AT_ONCE = 2_000
@@ -32,6 +33,11 @@ USERS_ENTITIES = ("ledger", "events", "streaks", "table_items")
 ENTITIES_READ = (*USERS_ENTITIES, "lead_events", "questions", "responses", "notifications")
 # Of each item, the newest row counts.
 NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
+
+
+def _is_smoke(column: str) -> str:
+    """Return the condition that a smoke test made what has the name in a column."""
+    return f"regexp_full_match({column}, '{PATTERN}')"
 
 
 @dataclass(slots=True)
@@ -67,7 +73,11 @@ class LakeBefore:
     retention: timedelta = RETENTION  # events that are older than this are left out
 
     def users(self) -> Generator[LakeRows]:
-        """Yield the rows of each user whom the lake knows, in the order of users."""
+        """Yield the rows of each user whom the lake knows, in the order of users.
+
+        What a smoke test has made was removed after it, and does not come back; nor do its leads, questions
+        and phones.
+        """
         # Each statement has its rows in the order of `person`, the user. Rows of erased persons (residues)
         # bring nobody back.
         ledger = f"""SELECT *, account_id AS person, 'ledger' AS entity FROM ledger
@@ -97,7 +107,8 @@ class LakeBefore:
         with ExitStack() as stack:
             streams = [stack.enter_context(closing(self._rows(sql, entity))) for sql, entity in statements]
             for user_id, rows in groupby(merge(*streams, key=itemgetter("person")), key=itemgetter("person")):
-                yield LakeRows.of(user_id, rows)
+                if not is_smoke(user_id):
+                    yield LakeRows.of(user_id, rows)
 
     def ownerless_items(self) -> list[Row]:
         """Return the rows of items that belong to no user.
@@ -134,21 +145,23 @@ class LakeBefore:
                         FILTER (sendable_until > $claims_end) AS messages
                 FROM ({messages}) GROUP BY phone
             ) AS received ON received.phone = {pseudonym}
-            WHERE newest.item <> '{REMOVED}' ORDER BY newest.place"""
+            WHERE newest.item <> '{REMOVED}' AND NOT {_is_smoke("coalesce(newest.user_id, '')")}
+            ORDER BY newest.place"""
         return self._rows(sql, "table_items", "notifications", "questions")
 
     def lead_events(self) -> Generator[Row]:
         """Yield all events of leads."""
         # An event that came twice is one event: its external id is unique in its source.
-        sql = """SELECT * FROM lead_events WHERE received_at < $until
+        sql = f"""SELECT * FROM lead_events
+            WHERE received_at < $until AND NOT {_is_smoke("organization_id")}
             QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
         return self._rows(sql, "lead_events")
 
     def questions(self) -> Generator[Row]:
         """Yield the newest row of each question, with how many `answers` it had."""
         # Answers are counted by rows: those of persons who were erased are among them, under other names.
-        sql = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
-                SELECT * FROM questions WHERE created_at < $until
+        sql = f"""SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
+                SELECT * FROM questions WHERE created_at < $until AND NOT {_is_smoke("agent_id")}
                 QUALIFY row_number() OVER (
                     PARTITION BY question_id ORDER BY created_at DESC, version DESC
                 ) = 1

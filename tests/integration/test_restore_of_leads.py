@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
@@ -19,15 +20,18 @@ from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
+from analytics.lake.arrow import arrow_schema
+from analytics.lake.curated_files import parquet_bytes
 from analytics.lake.layout import Place
 from analytics.restore.other_tables import EventsAndQuestionsRestorer, question_item
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
 from rules.days import unstamp
-from rules.lake.entities import LEAD_EVENTS, QUESTIONS, RESPONSES, Entity, row_of
+from rules.lake.entities import ENTITIES, LEAD_EVENTS, QUESTIONS, RESPONSES, Entity, row_of
 from rules.leads.lead_events import SORT_KEY, from_item
 from rules.privacy.tombstones import Tombstone, lead_subject
+from rules.smoke_names import smoke_name
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
@@ -271,3 +275,47 @@ def test_a_question_that_was_closed_later_is_open_before(lost: Lost) -> None:
         question_item(rows[one["question_id"]], rows[one["question_id"]]["answers"], lake.until)
     )
     assert (found["status"], found["current_responses"], found.get("closed_at")) == ("OPEN", 0, None)
+
+
+def test_what_a_smoke_test_has_made_does_not_come_back(tmp_path: Path) -> None:
+    """It was deleted after the test, without tombstones, and the lake keeps its rows."""
+    objects, at = FolderObjects(tmp_path), datetime(2026, 3, 1, 5, tzinfo=UTC)
+    smoke = smoke_name(7)
+    names = (smoke, f"{smoke}-kinesis", "smoke-free", "ann")
+    rows: dict[str, Any] = {
+        "ledger": [{"account_id": name, "created_at": at, "seq": 0} for name in names],
+        "events": [{"user_id": name, "event_id": "e", "created_at": at, "version": "0"} for name in names],
+        "streaks": [{"user_id": name, "updated_at": at, "version": 1, "pauses": ""} for name in names],
+        "table_items": [
+            {
+                "user_id": name,
+                "store": store,
+                "place": f'["{name}"]',
+                "version": "1",
+                "changed_at": at,
+                "item": '{"x": 1}',
+            }
+            for name in names
+            for store in ("Rewards", "Subscriptions")
+        ],
+        "lead_events": [
+            {"organization_id": name, "source": "s", "external_event_id": name, "received_at": at}
+            for name in names
+        ],
+        "questions": [
+            {"agent_id": name, "question_id": name, "created_at": at, "version": "1", "closes_at": at}
+            for name in names
+        ],
+    }
+    for entity, listed in rows.items():
+        table = pa.Table.from_pylist(listed, arrow_schema(ENTITIES[entity]))
+        objects.put(f"curated/{entity}/dt=2026-03-01/day.parquet", parquet_bytes(table))
+    lake = LakeBefore(objects, at + timedelta(days=1), at + timedelta(days=1))
+    assert [(each.user_id, len(each.events), list(each.items)) for each in lake.users()] == [
+        ("ann", 1, ["Rewards"]),
+        ("smoke-free", 1, ["Rewards"]),
+    ]
+    others = {"ann", "smoke-free"}
+    assert {row["user_id"] for row in lake.phones()} == others
+    assert {row["organization_id"] for row in lake.lead_events()} == others
+    assert {row["agent_id"] for row in lake.questions()} == others
