@@ -165,7 +165,7 @@ class Table:
 
 def _line(cells: Iterable[object]) -> bytes:
     text = io.StringIO()
-    csv.writer(text).writerow(cells)
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerow(cells)
     return text.getvalue().encode()
 
 

@@ -1,7 +1,8 @@
 """Cells of CSV files, which people open in spreadsheets: what somebody else wrote must not run there.
 
 A spreadsheet takes a cell that begins with one of these signs for a formula. So every file of ours has a `'`
-before the text of such a cell, as OWASP's page on CSV injection says. Numbers are written as they are.
+before the text of such a cell, as OWASP's page on CSV injection says. Numbers are written as they are. All
+cells are quoted (csv.QUOTE_ALL), because in half of Europe a spreadsheet begins a cell after a semicolon.
 """
 
 import re

@@ -185,7 +185,7 @@ class HistoryFiles:
                 by_user[body["user_id"]].append(_history_row(row.line, body))
         result = ComparisonResult(users=len(by_user))
         with out.open("w", newline="", encoding="utf-8") as file:
-            lines = csv.writer(file)
+            lines = csv.writer(file, quoting=csv.QUOTE_ALL)
             lines.writerow(HEADER)
             for user, applied in self._applied_events(by_user):
                 known_ids = set[str]()  # of the events of earlier lines

@@ -162,7 +162,7 @@ class PositionFiles:
             out.open("w", newline="", encoding="utf-8") as file,
             ThreadPoolExecutor(READERS) as pool,
         ):
-            lines = csv.writer(file)
+            lines = csv.writer(file, quoting=csv.QUOTE_ALL)
             lines.writerow(HEADER)
             for chunk in chunks(self._positions(path), READERS * 64):
                 compared_positions = pool.map(self._compare_account, (position for _, position in chunk))

@@ -275,9 +275,11 @@ class RefusedFile:
             errors = "surrogateescape" if self.is_csv else "backslashreplace"
             self._out = self.path.open("w", newline="", encoding="utf-8", errors=errors)
             if self.is_csv:
-                csv.writer(self._out).writerow(map(cell, self._columns))
+                csv.writer(self._out, quoting=csv.QUOTE_ALL).writerow(map(cell, self._columns))
         if self.is_csv:
-            csv.writer(self._out).writerow(cell(_flat(row.get(name))) for name in self._columns)
+            csv.writer(self._out, quoting=csv.QUOTE_ALL).writerow(
+                cell(_flat(row.get(name))) for name in self._columns
+            )
         else:
             self._out.write(json.dumps(row, ensure_ascii=False) + "\n")
 

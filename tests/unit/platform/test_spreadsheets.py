@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,22 @@ def test_an_export_holds_no_cell_that_runs() -> None:
     assert all(is_quiet(each or "") for row in told for each in (*row, *row.values()))
     assert [row["points"] for row in told] == ["-5"] * len(rows)
     assert [row["key"] for row in told] == [f"'{each}" for each in RUNNING]
+
+
+def is_quoted(line: str) -> bool:
+    return re.fullmatch(r'("([^"]|"")*",)*"([^"]|"")*"', line) is not None
+
+
+def test_a_semicolon_begins_no_cell(tmp_path: Path) -> None:
+    """Where the decimal sign is a comma, a spreadsheet splits what is not quoted at a semicolon."""
+    table = Table(io.StringIO())
+    list(table.texts([{"key": "k;=1+1", "points": -5}]))
+    assert all(map(is_quoted, b"".join(table.lines()).decode().splitlines()))
+    source = tmp_path / "old.csv"
+    source.write_text("user_id,;=note\nu,;=1+1\n")
+    with RefusedFile(source, columns_of(source)) as refused:
+        refused.add(RefusedRow(2, "user_id", "is odd", {"user_id": "u", ";=note": ";=1+1"}))
+    assert all(map(is_quoted, refused.path.read_text().splitlines()))
 
 
 @pytest.mark.parametrize(
