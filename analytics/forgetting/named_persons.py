@@ -57,7 +57,8 @@ def count_names(key: str, data: bytes, names: Mapping[str, Collection[str]]) -> 
     if data.startswith(PARQUET):
         return _count_in_columns(data, names)
     text = readable_text(data)
-    ids = _ids_of(key, text)
+    has_ordinary = any(is_ordinary(name) for names_of_kind in names.values() for name in names_of_kind)
+    ids = _ids_of(key, text) if has_ordinary else None
     counts: Counter[Name] = Counter()
     for kind, names_of_kind in names.items():
         for name in names_of_kind:
