@@ -84,6 +84,7 @@ def _count_in_columns(data: bytes, names: Mapping[str, Collection[str]]) -> Coun
 def _ids_of(key: str, text: bytes) -> Counter[str] | None:
     """Return what stands where an object has ids; None if nobody knows the form of its text."""
     if key.startswith(ATHENA):
+        csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         return Counter(_ids_of_table(csv.reader(io.StringIO(text.decode(errors="replace")))))
     if text.startswith(REPORT_TITLE.encode()):
         return Counter(_ids_of_report(text.decode(errors="replace")))
@@ -110,7 +111,9 @@ def _ids_of_json(value: Any, field: str) -> Iterator[str]:
         for part in value:
             if field in _PAIRS and isinstance(part, list) and part:
                 yield str(part[0])
-            yield from _ids_of_json(part, field)
+            # A list of names may be a whole document; lists of lists are tables of other things.
+            is_table = not field and isinstance(part, list)
+            yield from _ids_of_json(part, "lists" if is_table else field)
 
 
 def _ids_of_report(text: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
 from analytics.forgetting.warehouse_rows import TABLES
 from analytics.lake.layout import Place
-from analytics.lake.run_notes import note_failed_task, note_odd_object, remember_tasks
+from analytics.lake.run_notes import note_failed_task, note_odd_object, note_unloaded, remember_tasks
 from analytics.recompute.recompute import recompute
 from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, publish
@@ -637,6 +637,8 @@ def test_an_id_may_be_a_number_or_a_word_of_our_own_files(tmp_path: Path, user: 
     put_raw(lake, "a", [event(1, user_id=user), event(2, user_id="bob"), b'{"event_type":"events","max":"7"'])
     curate(lake, PLACE)
     of_nights(lake, "without", [])
+    note_unloaded(lake, "without", [PLACE])
+    lake.put("athena/without.csv.metadata", b"\0\1users max 7 of 41, " + b"events " * 30_000)
     others = {
         each.key: lake.get(each.key)
         for each in lake.list("")
