@@ -46,6 +46,7 @@ SIZES = [
     *params_of_soak(["standard", "large"], "the same of small (tests/integration/test_sam_alone.py)"),
 ]
 LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"
+ASKED_ALL = "Looking for resources needed for deployment"  # from here on it speaks to AWS
 PROMPT = re.compile(r"\x1b\[1m([^\x1b\n]+)\x1b\[0m(?: \[[^\n]*\])?: $")
 # A python3 whose venvs have a pip that installs a uv slowly: half of it first.
 PYTHON = """#!/bin/sh
@@ -137,17 +138,18 @@ def test_where_no_uv_can_be_had_the_build_says_what_to_install(
 
 
 def guided(folder: Path, machine: Mapping[str, str], answers: Mapping[str, str]) -> str:
-    """Run `sam deploy --guided` on a terminal until it asks for the confirmation; return all that it printed.
+    """Run `sam deploy --guided` on a terminal until it has asked all; return what it printed.
 
     answers: by prompt; at all others Enter is pressed, once.
     """
+    executable = tool("sam")
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
-        os.execve(tool("sam"), ["sam", "deploy", "--guided"], dict(machine))
+        os.execve(executable, ["sam", "deploy", "--guided"], dict(machine))
     printed, answered, deadline = "", 0, time.monotonic() + SECONDS_MAX
     try:
-        while "Confirm changes before deploy" not in printed:
+        while ASKED_ALL not in printed:
             assert time.monotonic() < deadline, printed
             if select.select([terminal], [], [], 0.2)[0]:
                 printed += os.read(terminal, 65536).decode()
@@ -159,6 +161,7 @@ def guided(folder: Path, machine: Mapping[str, str], answers: Mapping[str, str])
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(terminal)
+    assert "Confirm changes before deploy" in printed
     return printed
 
 
