@@ -147,6 +147,16 @@ def urls(**parameters: str) -> tuple[str, str]:
     return variables["REDIS_URL"], variables["IDENTITY_URL"]
 
 
+# A blank among settings is nothing, and CloudFormation takes blanks around the items of a list away.
+MAY_BE_BLANK = {"Settings", "AllowedOrigins"}
+
+
+@pytest.mark.parametrize("name", template()["Parameters"].keys() - MAY_BE_BLANK)
+def test_a_blank_is_no_answer(name: str) -> None:
+    """It would be taken for a value, and the functions would get it."""
+    assert refused(**{name: " "}).startswith(f"{name} m")
+
+
 def test_a_cache_or_a_database_with_a_password_is_named_by_its_secret() -> None:
     read = f"{{{{resolve:secretsmanager:{SECRET}}}}}"
     assert urls(RedisUrl=SECRET, IdentityUrl=SECRET, OwnVpc=VPC) == (read, read)
