@@ -3,7 +3,7 @@
 import { Http, withQuery } from './http.js';
 import { Kept } from './kept.js';
 import { browser } from './platform/browser.js';
-import { below, newKey, sparedLocks, type Channel, type Platform } from './platform/platform.js';
+import { below, inMemory, spared, sparedLocks, timely, type Channel, type Platform } from './platform/platform.js';
 import { checked, warning, type Options } from './options.js';
 import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
@@ -27,6 +27,8 @@ const ASK_AGAIN = 1_500;
 /** What happens within so short a time goes in one request. */
 const SOON = 100;
 const STORAGE_AGAIN = 60_000;
+/** A browser's own storage has less time: behind it is another one. */
+const STORAGE_ANSWER_MAX = 10_000;
 
 export class Streakline extends QuestionsApi {
   private readonly options: Options & ReturnType<typeof warning>;
@@ -56,12 +58,14 @@ export class Streakline extends QuestionsApi {
     this.options = options;
     const name = `streakline:${options.url}:${encodeURIComponent(options.user)}`;
     const platform = options.platform ?? browser(name);
-    const storage = platform.isShared ? below(`${name}:`, platform.storage) : platform.storage;
+    const all = timely(platform.storage, STORAGE_ANSWER_MAX);
+    const storage = platform.isShared ? below(`${name}:`, all) : all;
     this.platform = Object.assign(Object.create(platform) as Platform, { storage, locks: sparedLocks(platform.locks) });
     this.channel = this.platform.channel?.(name, (message) => this.heard(message));
     this.kept = new Kept(this.platform.storage, (reason) => this.tell(options.onTrouble, { kind: 'damaged', reason }));
     this.queue = new Queue(this.platform, this.kept, options.queueMax ?? QUEUE_MAX, this.othersLook());
     this.http.device = () => this.queue.device;
+    this.http.keys = spared(storage, inMemory());
     this.http.received = (path, proof) => {
       // Of other paths nobody knows whose token it was.
       if (path === '/v1/events' || path === this.path('')) void this.queue.received(proof).catch(() => undefined);
@@ -150,10 +154,12 @@ export class Streakline extends QuestionsApi {
     return this.http.call('GET', this.path('/rewards'));
   }
 
-  /** Redeem a reward. price_points: what the user was shown. key: keep it until this returns, and a lost answer costs nobody twice. */
+  /**
+   * Redeem a reward. price_points: what the user was shown. If the answer is lost, call this again with the same arguments: the
+   * reward is redeemed once. The key for that is kept beside the queue, for a day. key: your own in its place.
+   */
   redeem(reward: string, { price_points, key }: { price_points?: number; key?: string } = {}): Promise<Entry> {
-    const body = { reward, ...(price_points === undefined ? {} : { price_points }), idempotency_key: key ?? newKey() };
-    return this.http.call('POST', this.path('/redemptions'), body);
+    return this.http.command(this.path('/redemptions'), { reward, ...(price_points === undefined ? {} : { price_points }) }, key);
   }
 
   leaderboard(board: Board, query: { region?: Region; limit?: number } = {}): Promise<Leaderboard> {

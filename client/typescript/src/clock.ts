@@ -90,19 +90,17 @@ function doubt(state: ClockState, one: Doubt): void {
 /** Whether the service should be asked for its time before anything is sent. */
 export const isInDoubt = (state: ClockState): boolean => state.doubts.length > 0 && state.anchor !== null;
 
-/** Take the service's time (null: it cannot be read): it decides all doubts. wall: the device's clock then. */
-export function contact(state: ClockState, serverTime: number | null, wall: number, next: number): void {
-  if (serverTime !== null) {
-    const ahead = state.anchor === null ? 0 : state.anchor - (serverTime - (wall - state.shift));
-    for (const [each, by] of explained(state.doubts, ahead)) {
-      state.fixes.push({ from: each.from, until: next, by });
-      state.shift += by;
-    }
-    // They are kept when nothing waits here: another page may have events that storage did not take.
-    state.fixes = state.fixes.slice(-FIXES_MAX);
-    state.seen = wall - state.shift;
-    state.anchor = serverTime - state.seen;
+/** Take the service's time: it decides all doubts. wall: the device's clock then. */
+export function contact(state: ClockState, serverTime: number, wall: number, next: number): void {
+  const ahead = state.anchor === null ? 0 : state.anchor - (serverTime - (wall - state.shift));
+  for (const [each, by] of explained(state.doubts, ahead)) {
+    state.fixes.push({ from: each.from, until: next, by });
+    state.shift += by;
   }
+  // They are kept when nothing waits here: another page may have events that storage did not take.
+  state.fixes = state.fixes.slice(-FIXES_MAX);
+  state.seen = wall - state.shift;
+  state.anchor = serverTime - state.seen;
   state.doubts = [];
 }
 

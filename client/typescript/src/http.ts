@@ -2,6 +2,7 @@
 
 import { Refused, Unreachable } from './errors.js';
 import { json } from './kept.js';
+import { inMemory, newKey, type KeyValues } from './platform/platform.js';
 import type { Proof } from './queue.js';
 
 export interface Reply {
@@ -9,7 +10,7 @@ export interface Reply {
   body: unknown;
   /** Milliseconds that the service asks for; null: it says nothing. */
   retryAfter: number | null;
-  /** The service's time, in milliseconds since 1970; null: the browser does not show it. */
+  /** The service's time, in milliseconds since 1970; null: the answer does not tell it, or is not the service's. */
   time: number | null;
   /** The header www-authenticate: what is wrong with the token. */
   challenge?: string | null;
@@ -25,6 +26,9 @@ const TIMEOUT_MS = 30_000;
 export const UNKNOWN = 'unknown';
 export const isAgain = (status: number): boolean => status === 429 || status === 503;
 const UNAUTHORIZED = 401;
+/** After these a command may have taken effect, or may yet: nobody says that it was refused. */
+const UNCERTAIN = [UNAUTHORIZED, 408, 425, 429];
+const DAY = 86_400_000;
 /** What a gateway has against a token, by its words, and the code that tells it. */
 const TOKEN_CODES: [RegExp, string][] = [
   [/expired/i, 'token_expired'], [/audience/i, 'wrong_audience'], [/issuer/i, 'unknown_issuer'], [/decode|malformed|parse|segment/i, 'malformed_token'],
@@ -50,6 +54,9 @@ export class Http {
   /** What the device is called; "": it gets no receipts. received: it has got one, with an answer to this path. */
   device = (): string => '';
   received = (_path: string, _proof: Proof): void => undefined;
+  /** Keeps the keys of commands whose answer is missing. */
+  keys: KeyValues = inMemory();
+  private readonly busy = new Set<string>();
 
   constructor(private readonly url: string, private readonly token: Token, private readonly fetch: typeof globalThis.fetch) {}
 
@@ -84,9 +91,11 @@ export class Http {
       answered = await this.send(method, path, body, device, { signal });
     }
     const text = await answered.text();
-    const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
+    const { status, headers } = answered;
+    const receipt = answered.ok && isFresh(headers) && headers.get('streakline-time-receipt');
     if (receipt) this.received(path, { device, receipt });
-    return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered), challenge: answered.headers.get('www-authenticate') };
+    const answer = json(text);
+    return { status, body: answer, retryAfter: asked(headers), time: timeOf(status, answer, headers), challenge: answered.headers.get('www-authenticate') };
   }
 
   private async freshToken(signal: AbortSignal): Promise<string> {
@@ -106,6 +115,7 @@ export class Http {
       },
       // A redirect would carry the token to another address.
       redirect: 'error',
+      cache: 'no-store',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...more,
     });
@@ -114,6 +124,34 @@ export class Http {
   /** Send a request that outlives the page. Nobody reads its answer. */
   parting(path: string, body: unknown, device = this.device()): void {
     if (this.lastToken) void this.send('POST', path, body, device, { keepalive: true }).catch(() => undefined);
+  }
+
+  /**
+   * Send a command that has an effect, once. own: the app's key. Without one, if the answer is lost, the next command of the same
+   * body has the same key, for a day. Of two at once each has its own. Throws Refused, Unreachable.
+   */
+  async command<T>(path: string, body: object, own?: string): Promise<T> {
+    if (own !== undefined) return this.call('POST', path, { ...body, idempotency_key: own });
+    const text = `${path} ${JSON.stringify(body)}`;
+    let hash = 0;
+    for (const sign of text) hash = (Math.imul(31, hash) + (sign.codePointAt(0) ?? 0)) | 0;
+    let name = `key:${hash}`;
+    while (this.busy.has(name)) name += '+';
+    this.busy.add(name);
+    const forget = (): Promise<void> => this.keys.removeItem(name).catch(() => undefined);
+    try {
+      const kept = json((await this.keys.getItem(name).catch(() => null)) ?? '') as { text: string; key: string; at: number } | null | undefined;
+      const key = kept?.text === text && Math.abs(Date.now() - kept.at) < DAY ? kept.key : newKey();
+      await this.keys.setItem(name, JSON.stringify({ text, key, at: Date.now() })).catch(() => undefined);
+      const answer = await this.call<T>('POST', path, { ...body, idempotency_key: key });
+      await forget();
+      return answer;
+    } catch (error) {
+      if (error instanceof Refused && error.status < 500 && !UNCERTAIN.includes(error.status)) await forget();
+      throw error;
+    } finally {
+      this.busy.delete(name);
+    }
   }
 
   /** Send a request, and again while that may help; it reads only, or has a key. Throws Refused, Unreachable. */
@@ -170,7 +208,17 @@ export function asked(headers: Headers): number | null {
   return /^[A-Z]/i.test(text) && !Number.isNaN(until - now) ? Math.max(0, until - now) : null;
 }
 
-function timeOf(answered: Response): number | null {
-  const time = Date.parse(answered.headers.get('date') ?? '');
-  return Number.isNaN(time) ? null : time + 500; // it is cut to seconds
+/** Whether an answer is new, and not one that a cache has kept. */
+const isFresh = (headers: Headers): boolean => (headers.get('age') ?? '0').trim() === '0';
+
+/**
+ * Return the service's time; null: this answer does not tell it. Others answer, too: a network's login page, a proxy, a cache,
+ * each with a clock of its own or with an old time. So the answer must be in the service's words, and fresh.
+ */
+export function timeOf(status: number, body: unknown, headers: Headers): number | null {
+  const { results, status: health, error } = objectOf(body);
+  const { code, message } = objectOf(error);
+  const isOwn = status < 300 ? Array.isArray(results) || health === 'ok' : typeof code === 'string' && typeof message === 'string';
+  const time = Date.parse(headers.get('date') ?? '');
+  return !isOwn || !isFresh(headers) || Number.isNaN(time) ? null : time + 500; // it is cut to seconds
 }

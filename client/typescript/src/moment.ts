@@ -16,13 +16,22 @@ export interface Place { offset: number; zone?: string }
 /** Return where this device is at an instant. */
 export function here(wall: number): Place {
   const place: Place = { offset: -new Date(wall).getTimezoneOffset() };
-  const zone = typeof Intl === 'undefined' ? undefined : Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = ownZone();
   if (isZoneName(zone)) place.zone = zone;
   return place;
 }
 
+/** What the platform calls its zone. Some have no Intl, or one that throws or lacks parts. */
+function ownZone(): unknown {
+  try {
+    return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether a platform's name of a zone is one that a service may know. */
-export const isZoneName = (name: string | undefined): name is string => name !== undefined && ZONE_NAME.test(name) && !NO_ZONES.includes(name);
+export const isZoneName = (name: unknown): name is string => typeof name === 'string' && ZONE_NAME.test(name) && !NO_ZONES.includes(name);
 
 /** Return the offset that a time was written with, as text; "": it has none. */
 export const offsetText = (text: string): string => /[+-]\d\d:\d\d$/.exec(text)?.[0] ?? '';

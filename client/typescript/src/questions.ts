@@ -1,7 +1,6 @@
 /** Questions: an agent asks, people answer. */
 
 import { withQuery, type Http } from './http.js';
-import { newKey } from './platform/platform.js';
 import type { Asked, GivenAnswer, NewAnswer, NewQuestion, Question, Questions, Responses, Stats } from './types.js';
 
 const WAIT_SECONDS_DEFAULT = 20;
@@ -11,9 +10,9 @@ const POLL_MS_MIN = 500;
 export class QuestionsApi {
   constructor(protected readonly http: Http) {}
 
-  /** Ask people. The key makes asking again harmless. */
-  ask(question: NewQuestion): Promise<Asked> {
-    return this.http.call('POST', '/v1/questions', { ...question, idempotency_key: question.idempotency_key ?? newKey() });
+  /** Ask people. If the answer is lost, ask the same again: it is asked once. */
+  ask({ idempotency_key, ...question }: NewQuestion): Promise<Asked> {
+    return this.http.command('/v1/questions', question, idempotency_key);
   }
 
   /** Return a question as it is now. */

@@ -181,10 +181,18 @@ export class Queue {
     return isInDoubt((await this.looked()).clock);
   }
 
-  /** The service has said what time it is; null: that cannot be read. */
-  async heard(serverTime: number | null): Promise<void> {
+  /**
+   * The service has said what time it is; null: it has not. asked: what the clock said before the request. If the machine slept
+   * since then, or the clock was moved, the time is old.
+   */
+  async heard(serverTime: number | null, asked: number): Promise<void> {
     const wall = this.platform.wall();
+    if (serverTime === null || Math.abs(wall - asked) > STILL) return;
     await this.change((state) => contact(state.clock, serverTime, wall, state.next));
+  }
+
+  wall(): number {
+    return this.platform.wall();
   }
 
   /** What this device is called in requests. */

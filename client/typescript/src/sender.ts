@@ -71,15 +71,17 @@ export class Sender {
   private async step(): Promise<number | null> {
     try {
       if (await this.queue.isInDoubt()) {
+        const asked = this.queue.wall();
         const { time } = await this.http.once('GET', '/v1/health');
-        await this.queue.heard(time);
+        await this.queue.heard(time, asked);
       }
       const found = await this.queue.batch(this.size);
       if (found === null) return null;
       const batch = { ...found, events: found.events.map((one) => this.placed(one)) };
       const body = this.isBare ? { events: bodyOf(batch).events } : bodyOf(batch);
+      const asked = this.queue.wall();
       const reply = await this.http.once('POST', '/v1/events', body, undefined, batch.proof?.device);
-      return await this.judged(batch, reply);
+      return await this.judged(batch, reply, asked);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       await this.queue.settle([]); // nothing is under way any more
@@ -95,7 +97,7 @@ export class Sender {
     return { ...one, event: zone ? { ...event, timezone: zone } : event };
   }
 
-  private async judged({ events }: Batch, reply: Reply): Promise<number> {
+  private async judged({ events }: Batch, reply: Reply, asked: number): Promise<number> {
     const { taken, refused, misplaced, trouble, halve, bare } = verdict(events, reply);
     const isBare = bare === true && !this.isBare; // once: what it refuses then is something else
     this.isBare = isBare;
@@ -107,7 +109,7 @@ export class Sender {
       this.zones.set(event.idempotency_key, event.timezone === offset ? undefined : offset);
     }
     await this.queue.settle(done);
-    await this.queue.heard(reply.time);
+    await this.queue.heard(reply.time, asked);
     if (done.length) await this.told.settled(done, taken);
     this.size = halve ? Math.max(1, Math.floor(events.length / 2)) : 100;
     if (trouble && !isBare) return this.again(trouble, reply.retryAfter);

@@ -368,3 +368,117 @@ test('events that only the spare storage took are sent by the next page', async 
   second.close();
   assert.deepEqual(keysOf(there.sent), [[key]]);
 });
+
+/** A shop that redeems once for each key, and a client at it. */
+function shop(platform: Platform): { me: Streakline; entries: Map<string, number>; be: (status: number) => void } {
+  const entries = new Map<string, number>();
+  let status = 201;
+  const fetch: typeof globalThis.fetch = async (_, options = {}) => {
+    const { idempotency_key: key } = JSON.parse(String(options.body ?? '{}')) as { idempotency_key?: string };
+    if (key === undefined) return Response.json({});
+    if (status === 201 || status === 0) if (!entries.has(key)) entries.set(key, entries.size);
+    if (status === 0) throw new TypeError('the answer was lost');
+    return Response.json(status === 201 ? { points: entries.get(key) } : { error: { code: 'c', message: 'm' } }, { status });
+  };
+  return { me: client(platform, fetch), entries, be: (now) => void (status = now) };
+}
+
+test('a redemption whose answer was lost is the same when it is asked for again, also after a restart', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const { me, entries, be } = shop(inFolder(folder));
+  be(0);
+  await assert.rejects(me.redeem('mug', { price_points: 120 }), /lost/);
+  me.close();
+  const again = shop(inFolder(folder));
+  const [key = ''] = entries.keys();
+  again.entries.set(key, 0);
+  assert.equal((await again.me.redeem('mug', { price_points: 120 })).points, 0);
+  assert.equal(again.entries.size, 1);
+  assert.equal((await again.me.redeem('mug', { price_points: 120 })).points, 1, 'who has the answer may want another one');
+  assert.equal((await again.me.redeem('mug', { price_points: 100 })).points, 2);
+  assert.equal((await again.me.redeem('mug', { price_points: 100, key: 'my-own' })).points, 3);
+  again.me.close();
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+test('a redemption that is refused has another key the next time; one whose outcome is not known has the same', async () => {
+  for (const [status, number] of [[422, 2], [409, 2], [0, 1]] as const) {
+    const { me, entries, be } = shop(plain(inMemory()));
+    if (status !== 0) entries.set('refused', 0); // it takes none of these
+    be(status);
+    await assert.rejects(me.redeem('mug'));
+    be(201);
+    await me.redeem('mug');
+    assert.equal(entries.size, number, String(status));
+    me.close();
+  }
+});
+
+test('two redemptions at once are two, and keys are kept where nothing can be stored, too', async () => {
+  const nothing = (): Promise<never> => Promise.reject(new Error('denied'));
+  const { me, entries, be } = shop(plain({ getItem: nothing, setItem: nothing, removeItem: nothing, getAllKeys: nothing }));
+  await Promise.all([me.redeem('mug'), me.redeem('mug')]);
+  assert.equal(entries.size, 2);
+  be(0);
+  await assert.rejects(me.redeem('mug'), /lost/);
+  be(201);
+  await me.redeem('mug');
+  assert.equal(entries.size, 3);
+  me.close();
+});
+
+test('a question whose answer was lost is asked once', async () => {
+  const { me, entries, be } = shop(plain(inMemory()));
+  const question = { type: 'text', prompt: 'Why?'.repeat(100), required_responses: 1 } as const;
+  be(0);
+  await assert.rejects(me.ask(question), /lost/);
+  be(201);
+  await me.ask(question);
+  await me.ask(question);
+  assert.equal(entries.size, 2);
+  me.close();
+});
+
+const HOUR = 3_600_000;
+
+test('a time that is not the service\'s own, or old, moves no event', async () => {
+  for (const foreign of ['login page', 'login with JSON', 'proxy', 'cache', 'asleep', '']) {
+    let [right, ticks] = [Date.parse('2026-03-02T12:00:00Z'), 1_000];
+    let kind = foreign;
+    const [happened, placed] = [new Map<string, number>(), new Map<string, number>()];
+    const fetch: typeof globalThis.fetch = async (target, options = {}) => {
+      const isHealth = String(target).endsWith('/v1/health');
+      const [date, old] = [new Date(right).toUTCString(), new Date(right - 3 * HOUR).toUTCString()];
+      const { events = [], sent_at = '' } = JSON.parse(String(options.body ?? '{}')) as { events?: SentEvent[]; sent_at?: string };
+      if (kind === 'login page') return new Response('<html>', { headers: { date: old } });
+      if (kind === 'login with JSON') return Response.json({ redirect: '/login' }, { headers: { date: old } });
+      if (kind === 'proxy') return new Response('<html>', { status: 511, headers: { date: old } });
+      if (kind === 'cache' && isHealth) return Response.json({ status: 'ok' }, { headers: { date: old, age: '10800' } });
+      for (const each of events) placed.set(each.event_type, Date.parse(each.occurred_at) + right - Date.parse(sent_at));
+      if (kind === 'asleep') right += 3 * HOUR; // with the answer on its way
+      return Response.json(isHealth ? { status: 'ok' } : { results: events.map(() => ({ status: 'accepted' })) }, { status: isHealth ? 200 : 202, headers: { date } });
+    };
+    const storage = inMemory();
+    const opened = (): Streakline => client({ ...plain(storage), wall: () => right, ticks: () => ticks }, fetch);
+    let me = opened();
+    const track = async (name: string): Promise<void> => {
+      happened.set(name, right);
+      await me.track(name);
+    };
+    await track('A');
+    await me.flush();
+    await track('B');
+    right += 8 * HOUR; // it sleeps, or its clock was moved: nobody knows
+    await track('C');
+    await me.flush();
+    me.close();
+    right += HOUR;
+    me = opened();
+    await track('D');
+    kind = '';
+    for (let left = 1; left; ) left = await me.flush();
+    me.close();
+    ticks += 1;
+    for (const [name, at] of happened) assert.ok(Math.abs((placed.get(name) ?? 0) - at) < 2_000, `${foreign}: ${name} is off by ${((placed.get(name) ?? 0) - at) / HOUR} hours`);
+  }
+});

@@ -1,7 +1,7 @@
 /** A device that stores nothing, or only in part, or that has other things in its storage, or damaged ones. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -161,5 +161,190 @@ test('what is damaged in storage stops nothing, is told of once, and is not thro
   me.close();
   const left = (await readdir(folder)).filter((name) => name.startsWith('damaged'));
   assert.equal(left.length, 3, 'state, profile, and the event');
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+const never = (): Promise<never> => new Promise(() => undefined);
+/** An event handler that is set some time, and called then. */
+const later = <T extends object>(target: T, name: string): T => (setTimeout(() => (target as Record<string, () => void>)[name]?.()), target);
+const open = (base: object): object => ({ open: () => later({ result: base }, 'onsuccess') });
+
+/** A browser's database that gives no answer: where it stops -> indexedDB. */
+const SILENT: Record<string, object> = {
+  'no answer when it is opened': { open: () => ({}) },
+  'it is blocked when it is opened': { open: () => later({}, 'onblocked') },
+  'no answer to what is asked': open({ transaction: () => ({ objectStore: () => ({ get: () => ({}), put: () => ({}), delete: () => ({}), getAllKeys: () => ({}) }) }) }),
+  'a transaction that never ends': open({
+    transaction: () => ({ objectStore: () => ({ get: () => later({}, 'onsuccess'), put: () => later({}, 'onsuccess'), delete: () => later({}, 'onsuccess'), getAllKeys: () => later({ result: [] }, 'onsuccess') }) }),
+  }),
+};
+
+function memoryOfSite(): object {
+  const kept: Record<string, string> = {};
+  const own = { getItem: (key: string) => kept[key] ?? null, setItem: (key: string, value: string) => void (kept[key] = value), removeItem: (key: string) => void delete kept[key] };
+  return new Proxy(own, { ownKeys: () => Object.keys(kept), getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }) });
+}
+
+for (const [name, indexedDB] of Object.entries(SILENT)) {
+  test(`a browser's database that is silent delays an event by seconds: ${name}`, async (t) => {
+    withGlobals(t, { indexedDB: { value: indexedDB }, localStorage: { value: memoryOfSite() } });
+    const started = performance.now();
+    const first = client(browser('silent'));
+    const { key, kept } = await first.me.track('A');
+    assert.equal(kept, true, 'localStorage has it');
+    first.me.close();
+    const second = client(browser('silent'));
+    second.be(true);
+    assert.equal(await second.me.flush(), 0);
+    second.me.close();
+    assert.deepEqual(second.sent, [[key]]);
+    assert.ok(performance.now() - started < 10_000);
+  });
+}
+
+test("a browser's database that is silent is all there is: events are in memory, and the app is told", async (t) => {
+  withGlobals(t, { indexedDB: { value: { open: () => ({}) } }, localStorage: { value: undefined } });
+  const started = performance.now();
+  await keptInMemoryAndSent(client(browser('silent alone')));
+  assert.ok(performance.now() - started < 10_000);
+});
+
+test('storage of an app that is silent delays an event by seconds, too', async () => {
+  const silent: KeyValues = { getItem: never, setItem: never, removeItem: never, getAllKeys: never };
+  const started = performance.now();
+  await keptInMemoryAndSent(client(plain(silent)));
+  assert.ok(performance.now() - started < 15_000);
+});
+
+test('a lock that is never given, as its page is frozen, delays an event by seconds', async (t) => {
+  withGlobals(t, { indexedDB: { value: undefined }, localStorage: { value: memoryOfSite() }, navigator: { value: { locks: { request: never } } } });
+  const started = performance.now();
+  const { me, sent, be } = client(browser('frozen'));
+  be(true);
+  const { key, kept } = await me.track('A');
+  assert.equal(kept, true);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(sent, [[key]]);
+  assert.ok(performance.now() - started < 20_000);
+  me.close();
+});
+
+test('a lock whose page works is waited for, however long that takes', async (t) => {
+  const locks = plain(inMemory()).locks;
+  withGlobals(t, { indexedDB: { value: undefined }, navigator: { value: { locks: { request: locks.exclusive } } } });
+  const [one, other] = [browser('busy').locks, browser('busy').locks];
+  const done: string[] = [];
+  const first = one.exclusive('send', async () => {
+    await new Promise((go) => setTimeout(go, 7_500));
+    done.push('first');
+  });
+  await Promise.all([first, other.exclusive('send', async () => void done.push('second'))]);
+  assert.deepEqual(done, ['first', 'second']);
+});
+
+for (const [name, Intl] of Object.entries({
+  'it throws': { DateTimeFormat: denied },
+  'it has no options': { DateTimeFormat: () => ({}) },
+  'it has options that throw': { DateTimeFormat: () => ({ resolvedOptions: denied }) },
+  'it has no zone': { DateTimeFormat: () => ({ resolvedOptions: () => ({}) }) },
+  'its zone is null': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: null }) }) },
+  'its zone is no text': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: 3 }) }) },
+  'its zone is unknown': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: 'Etc/Unknown' }) }) },
+  'its zone is empty': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: '' }) }) },
+  'it is empty': {},
+  'it is missing': undefined,
+})) {
+  test(`a platform without a zone's name keeps events by their offset: ${name}`, async (t) => {
+    withGlobals(t, { Intl: { value: Intl } });
+    const { me } = client(plain(inMemory()));
+    assert.equal((await me.track('A')).kept, true);
+    const [event] = await me.waiting();
+    assert.equal(event?.timezone, event?.occurred_at.slice(-6));
+    assert.equal((await me.estimate()).current_streak, 1);
+    me.close();
+  });
+}
+
+const startOf = async (id: number): Promise<string | undefined> => (await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')).replace(/^.*\) /s, '').split(' ')[19];
+
+/** What a lock says that a client holds: its own name. */
+async function ownName(folder: string): Promise<string> {
+  let name = '';
+  await inFolder(folder).locks.exclusive('name', async () => void (name = await readFile(join(folder, 'name.lock'), 'utf8')));
+  return name;
+}
+
+test('a lock of a process that was killed is free at once, also if another one has its id now', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const [id = '', word = '', start = '', place = ''] = (await ownName(folder)).split('_');
+  assert.equal(id, String(process.pid));
+  const left: Record<string, string> = {
+    'of a container that has begun anew': [id, 'another', '1', place].join('_'),
+    'of an older client': id,
+    'of a process whose id another one has': [process.ppid, 'another', '1', place].join('_'),
+    'of nobody': '999999999',
+    'of a process group': '0',
+    damaged: 'x',
+  };
+  if (!start) delete left['of a process whose id another one has']; // this system does not tell
+  for (const [name, text] of Object.entries(left)) {
+    for (const lock of ['write', 'send']) await writeFile(join(folder, `${lock}.lock`), text);
+    const started = performance.now();
+    const { me, be } = client(inFolder(folder));
+    be(true);
+    assert.equal((await me.track('A')).kept, true);
+    assert.equal(await me.flush(), 0);
+    me.close();
+    assert.ok(performance.now() - started < 3_000, name);
+  }
+  assert.ok(word.length > 8);
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+test('a lock of a process that lives is not taken from it, nor one of another container while it is touched', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const own = await ownName(folder);
+  const [, , , place = ''] = own.split('_');
+  const living = [process.ppid, 'another', (await startOf(process.ppid)) ?? '', place].join('_');
+  for (const holder of [own, living, [process.pid, 'another', '1', `${place}7`].join('_')]) {
+    const lock = join(folder, 'write.lock');
+    await writeFile(lock, holder);
+    const touch = setInterval(() => void utimes(lock, new Date(), new Date()), 500);
+    let isTaken = false;
+    const taken = inFolder(folder).locks.exclusive('write', async () => void (isTaken = true));
+    await new Promise((go) => setTimeout(go, 1_500));
+    assert.equal(isTaken, false, holder);
+    clearInterval(touch);
+    await rm(lock);
+    await taken;
+  }
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+test('a lock of another container that nobody touches any more is free in seconds', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const [id, word, start, place] = (await ownName(folder)).split('_');
+  await writeFile(join(folder, 'write.lock'), [id, word, start, `${place}7`].join('_'));
+  const started = performance.now();
+  const { me } = client(inFolder(folder));
+  assert.equal((await me.track('A')).kept, true);
+  assert.ok(performance.now() - started < 9_000);
+  me.close();
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+test('drafts of processes that were killed while they wrote are removed, and no others', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const own = await ownName(folder);
+  const [, , , place] = own.split('_');
+  const names = ['left.tmp', '3f1c0a52-0000-4000-8000-000000000000.tmp', `999999999_word_1_${place}.x.tmp`, `${process.pid}_another_1_${place}.x.tmp`, 'write.lock.x.tmp', `${own}.x.tmp`, 'app.txt'];
+  for (const name of names) await writeFile(join(folder, name), '{');
+  const { me } = client(inFolder(folder));
+  await me.track('A');
+  for (let turn = 0; turn < 100 && (await readdir(folder)).includes('left.tmp'); turn += 1) await new Promise((go) => setTimeout(go, 20));
+  await new Promise((go) => setTimeout(go, 100));
+  const left = (await readdir(folder)).filter((name) => names.includes(name));
+  assert.deepEqual(left.sort(), ['app.txt', `${own}.x.tmp`].sort());
+  me.close();
   await rm(folder, { recursive: true, maxRetries: 5 });
 });

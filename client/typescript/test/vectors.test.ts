@@ -8,7 +8,7 @@ import { dateAt, isZoneName, offsetOf, written } from '../src/moment.js';
 import { estimated, nobody } from '../src/profile.js';
 import { batchOf, isNewer, type Proof, type Waiting } from '../src/queue.js';
 import { rest, verdict } from '../src/sender.js';
-import { asked } from '../src/http.js';
+import { asked, timeOf } from '../src/http.js';
 
 type Json = any; // eslint-disable-line @typescript-eslint/no-explicit-any
 const vectors: Json = JSON.parse(readFileSync(new URL('../../../vectors.json', import.meta.url), 'utf8'));
@@ -89,6 +89,12 @@ for (const told of vectors.proofs) {
       waiting = waiting.slice(some.length);
     }
     assert.deepEqual(batches, told.batches);
+  });
+}
+
+for (const told of vectors.times) {
+  test(`only a fresh answer of the service tells the time: ${told.name}`, () => {
+    assert.equal(timeOf(told.status, told.body ?? undefined, new Headers(told.headers)), told.time);
   });
 }
 

@@ -1,14 +1,16 @@
 /** Node: a folder of files, one for each thing that is kept, and for several processes at once. */
 
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ownLocks, newKey, type KeyValues, type Locks, type Platform } from '../platform/platform.js';
 
 const POLL = 15;
 const STALE = 60_000;
-const TOUCH = 10_000;
+const TOUCH = 1_000;
+/** A process of another container cannot be asked whether it is alive. One that has not touched its lock for so long is gone. */
+const QUIET = 5_000;
 const has = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
 /** Return what Node has, in a folder for this user alone; it is made if need be. */
@@ -23,17 +25,40 @@ export function inFolder(folder: string): Platform {
   };
 }
 
-function bootId(): string {
+/** Return what a file of Linux says; elsewhere something else. */
+function linux(read: () => string, elsewhere: string): string {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return read();
   } catch {
-    return newKey(); // elsewhere a process knows only its own ticks
+    return elsewhere;
   }
+}
+
+// Elsewhere a process knows only its own ticks.
+const bootId = (): string => linux(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), newKey());
+
+/** When a process was started, in ticks since the system was: another one may get its id later. */
+const startOf = (process_id: number): string =>
+  linux(() => readFileSync(`/proc/${process_id}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[19] ?? '', '');
+
+/** Where process ids are told apart: each container has its own, and begins with 1. */
+const PLACE = linux(() => readlinkSync('/proc/self/ns/pid').replace(/\D/g, ''), '');
+
+/** What this process is called in locks and drafts: id, a random word, start and place. */
+const OWN = [process.pid, newKey(), startOf(process.pid), PLACE].join('_');
+const draft = (folder: string): string => join(folder, `${OWN}.${newKey()}.tmp`);
+
+/** Whether the process is gone that is called so. age: of its file, in milliseconds. */
+function isGone(name: string, age: number): boolean {
+  const [id, , start, place = PLACE] = name.split('_');
+  if (place !== PLACE) return age > QUIET;
+  if (Number(id) === process.pid) return start ? start !== startOf(process.pid) : name !== OWN;
+  return !isAlive(Number(id)) || (start !== undefined && start !== startOf(Number(id)));
 }
 
 function files(folder: string): KeyValues {
   const made = mkdir(folder, { recursive: true });
-  made.catch(() => undefined);
+  void made.then(() => swept(folder)).catch(() => undefined);
   const pathOf = (key: string): string => join(folder, `${encodeURIComponent(key)}.json`);
   return {
     getItem: (key) =>
@@ -43,19 +68,19 @@ function files(folder: string): KeyValues {
       }),
     async setItem(key, value) {
       await made;
-      const draft = join(folder, `${newKey()}.tmp`);
+      const path = draft(folder);
       try {
-        const file = await open(draft, 'wx');
+        const file = await open(path, 'wx');
         try {
           await file.writeFile(value);
           await file.datasync(); // a machine that loses power has the old file or the new one
         } finally {
           await file.close();
         }
-        await rename(draft, pathOf(key));
+        await rename(path, pathOf(key));
         await synced(folder);
       } catch (error) {
-        await rm(draft, { force: true });
+        await rm(path, { force: true });
         throw error;
       }
     },
@@ -68,6 +93,16 @@ function files(folder: string): KeyValues {
   };
 }
 
+/** Remove the drafts of processes that were killed while they wrote. */
+async function swept(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith('.tmp')) continue;
+    const path = join(folder, name);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: 0 }));
+    if (isGone(name.split('.')[0] ?? '', Math.abs(Date.now() - mtimeMs))) await rm(path, { force: true });
+  }
+}
+
 /** Have the names of a folder's files on the disk, too. Not every system can open a folder. */
 async function synced(folder: string): Promise<void> {
   const opened = await open(folder, 'r').catch(() => null);
@@ -75,13 +110,13 @@ async function synced(folder: string): Promise<void> {
   await opened?.close();
 }
 
-/** A lock is a file with the holder's process id. One whose holder is gone, or has not touched it for a minute, is free. */
+/** A lock is a file with what its holder is called. One whose holder is gone, or has not touched it for a minute, is free. */
 function fileLocks(folder: string): Locks {
   const own = ownLocks();
   const taken = async (path: string): Promise<void> => {
     for (;;) {
       try {
-        return await writeFile(path, String(process.pid), { flag: 'wx' });
+        return await writeFile(path, OWN, { flag: 'wx' });
       } catch (error) {
         if (has(error, 'ENOENT')) await mkdir(folder, { recursive: true });
         else if (!has(error, 'EEXIST')) throw error;
@@ -109,10 +144,10 @@ function fileLocks(folder: string): Locks {
 /** Remove a lock whose holder is gone; returns whether it was. Should two processes see this at once, the keys keep what they do harmless. */
 async function freed(path: string): Promise<boolean> {
   try {
-    const [holder, { mtimeMs }] = [Number(await readFile(path, 'utf8')), await stat(path)];
-    if (holder && isAlive(holder) && Math.abs(Date.now() - mtimeMs) < STALE) return false;
-    if (!holder && Math.abs(Date.now() - mtimeMs) < POLL * 10) return false; // it is being written
-    const aside = `${path}.${newKey()}.tmp`;
+    const [holder, { mtimeMs }] = [await readFile(path, 'utf8'), await stat(path)];
+    const age = Math.abs(Date.now() - mtimeMs);
+    if (holder ? age < STALE && !isGone(holder, age) : age < POLL * 10) return false; // without a name it is being written
+    const aside = draft(dirname(path));
     await rename(path, aside);
     await rm(aside, { force: true });
     return true;
@@ -123,6 +158,7 @@ async function freed(path: string): Promise<boolean> {
 }
 
 function isAlive(process_id: number): boolean {
+  if (!(process_id > 0)) return false; // 0 is the group of this process
   try {
     process.kill(process_id, 0);
     return true;

@@ -1,8 +1,13 @@
 /** Browsers: IndexedDB with localStorage to fall back on, Web Locks, BroadcastChannel. Where one of them is missing, what is left does. */
 
-import { below, nowhere, ownLocks, plain, spared, type Channel, type KeyValues, type Locks, type Platform } from './platform.js';
+import { below, inTime, nowhere, ownLocks, plain, spared, timely, type Channel, type KeyValues, type Locks, type Platform } from './platform.js';
 
 const STORE = 'kept';
+/** So long a browser may take to answer: storage, and a lock whose holder gives no sign. */
+const ANSWER_MAX = 3_000;
+const PATIENCE = 5_000;
+const BEAT = 1_000;
+const AWAY = 60_000;
 
 function asked<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -15,7 +20,7 @@ function asked<T>(request: IDBRequest<T>): Promise<T> {
 export function inIndexedDb(name: string): KeyValues {
   let opening: Promise<IDBDatabase> | undefined;
   const open = (): Promise<IDBDatabase> => {
-    opening ??= new Promise<IDBDatabase>((resolve, reject) => {
+    opening ??= inTime(new Promise<IDBDatabase>((resolve, reject) => {
       const request = indexedDB.open(name, 1);
       request.onupgradeneeded = () => request.result.createObjectStore(STORE);
       request.onsuccess = () => {
@@ -24,7 +29,7 @@ export function inIndexedDb(name: string): KeyValues {
         resolve(request.result);
       };
       request.onerror = () => reject(request.error);
-    }).catch((error: unknown) => {
+    }), AWAY).catch((error: unknown) => { // nobody waits so long: after that it is opened anew
       opening = undefined;
       throw error;
     });
@@ -68,7 +73,7 @@ const inLocalStorage = (): KeyValues => ({
 
 /** Return what keeps the queue: IndexedDB, and localStorage where that is full. A page may be refused either. */
 function storage(name: string): KeyValues {
-  const kept = typeof indexedDB === 'undefined' ? nowhere() : inIndexedDb(name);
+  const kept = typeof indexedDB === 'undefined' ? nowhere() : timely(inIndexedDb(name), ANSWER_MAX);
   try {
     return localStorage ? spared(kept, below(`${name}:`, inLocalStorage())) : kept;
   } catch {
@@ -76,9 +81,55 @@ function storage(name: string): KeyValues {
   }
 }
 
-const webLocks = (name: string): Locks => ({
-  exclusive: async (part, work) => navigator.locks.request(`${name}:${part}`, work),
-});
+/**
+ * The browser's locks. The system may freeze a page that holds one, and does not say so: so who holds a lock for long gives
+ * signs, and who hears none gives up, and tries again a minute later.
+ */
+function webLocks(name: string): Locks {
+  const away = new Map<string, number>();
+  return {
+    exclusive: <T>(part: string, work: () => Promise<T>): Promise<T> => {
+      const lock = `${name}:${part}`;
+      if (performance.now() < (away.get(part) ?? 0)) return Promise.reject(new Error(`${lock} is not to be had`));
+      return new Promise<T>((resolve, reject) => {
+        let isLate = false;
+        const stop = whenSilent(lock, () => {
+          isLate = true;
+          away.set(part, performance.now() + AWAY);
+          reject(new Error(`who holds ${lock} gives no sign`));
+        });
+        const held = async (): Promise<void> => {
+          stop();
+          if (!isLate) resolve(await withSigns(lock, work));
+        };
+        Promise.resolve().then(() => navigator.locks.request(lock, held)).catch((error: unknown) => (stop(), reject(error)));
+      });
+    },
+  };
+}
+
+async function withSigns<T>(lock: string, work: () => Promise<T>): Promise<T> {
+  let line: Channel | undefined;
+  const timer = setInterval(() => (line ??= channel(lock, () => undefined)).tell(''), BEAT);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    line?.close();
+  }
+}
+
+/** Call back when nobody has given a sign for too long; returns how to stop that. */
+function whenSilent(lock: string, silent: () => void): () => void {
+  let line: Channel | undefined;
+  let heard = performance.now();
+  const stop = (): void => (clearInterval(timer), line?.close());
+  const timer = setInterval(() => {
+    line ??= channel(lock, () => (heard = performance.now()));
+    if (performance.now() - heard > PATIENCE) stop(), silent();
+  }, BEAT);
+  return stop;
+}
 
 /** Return what this browser has. name: of the user's queue. */
 export function browser(name: string): Platform {

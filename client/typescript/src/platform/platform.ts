@@ -85,6 +85,29 @@ export function nowhere(): KeyValues {
   return { getItem: none, setItem: none, removeItem: none, getAllKeys: none };
 }
 
+const AWAY = 60_000;
+
+/** Return what a promise brings; rejects if that takes longer. late: is called then. */
+export function inTime<T>(work: Promise<T>, most: number, late = (): void => undefined): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => (late(), reject(new Error(`nothing came in ${most / 1000} seconds`))), most);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Storage that has not answered in time is away for a minute: nobody waits for it then. */
+export function timely(storage: KeyValues, most: number): KeyValues {
+  let until = 0;
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    performance.now() < until ? Promise.reject(new Error('storage does not answer')) : inTime(ask(), most, () => (until = performance.now() + AWAY));
+  return {
+    getItem: (key) => asked(() => storage.getItem(key)),
+    setItem: (key, value) => asked(() => storage.setItem(key, value)),
+    removeItem: (key) => asked(() => storage.removeItem(key)),
+    getAllKeys: () => asked(() => storage.getAllKeys()),
+  };
+}
+
 /** The part of a storage whose names begin alike. */
 export const below = (prefix: string, storage: KeyValues): KeyValues => ({
   getItem: (key) => storage.getItem(prefix + key),
