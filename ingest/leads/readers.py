@@ -17,9 +17,9 @@ from ingest.leads.spelling import identity
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
-from rules.leads.consent import NOTIFICATIONS, OFF, consent_in
+from rules.leads.consent import consent_in
 from rules.leads.identity import Identity
-from rules.leads.lead_events import CAMPAIGN_UNSUBSCRIBED, body_hash
+from rules.leads.lead_events import CAMPAIGN_UNSUBSCRIBED, NOTIFICATIONS, OFF, body_hash
 from rules.leads.objections import objections_in
 from rules.leads.orders import EXPONENTS, OrderState
 

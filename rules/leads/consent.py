@@ -9,10 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
+from rules.leads.lead_events import NOTIFICATIONS, OFF, ON
 from rules.leads.objections import without_marks
 
-OFF, ON = "off", "on"
-NOTIFICATIONS = "notifications"
 CONSENT_CHARACTERS_MAX = 80  # a longer text says more than that alone
 # Phrases are parted by commas, and compared without case, accents and punctuation.
 STOP_WORDS = """

@@ -16,6 +16,8 @@ from typing import Any
 
 from rules.days import key_of_stamp, stamp, unstamp
 
+# A consent of a payload: {"notifications": "off"}
+NOTIFICATIONS, OFF, ON = "notifications", "off", "on"
 FUTURE_MAX = timedelta(minutes=5)  # how far ahead of ours a sender's clock may be
 SENTIMENT_MILLI_MAX = 1000
 # The namespace of events' ids. Changing it would give every event another id.
@@ -102,7 +104,7 @@ class LeadEvent:
     | message_received, form_submitted | sentiment_milli? (-1000 to 1000), objections?: [topic],
       preferences?: {name: value}, consent?: {"notifications": on or off} |
     | page_viewed | category?, product_id? |
-    | preference_stated | preferences?, consent?, as above |
+    | preference_stated | preferences?, consent?, as above; consent_channel? if it is about one channel |
     | objection_raised | objections: [topic] |
     | identity_replaced | nothing |
     | campaign_* | campaign_id; campaign_unsubscribed also consent?, as above |

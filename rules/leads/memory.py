@@ -31,6 +31,7 @@ from rules.leads.lead_events import (
     FORM_SUBMITTED,
     MESSAGE_RECEIVED,
     OBJECTION_RAISED,
+    OFF,
     PAGE_VIEWED,
     PREFERENCE_STATED,
     PURCHASE_COMPLETED,
@@ -55,6 +56,8 @@ class ValueRule(StrEnum):
     FACT = "fact"  # the newest value; all pieces agree that there was something
     MEAN = "mean"  # the mean of thousandths; pieces with the same sign agree
     REACTIONS = "reactions"  # the newest date of each value; all pieces agree
+    # The newest value; but a piece about one channel ("on sms") lifts no more than an older one about it
+    CONSENT = "consent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
 # It practically never expires: a person who said "stop" must not have to say it again.
-CONSENT = MemoryType("consent", ValueRule.LATEST, half_life_days=36_500, retention_days=36_500)
+CONSENT = MemoryType("consent", ValueRule.CONSENT, half_life_days=36_500, retention_days=36_500)
 TYPES = {kind.name: kind for kind in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION, CONSENT)}
 
 
@@ -115,8 +118,11 @@ def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidenc
 def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
     """Return the named slot of a piece; () if it has none.
 
-    A reaction has one, so that only a newer piece in the same slot replaces it.
+    A reaction has one, and a consent to one channel, so that only a newer piece in the same slot replaces it.
     """
+    if kind.value_rule is ValueRule.CONSENT:
+        channel = piece.value.partition(" ")[2]
+        return (channel,) if channel else ()
     return (piece.value, piece.leaf) if kind.value_rule is ValueRule.REACTIONS else ()
 
 
@@ -127,7 +133,21 @@ def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
     if kind.value_rule is ValueRule.REACTIONS:
         newest_dates = {piece.value: piece.at[:10] for piece in reversed(evidence)}
         return ", ".join(f"{reaction} {day}" for reaction, day in sorted(newest_dates.items()))
-    return evidence[0].value
+    return _consent_value(evidence) if kind.value_rule is ValueRule.CONSENT else evidence[0].value
+
+
+def _consent_value(evidence: Iterable[Evidence]) -> str:
+    """Return "off" if the newest word about all channels, or a newer one about any channel, says so.
+
+    evidence: newest first.
+    """
+    words: list[str] = []
+    for piece in evidence:
+        word, _, channel = piece.value.partition(" ")
+        words.append(word)
+        if not channel:  # what is older is replaced by this
+            break
+    return OFF if OFF in words else words[0]
 
 
 def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
@@ -150,6 +170,8 @@ def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
 def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
     if kind.value_rule is ValueRule.LATEST:
         return piece == value
+    if kind.value_rule is ValueRule.CONSENT:
+        return piece.partition(" ")[0] == value
     if kind.value_rule is ValueRule.MEAN:
         number, mean = Decimal(piece), Decimal(value)
         return (number > 0, number < 0) == (mean > 0, mean < 0)
@@ -306,7 +328,13 @@ def _list(event: LeadEvent, name: str) -> list[Any]:
     return value
 
 
-_preferences, _consent = partial(_stated, "preferences"), partial(_stated, "consent")
+def _consent(event: LeadEvent) -> KeyValues:
+    channel = event.payload.get("consent_channel")
+    for name, value in _stated("consent", event):
+        yield name, f"{value} {channel}" if channel else value
+
+
+_preferences = partial(_stated, "preferences")
 DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
     PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences), Derivation(CONSENT, 1000, _consent)),
     PAGE_VIEWED: (Derivation(PREFERENCE, 150, _category),),

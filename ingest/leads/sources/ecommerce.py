@@ -31,7 +31,8 @@ names.
 Customers: the webhooks of a customer, and of a consent, say what the customer wants by e-mail, text messages
 or WhatsApp. `unsubscribed` wants no more messages. Neither does who is `not_subscribed`, `redacted` or
 `invalid` since a time that the shop names. Without a time these state nothing, nor does `pending`, where the
-shop still waits for an answer. `subscribed` wants messages since the time that the shop names. If a webhook
+shop still waits for an answer. `subscribed` wants messages since the time that the shop names; to text
+messages or WhatsApp alone, it takes back no more than a refusal of these (rules.leads.memory). If a webhook
 says both, of two channels, the customer wants none. customers/merge joins the leads of two customers.
 
 A webhook of a consent that we cannot read, or of a merge that the shop has not made, is refused, so that an
@@ -69,11 +70,13 @@ from ingest.leads.readers import (
     text_id,
     usable_identities,
 )
-from rules.leads.consent import NOTIFICATIONS, OFF, ON
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     IDENTITY_REPLACED,
+    NOTIFICATIONS,
+    OFF,
+    ON,
     ORDER_CANCELLED,
     ORDER_REFUNDED,
     PREFERENCE_STATED,
@@ -107,11 +110,19 @@ TOPICS = {
 }
 # The body of this topic has only the changes. The shop also sends orders/updated, which has the order.
 EDITS = "orders/edited"
-# The fields of a customer's consents, each with the one that says since when it is so.
+
+
+class ConsentField(NamedTuple):
+    """A field of a customer's consents."""
+
+    channel: str  # "" for e-mail, which stands for all messages
+    since: str  # the name of the field within it that says since when it is so
+
+
 CONSENTS = {
-    "email_marketing_consent": "consent_updated_at",
-    "sms_marketing_consent": "consent_updated_at",
-    "whats_app_marketing_consent": "updated_at",
+    "email_marketing_consent": ConsentField("", "consent_updated_at"),
+    "sms_marketing_consent": ConsentField("sms", "consent_updated_at"),
+    "whats_app_marketing_consent": ConsentField("whatsapp", "updated_at"),
 }
 CUSTOMER_TOPICS = (
     *(f"customers/{what}" for what in ("create", "update", "enable", "disable")),
@@ -333,13 +344,17 @@ def _consent_statement(body: Body, topic: str, context: DecodeContext) -> list[D
         raise DecodeError("topic", f"is {topic}, but the body tells of an order")
     side = SideFields()
     stated = {name: side.read(_consent, body.get(name), name) for name in CONSENTS}
-    told = list(filter(None, stated.values()))
-    is_off = any(meaning == OFF for meaning, _ in told)
+    told = [(*each, CONSENTS[name].channel) for name, each in stated.items() if each]
+    is_off = any(meaning == OFF for meaning, _, _ in told)
     if side.omissions and not is_off:  # what cannot be read might be an opt-out
         raise DecodeError(side.omissions[0].field, side.omissions[0].reason)
-    if not any(meaning for meaning, _ in told):
+    if not any(meaning for meaning, _, _ in told):
         return []
-    since = max(at for meaning, at in told if meaning == (OFF if is_off else ON))
+    # What is said of all channels goes first.
+    counting = [
+        (not channel, at, channel) for meaning, at, channel in told if meaning == (OFF if is_off else ON)
+    ]
+    _, since, channel = max(counting)
     occurred_at, named_time = opt_out_time(since, "", context, side, lambda at, _: at)
     pairs = [(channel, body.get(field)) for channel, field in CUSTOMER_FIELDS]
     return [
@@ -348,7 +363,10 @@ def _consent_statement(body: Body, topic: str, context: DecodeContext) -> list[D
             event_type=PREFERENCE_STATED,
             occurred_at=occurred_at,
             identities=identities(pairs, context, "customer", are_verified=True, side=side),
-            payload={"consent": {NOTIFICATIONS: OFF if is_off else ON}},
+            payload={
+                "consent": {NOTIFICATIONS: OFF if is_off else ON},
+                **({"consent_channel": channel} if channel else {}),
+            },
             omissions=side.omissions,
         )
     ]
@@ -363,7 +381,7 @@ def _stated_part(body: Body) -> Body:
 def _consent(value: Any, name: str) -> tuple[str | None, str]:
     """Read a consent: what it means (None: nothing), and since when (a stamp, or "")."""
     fields = value if isinstance(value, dict) else {"state": value}
-    state, since = fields.get("state"), fields.get(CONSENTS[name])
+    state, since = fields.get("state"), fields.get(CONSENTS[name].since)
     if is_absent(state):
         return None, ""
     if not isinstance(state, str) or state.lower() not in STATES:
@@ -372,7 +390,7 @@ def _consent(value: Any, name: str) -> tuple[str | None, str]:
     if is_absent(since):
         return (None if needs_time else meaning), ""
     try:
-        return meaning, moment(since, f"{name}.{CONSENTS[name]}")
+        return meaning, moment(since, f"{name}.{CONSENTS[name].since}")
     except DecodeError:
         if needs_time and meaning:
             raise

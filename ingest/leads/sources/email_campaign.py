@@ -34,8 +34,8 @@ from ingest.leads.readers import (
     text_id,
 )
 from rules.leads import lead_events
-from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks import Algorithm, Part, Signature
+from rules.leads.lead_events import NOTIFICATIONS, OFF
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(

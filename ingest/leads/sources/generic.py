@@ -50,7 +50,6 @@ from ingest.leads.readers import (
     typed_opt_out,
 )
 from ingest.web.json_schema import SHORT
-from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks import Part, Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
@@ -58,6 +57,8 @@ from rules.leads.lead_events import (
     CAMPAIGN_UNSUBSCRIBED,
     FORM_SUBMITTED,
     MESSAGE_RECEIVED,
+    NOTIFICATIONS,
+    OFF,
     PREFERENCE_STATED,
     PURCHASE_TYPES,
     SENTIMENT_TYPES,

@@ -39,10 +39,17 @@ from ingest.leads.readers import (
     text_id,
 )
 from rules.json_values import read_json
-from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
+from rules.leads.consent import consent_in, consent_in_choice
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
-from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERENCE_STATED
+from rules.leads.lead_events import (
+    IDENTITY_REPLACED,
+    MESSAGE_RECEIVED,
+    NOTIFICATIONS,
+    OFF,
+    ON,
+    PREFERENCE_STATED,
+)
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
 SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)

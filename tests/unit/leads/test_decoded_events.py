@@ -1,5 +1,6 @@
 """Orders, forms, messages, mails and our own shape: what each becomes, to the last minor unit, and what it proves."""
 
+import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -418,8 +419,10 @@ def read_consent(topic: str, body: Any) -> list[DecodedEvent]:
 def test_consent_is_what_the_shop_says(told_by: Any, state: str, meaning: str | None) -> None:
     for word in (state, state.upper()):
         events = read_consent(*told_by(consent(word)))
+        channel = {of_texts: "sms", of_whatsapp: "whatsapp"}.get(told_by)
+        of_one = {"consent_channel": channel} if channel else {}
         assert [each.payload for each in events] == (
-            [{"consent": {"notifications": meaning}}] if meaning else []
+            [{"consent": {"notifications": meaning}, **of_one}] if meaning else []
         )
         for event in events:
             assert (event.event_type, event.occurred_at) == (
@@ -505,3 +508,27 @@ def test_customers_that_a_shop_has_joined_are_one_person() -> None:
     ):
         with pytest.raises(DecodeError, match=reason):
             decode("ecommerce", body, context)
+
+
+ORDERS_OF_CONSENT: list[tuple[list[tuple[Any, str]], str]] = [
+    ([(of_mail, "subscribed"), (of_mail, "unsubscribed")], "off"),
+    ([(of_mail, "unsubscribed"), (of_mail, "subscribed")], "on"),
+    ([(of_texts, "unsubscribed"), (of_texts, "subscribed")], "on"),
+    ([(of_mail, "unsubscribed"), (of_texts, "subscribed")], "off"),
+    ([(of_mail, "unsubscribed"), (of_whatsapp, "subscribed"), (of_texts, "subscribed")], "off"),
+    ([(of_texts, "unsubscribed"), (of_whatsapp, "subscribed")], "off"),
+    ([(of_texts, "unsubscribed"), (of_mail, "subscribed")], "on"),
+    ([(of_mail, "subscribed"), (of_texts, "unsubscribed"), (of_whatsapp, "subscribed")], "off"),
+    ([(of_texts, "subscribed")], "on"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "value"), ORDERS_OF_CONSENT)
+def test_a_subscription_to_one_channel_brings_back_no_other(told: list[tuple[Any, str]], value: str) -> None:
+    """In any order of arrival: the times count that the shop names."""
+    stored = []
+    for day, (told_by, state) in enumerate(told, 1):
+        (event,) = read_consent(*told_by(consent(state, f"2026-03-0{day}T00:00:00Z")))
+        stored.append(stored_event(event, Envelope("ecommerce", CONTEXT), "leaf", "leaf"))
+    for arrived in itertools.permutations(stored):
+        assert remembered_entries(arrived)["consent#notifications"].value == value
