@@ -13,8 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from local.move_in.rows import RefusedRow, UnreadableFile, csv_columns, csv_rows
 from local.paths import LOCAL, write_secret
+from local.row_files import RefusedRow, UnreadableFile, csv_columns, csv_rows
 from rules.json_values import NoJson, read_json
 
 T = TypeVar("T")

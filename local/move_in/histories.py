@@ -24,7 +24,7 @@ from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, even
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience
-from local.move_in.rows import RefusedRow, Row, read_rows
+from local.row_files import RefusedRow, Row, read_rows
 from local.verify import local_date
 from rules.book.book import Books
 from rules.days import parse_moment

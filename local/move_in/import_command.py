@@ -23,7 +23,7 @@ from local.cloud.patience import Patience
 from local.command import FILE, command, option
 from local.move_in.histories import COLUMNS, ComparisonResult, HistoryFiles
 from local.move_in.positions import PositionFiles, PositionImporter
-from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
+from local.row_files import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, tombstones_of
 from rules.engagement.events import RETENTION

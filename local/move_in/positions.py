@@ -22,7 +22,7 @@ from adapters.platform.tables import BEFORE_ALL, chunks
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import ABSENT, SAME, ComparisonResult
-from local.move_in.rows import RefusedRow, Row, read_rows
+from local.row_files import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Decision, Profile

@@ -22,7 +22,7 @@ from local.cloud.patience import Patience
 from local.event_sources import from_purchases
 from local.move_in.histories import HistoryFiles
 from local.move_in.import_command import MarkStore, move_in
-from local.move_in.rows import digest_of_file
+from local.row_files import digest_of_file
 from local.verify import expect
 from rules.days import stamp
 from rules.engagement.ledger import EntryKind

@@ -19,7 +19,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in
 from local.move_in.positions import PositionFiles, PositionImporter
-from local.move_in.rows import digest_of_file
+from local.row_files import digest_of_file
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.site import Site

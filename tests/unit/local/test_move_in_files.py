@@ -19,7 +19,7 @@ from ingest.web.json_schema import USER_ID
 from local.cloud.patience import Patience
 from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
-from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
+from local.row_files import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
 from rules.days import parse_moment
 from rules.engagement.events import event_id

@@ -14,8 +14,8 @@ from adapters.privacy.tombstones import NO_ERASURES
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions
-from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
+from local.row_files import RefusedRow, Row, columns_of, read_rows
 from rules.book.book import Books
 from rules.engagement.opening_positions import position_of
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.spreadsheets import RUNS, cell, text_of
 from local.analyst.output import Answer, as_cells, write
-from local.move_in.rows import RefusedFile, RefusedRow, columns_of, read_rows
+from local.row_files import RefusedFile, RefusedRow, columns_of, read_rows
 from processors.person_exports import Table
 
 RUNNING = [
