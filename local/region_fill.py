@@ -11,6 +11,7 @@ from adapters.platform.items import Item
 from adapters.platform.tables import BEFORE_ALL, chunks, get_all, query_all
 from adapters.regions import Follower, claims_of, events_of
 from local.region_unseen import CLAIMS, EVENTS, PROFILES, Side, is_deletion_mark, shared_fields
+from rules.engagement.account_state import kept_partition
 from rules.regions.changes import KEYS, LEDGER, ItemChange, place_needed
 
 CHUNK_ITEMS = 200
@@ -102,13 +103,15 @@ class RegionFill:
         return [self._change(table, item) for item in items]
 
     def _days(self, user_id: str) -> Iterator[Item]:
-        return query_all(
-            self.new.dynamodb,
-            TableName=self.new.tables[DAYS],
-            KeyConditionExpression="user_id = :user",
-            ExpressionAttributeValues={":user": {"S": user_id}},
-            ConsistentRead=True,
-        )
+        """Yield a user's days and archive, and the other items that are no days."""
+        for partition in (user_id, kept_partition(user_id)):
+            yield from query_all(
+                self.new.dynamodb,
+                TableName=self.new.tables[DAYS],
+                KeyConditionExpression="user_id = :user",
+                ExpressionAttributeValues={":user": {"S": partition}},
+                ConsistentRead=True,
+            )
 
     def _change(self, table: str, stored: Item) -> ItemChange:
         """Return an item as the first change of the epoch: every change that is sent live is newer."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one
 from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
-from rules.engagement.account_state import Day, Profile
+from rules.engagement.account_state import Day, Profile, kept_partition
 from rules.engagement.archive import (
     pack_changes,
     pack_dates,
@@ -24,9 +24,10 @@ from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
-# A user has three more items in DailyActivity, with a word in place of a date (KeptItems): the archive,
-# and the settled part of streaks and of achievements. The words sort after all dates.
-ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")
+# A user has three more items in DailyActivity, with a word in place of a date (KeptItems): the archive, and
+# the settled part of streaks and of achievements. They have a partition of their own, so that a query of the
+# user gives days alone.
+ARCHIVE, GOALS, ACHIEVEMENTS = "archive", "goals", "totals"
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
@@ -47,7 +48,7 @@ class KeptItems:
         read: makes the content of the item's text; raises ValueError for a damaged text. is_strong: whether
         the read is strongly consistent.
         """
-        key = {"user_id": user_id, "activity_date": self._sort_key}
+        key = {"user_id": kept_partition(user_id), "activity_date": self._sort_key}
         item = get_one(self._dynamodb, self._days, key, is_strong)
         try:
             return read(zlib.decompress(item["packed"]["B"]).decode()) if item else None
@@ -57,7 +58,8 @@ class KeptItems:
     def put(self, user_id: str, text: str) -> dict[str, Any]:
         """Return the arguments of a put of a user's item."""
         # is_passive keeps the item out of the lake.
-        item = encode_item({"user_id": user_id, "activity_date": self._sort_key, "is_passive": True})
+        key = {"user_id": kept_partition(user_id), "activity_date": self._sort_key}
+        item = encode_item(key | {"is_passive": True})
         packed: Item = {"packed": {"B": zlib.compress(text.encode())}}
         return {"TableName": self._days, "Item": item | packed}
 

@@ -5,7 +5,7 @@
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
-| rate:{user_id}:{minute} | counter | 2 min |
+| rate:{kind}:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 Redis may be in cluster mode, so no command and no script has keys of two slots.

@@ -9,7 +9,6 @@ that the marks are as they were read, whatever their type. So it never overwrite
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from adapters.engagement.account_items import ARCHIVE
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks, get_all, get_one, query_all, write_if
 
@@ -57,8 +56,8 @@ class Projections:
         items = query_all(
             self._dynamodb,
             TableName=self._days,
-            KeyConditionExpression="user_id = :user AND activity_date < :archive",
-            ExpressionAttributeValues=encode_item({":user": user_id, ":archive": ARCHIVE}),
+            KeyConditionExpression="user_id = :user",
+            ExpressionAttributeValues=encode_item({":user": user_id}),
             ConsistentRead=True,
         )
         return {item["activity_date"]["S"]: item for item in items}

@@ -26,6 +26,7 @@ from adapters.privacy.erasers import (
     response_eraser,
 )
 from adapters.questions.subscription_store import subscription_counter
+from rules.engagement.account_state import kept_partition
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
@@ -113,7 +114,7 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
     stores: dict[str, StoreEraser] = {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
         "BPEvents": table(tables.bp_events_table, "user_id", "event_id"),
-        "DailyActivity": table(tables.daily_activity_table, "user_id", "activity_date"),
+        "DailyActivity": table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions),
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place"),
         "IdempotencyKeys": replace(claims, items=all_claims),
@@ -284,6 +285,10 @@ class BoardEraser:
 
 def _user_ids(person: Person) -> Iterable[str]:
     return [person.user_id] if person.user_id else []
+
+
+def _day_partitions(person: Person) -> Iterable[str]:
+    return [partition for user in _user_ids(person) for partition in (user, kept_partition(user))]
 
 
 def _notice_holders(person: Person) -> Iterable[str]:

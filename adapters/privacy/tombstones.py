@@ -12,6 +12,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
+from rules.engagement.account_state import user_of_partition
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
     Act,
@@ -156,7 +157,7 @@ def subject_of(image: Mapping[str, Any]) -> str:
     """Return the subject of the person whose item an image is; "" if the item names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
-            return user_subject(user)
+            return user_subject(user_of_partition(user))
     lead = image.get(LEAD_KEY, {}).get("S")
     return lead_subject(lead) if lead else ""
 

@@ -17,6 +17,7 @@ from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
+from rules.engagement.account_state import kept_partition
 from rules.outgoing.notices import lead_holder, question_holder
 
 KEYS = {  # by table: the attributes of its key, the partition key first
@@ -113,7 +114,9 @@ def _partitions(subject: Subject) -> Iterator[tuple[str, str]]:
         yield from (("Questions", question), ("Responses", question))
         yield "Limits", open_questions_key(subject.agent)  # the counters of minutes expire by themselves
     yield "IdempotencyKeys", lead_claim
-    yield from ((table, user) for user in (subject.name, subject.second_user) for table in USER_TABLES)
+    for user in (subject.name, subject.second_user):
+        yield "DailyActivity", kept_partition(user)
+        yield from ((table, user) for table in USER_TABLES)
 
 
 def _lead(subject: Subject, claim: str) -> str | None:

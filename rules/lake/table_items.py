@@ -23,6 +23,7 @@ from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
+from rules.engagement.account_state import user_of_partition
 from rules.lake.engagement_entities import VERSION_BYTES
 from rules.lake.schema import Entity, Field, Required, Type
 
@@ -142,7 +143,7 @@ def _user_of(store: str, image: Image) -> str | None:
     """Return the user whose item it is; None: it is no user's."""
     if store == PHONES:
         return str(image["owner"]["S"])
-    partition_key = str(image[KEYS[store][0]]["S"])
+    partition_key = user_of_partition(str(image[KEYS[store][0]]["S"]))
     is_of_user = store not in ("RuleBooks", "Erasures") and is_user_id(partition_key)
     return partition_key if is_of_user else None
 

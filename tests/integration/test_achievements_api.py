@@ -12,6 +12,7 @@ from adapters.engagement import achievements as achievement_reader
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.platform.items import encode_item
 from ingest.engagement.points import balance
+from rules.engagement.account_state import kept_partition
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 
@@ -85,7 +86,7 @@ def test_what_is_kept_is_counted_anew_after_a_backfill(api: Site, at: Move) -> N
     assert not achievements(api, user)["five"]["achieved"]
     send(api, user, *workouts(40, 59))
     assert achievements(api, user)["five"]["achieved_at"] == "2026-04-11T12:00:00.000000Z"
-    key = encode_item({"user_id": user, "activity_date": ACHIEVEMENTS})
+    key = encode_item({"user_id": kept_partition(user), "activity_date": ACHIEVEMENTS})
     dynamodb = api.engine.client("dynamodb")
     assert len(dynamodb.get_item(TableName="DailyActivity", Key=key)["Item"]["packed"]["B"]) < 500
     at(MONDAY + 61 * DAY)

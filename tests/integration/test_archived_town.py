@@ -14,6 +14,7 @@ from adapters.engagement.expiry import Settler
 from adapters.platform.items import encode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement import archive as archive_rule
+from rules.engagement.account_state import kept_partition
 from tests.support.books import KnownBooks
 from tests.support.effort import effort
 from tests.support.engine import Engine
@@ -70,10 +71,10 @@ def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_who
 
     one, other, third = town.users[:3]
     before = {user: answers(town, user) for user in town.users}
-    key = encode_item({"user_id": one, "activity_date": ARCHIVE})
+    key = encode_item({"user_id": kept_partition(one), "activity_date": ARCHIVE})
     stored = town.real.get_item(TableName="DailyActivity", Key=key)["Item"]
     town.put("DailyActivity", {**stored, "packed": {"B": b"broken"}})
-    town.delete("DailyActivity", user_id=other, activity_date=ARCHIVE)
+    town.delete("DailyActivity", user_id=kept_partition(other), activity_date=ARCHIVE)
     profile = town.profile(third)
     until, left, spent, digest = profile["archived"]["S"].split(" ")
     town.put("UserStreaks", {**profile, "archived": {"S": f"{until} {int(left) + 1} {spent} {digest}"}})

@@ -10,6 +10,7 @@ import pytest
 from adapters.book import shipped_document
 from adapters.engagement.account_items import GOALS
 from adapters.platform.items import encode_item
+from rules.engagement.account_state import kept_partition
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 
@@ -133,7 +134,7 @@ def test_what_is_settled_is_read_once_and_a_backfill_of_long_ago_counts(api: Sit
     before = streaks(api, user)["workouts"]
     assert (before["current_streak"], before["longest_streak"], before["reached"]) == (15, 15, 19)
     dynamodb = api.engine.client("dynamodb")
-    key = encode_item({"user_id": user, "activity_date": GOALS})
+    key = encode_item({"user_id": kept_partition(user), "activity_date": GOALS})
     kept = dynamodb.get_item(TableName="DailyActivity", Key=key)["Item"]
     assert len(kept["packed"]["B"]) < 200
     assert streaks(api, user)["workouts"] == before

@@ -27,6 +27,7 @@ from rules.book.goal_rules import (
     StreakRule,
 )
 from rules.days import unstamp
+from rules.engagement.account_state import kept_partition
 from rules.engagement.events import Event
 from tests.support.books import SHIPPED
 from tests.support.corruptions import value
@@ -50,7 +51,7 @@ def town(
     monkeypatch.setattr(Town, "event", event)
     with lived_in(engine, tmp_path, f"g-{request.node.name}", 12) as made:
         for name in (GOALS, ACHIEVEMENTS):
-            kept = {"user_id": made.users[0], "activity_date": name, "is_passive": True}
+            kept = {"user_id": kept_partition(made.users[0]), "activity_date": name, "is_passive": True}
             made.put("DailyActivity", encode_item(kept))
         yield made
 

@@ -8,10 +8,10 @@ CONSUMER = '''"""DailyActivity stream -> log: each date of which a user's first 
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.engagement.account_items import UNDATED
 from adapters.logs import Logger
 from adapters.platform.items import decode_item
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
+from rules.lake.table_items import is_user_id
 
 logger = Logger(service="active-dates")
 
@@ -23,8 +23,9 @@ class ActiveDatesSettings(ConsumerSettings):
 
 def date_of(record: Record) -> str | None:
     """Return the date (YYYY-MM-DD) of a new day; None for another change or item."""
-    sort_key: str = decode_item(record["dynamodb"]["Keys"])["activity_date"]
-    return sort_key if record["eventName"] == "INSERT" and sort_key not in UNDATED else None
+    key = decode_item(record["dynamodb"]["Keys"])
+    is_new_day = record["eventName"] == "INSERT" and is_user_id(key["user_id"])
+    return str(key["activity_date"]) if is_new_day else None
 
 
 @stream_consumer("active-dates", logger)

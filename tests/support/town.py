@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from adapters.engagement.account_items import UNDATED
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -40,6 +39,7 @@ from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
+from rules.engagement.account_state import KEPT
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import ENTITIES, row_of
 from tests.support.books import TYPES, KnownBooks, judged
@@ -79,7 +79,7 @@ class Recorder:
         return call
 
     def note(self, table: str, written: Item) -> None:
-        if not self.paused and table in ENTITY and written.get("activity_date", {}).get("S") not in UNDATED:
+        if not self.paused and table in ENTITY and not written.get("user_id", {}).get("S", "").endswith(KEPT):
             entity = ENTITIES[ENTITY[table]]
             row = row_of(entity, decode_item(written), START)
             self.rows[entity.name, row["dt"], row["hour"]].append(json.dumps(row))

@@ -29,7 +29,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     kept = {"Days": "DailyActivity", "Keys": "IdempotencyKeys"}
     days = {"Days": (DAILY_ACTIVITY, DeliveryStream(rows, "d"))}
     made = Publisher(days, NO_ERASURES, TableItemRows(kept, DeliveryStream(items, "i")))
-    shown = change(2, activity_date="totals", is_passive=True)
+    shown = change(2, user_id="u#kept", activity_date="totals", is_passive=True)
     shown["dynamodb"]["NewImage"]["packed"] = {"B": "AAEC"}
     claim = change(3, table="Keys", idempotency_key="k")
     of_a_lead = change(4, table="Keys", user_id="acme/ecommerce#7", idempotency_key="lead-event")
@@ -38,7 +38,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     assert [each["events_count"] for data in rows.taken for each in rows_of(data)] == [1]
     found = [each for data in items.taken for each in rows_of(data)]
     assert [(each["store"], each["place"], each["user_id"]) for each in found] == [
-        ("DailyActivity", '["u","totals"]', "u"),
+        ("DailyActivity", '["u#kept","totals"]', "u"),
         ("IdempotencyKeys", '["u","k"]', "u"),
     ]
     assert item_of(found[0]["item"])["packed"] == {"B": b"\x00\x01\x02"}
