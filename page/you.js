@@ -26,9 +26,10 @@ const explainer = (profile, active, view) => {
   const strip = h("ol", { class: "days" }, datesUpTo(profile.as_of).map((date) => h("li", {},
     h("button", {
       type: "button", "data-date": date, "aria-pressed": "false", class: active.has(date) ? "on" : "off",
-      "aria-label": `${dayName(date)}: ${active.has(date) ? "active" : "no activity"}. Explain`,
       onclick: () => ask(date),
-    }, h("span", {}, dayName(date, { weekday: "narrow" })), h("b", {}, Number(date.slice(8)))))));
+    }, h("span", {}, dayName(date, { weekday: "narrow" })), h("b", {}, Number(date.slice(8))),
+    // The name begins with what is seen, so who speaks to the page can say that (WCAG 2.5.3).
+    h("span", { class: "unseen" }, `: ${dayName(date)}, ${active.has(date) ? "active" : "no activity"}. Explain`)))));
   return h("section", { class: "card", "aria-labelledby": "days-title" },
     h("h2", { id: "days-title" }, "Your days"), strip,
     h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); ask(input.value); } },
