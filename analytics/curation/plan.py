@@ -369,6 +369,15 @@ def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     return batches
 
 
+def read_strays(objects: Objects, run_id: str) -> list[str]:
+    """Return the strays that a run's plan has found (see Plan); nothing if there is no plan."""
+    try:
+        state = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
+    except NoObject:
+        return []
+    return list(state.get("strays", ()))
+
+
 def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Place]:
     """Return the tasks of a plan without those that a run has given up; raises NoObject."""
     failed = run_notes.failed_tasks(objects, run_id)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject, objects_of_entry
 from adapters.what_if_jobs import PREFIX as WHAT_IFS
+from analytics.curation.plan import read_strays
 from analytics.curation.recover import ERRORS
 from analytics.forgetting.named_persons import ATHENA, Name, NameCounts, count_names
 from analytics.lake import run_notes
@@ -66,12 +67,12 @@ class OtherObjects:
                     yield stored, counts
 
     def _foreign_objects(self) -> Iterator[StoredObject]:
-        """Yield the objects that are nobody's: in no folder of this system, or in none of its entities."""
+        """Yield the objects that are nobody's: in no folder of ours, in none of its entities, strays."""
         entries = [entry for entry in self.objects.below("") if not entry.startswith(OWN_FOLDERS)]
         for folder in LINE_FOLDERS:
             folders_of_entities = {f"{folder}{entity}/" for entity in ENTITIES}
             entries += [entry for entry in self.objects.below(folder) if entry not in folders_of_entities]
-        for entry in entries:
+        for entry in [*entries, *read_strays(self.objects, self.run_id)]:
             yield from objects_of_entry(self.objects, entry)
 
     def _may_be_in_use(self, stored: StoredObject) -> bool:

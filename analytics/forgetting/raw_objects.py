@@ -20,7 +20,7 @@ from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.forgetting.erasees import KIND_OF_COLUMN
 from analytics.forgetting.named_persons import is_ordinary
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
-from analytics.lake.listing import raw_objects_of_dates
+from analytics.lake.listing import raw_objects_since
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
@@ -28,7 +28,6 @@ from rules.lake.residue import PERSONS
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many lines of each were removed.
 LineRemover = Callable[[bytes], tuple[bytes, Counter[str]]]
-FIRST_DATE, LAST_DATE = "0000", "9999"  # sort before and after all dates
 # Stands before a name in a line that is no row.
 _PERSONS_FIELD = re.compile(rb'"(?:' + "|".join(KIND_OF_COLUMN).encode() + rb')"\s*:\s*\Z')
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
@@ -114,7 +113,7 @@ class RawObjects:
         curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
         failed_dates = {place.dt for place in failed}
         loose_keys = []
-        for raw_object in raw_objects_of_dates(self.objects, entity, FIRST_DATE, LAST_DATE):
+        for raw_object in raw_objects_since(self.objects, entity, ""):
             place = raw_place(raw_object.key)
             if place is None or not _is_curated(place, curated, failed_dates):
                 loose_keys.append(raw_object.key)

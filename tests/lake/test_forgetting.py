@@ -18,6 +18,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from adapters.privacy.erasure_jobs import ErasureMoved
 from analytics.curation.curate import BrokenSeal, curate
+from analytics.curation.plan import plan, write_plan
 from analytics.curation.raw_lines import unzip
 from analytics.curation.recover import recover
 from analytics.curation.sealed_file import is_broken
@@ -25,7 +26,13 @@ from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
 from analytics.forgetting.warehouse_rows import TABLES
 from analytics.lake.layout import Place
-from analytics.lake.run_notes import note_failed_task, note_odd_object, note_unloaded, remember_tasks
+from analytics.lake.run_notes import (
+    note_failed_task,
+    note_odd_object,
+    note_unloaded,
+    odd_objects,
+    remember_tasks,
+)
 from analytics.recompute.recompute import recompute
 from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, publish
@@ -654,4 +661,29 @@ def test_an_id_may_be_a_number_or_a_word_of_our_own_files(tmp_path: Path, user: 
     assert lake.etag("state/users/1/0000.parquet") is None
     assert b'"event_type":"events","max":"7"' in unzip(lake.get(next(lake.list("raw/")).key))
     assert {row["user_id"] for row in rows(lake) if not is_residue(row["user_id"])} == {"bob"}
+    assert jobs.all["e"].is_done
+
+
+def test_a_stray_that_names_somebody_is_cleaned_or_awaited(tmp_path: Path) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW - timedelta(days=3), user="canary-user")
+    mine, other = (json.dumps(event(1, user_id=user)).encode() + b"\n" for user in ("canary-user", "ann"))
+    lines, table = (
+        "raw/events/arrived=2026-03-01/copy",
+        "raw/events/arrived=2026-03-01/dt=2026-03-01/copy.csv",
+    )
+    lake.put(lines, mine + other)
+    lake.put(table, b"user_id,n\ncanary-user,7\n")
+    for number in range(4):
+        run_id = f"f{number}"
+        write_plan(lake, run_id, plan(lake, NOW.date()))
+        if number == 2:
+            assert not jobs.all["e"].is_done
+            lake.delete([table])
+        night(lake, jobs, run_id, NOW + timedelta(days=1, hours=number))
+        named = {each["object"] for each in odd_objects(lake, run_id)}
+        assert named == ({table} if number < 2 else set())
+        lake.put(f"reports/{run_id}.json", b"{}")
+    assert lake.get(lines) == other
+    assert having(tmp_path, ["canary-user"]) == set()
     assert jobs.all["e"].is_done
