@@ -18,9 +18,9 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Refresh, query_all, write_if
 from rules.days import stamp, unstamp
 from rules.engagement.account import decide
-from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty, Decision, Profile, date_at
+from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty, Decision, date_at
 from rules.engagement.ledger import FreezeNote
-from rules.engagement.streak import lapse_date, shown_streak
+from rules.engagement.streak import shown_streak
 
 FRESH_SECONDS = 30  # a process uses the amnesties that it has read for so long
 PARTITION = "amnesties"
@@ -137,7 +137,7 @@ def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     notes = [entry.draft.freeze for entry in decision.entries]
     return AmnestyResult(
         after.user_id,
-        is_changed=_is_material(decision, now),
+        is_changed=_is_material(decision),
         streak_before=shown_streak(before.streak, before.cover, date_at(before, now)).current,
         streak_after=shown_streak(after.streak, after.cover, date_at(after, now)).current,
         freezes_returned=notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT),
@@ -145,29 +145,14 @@ def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     )
 
 
-def _is_material(decision: Decision, now: datetime) -> bool:
-    """Whether a decision changes an account: its days, its ledger, its streak now, or when the streak lapses.
+def _is_material(decision: Decision) -> bool:
+    """Whether a decision changes an account: its days, its ledger, or which dates amnesties make neutral.
 
-    Taking a revoked amnesty off an account is a change in any case.
+    Neutral dates may change no daily streak, and yet a streak by week or month, and what is told of a date.
     """
     before, after = decision.before.profile, decision.profile
-    numbers_after = {number for number, _dates in after.amnesties}
-    is_taken_off = any(number not in numbers_after for number, _dates in before.amnesties)
-    if decision.entries or decision.days or is_taken_off:
-        return True
-    return _streak_state(before, now) != _streak_state(after, now)
-
-
-def _streak_state(profile: Profile, now: datetime) -> tuple[object, ...]:
-    """Return the streak as it shows now, as it is stored, and when it lapses.
-
-    The dates that freezes cover since the last activity are left out. They are stored with the next event
-    only, and the number of unused freezes already shows a change.
-    """
-    if profile.streak is None:
-        return ()
-    shown = replace(shown_streak(profile.streak, profile.cover, date_at(profile, now)), spent=())
-    return shown, profile.streak, lapse_date(profile.streak, profile.cover)
+    is_forgiven_anew = before.version > 0 and before.amnesties != after.amnesties
+    return bool(decision.entries or decision.days or is_forgiven_anew)
 
 
 def _attributes(amnesty: Amnesty) -> dict[str, Any]:

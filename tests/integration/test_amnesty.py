@@ -100,6 +100,26 @@ def test_a_town_is_forgiven_and_a_night_agrees_and_revoked_it_is_as_before(town:
     assert given(town, revoked).changed == []
 
 
+def test_neutral_dates_that_change_no_daily_streak_are_kept_too(town: Town) -> None:
+    """They count for weeks and months. A streak that has ended long since does not change by the outage."""
+    town.now += timedelta(days=20)
+    outage = Amnesty(1, town.now - timedelta(days=9), town.now - timedelta(days=7), reason="the API was away")
+    user = town.users[0]
+    before, profile = state(town, user), town.accounts.profile(user)
+    assert profile.streak
+    assert profile.streak.last < (outage.since - 3 * DAY).date()
+    applied = forgiver(town).apply(user, of(outage), town.now)
+    kept = town.accounts.profile(user)
+    assert (applied.is_changed, state(town, user)) == (True, before)
+    assert kept.amnesties == ((1, tuple(sorted(outage.dates_in(zone_at(profile, outage.since))))),)
+    assert not forgiver(town).apply(user, of(outage), town.now).is_changed
+    assert town.accounts.profile(user) == kept
+    revoked = replace(outage, revoked_at="2027-01-01T00:00:00.000000Z")
+    assert forgiver(town).apply(user, of(revoked), town.now).is_changed
+    assert town.accounts.profile(user).amnesties == ()
+    assert not forgiver(town).apply("nobody", of(outage), town.now).is_changed
+
+
 def test_killed_at_any_call_and_run_again_the_result_is_the_same(town: Town) -> None:
     user = next(
         each.user_id
