@@ -1,4 +1,4 @@
-"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop) and Athena (the lake).
+"""Translates statements of Redshift's SQL with sqlglot for DuckDB, a laptop's warehouse.
 
 It leaves out the features that DuckDB lacks: how Redshift spreads, sorts and compresses a table, late binding
 of views, and locks, because DuckDB's file has one writer.
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from analytics.warehouse.dialect.clauses import check_clauses
@@ -20,19 +19,6 @@ REDSHIFT, DUCKDB, ATHENA = "redshift", "duckdb", "athena"
 Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # (table, ((column, DuckDB's type), ...))
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
 _LATE_BINDING, _LOCK = "WITH NO SCHEMA BINDING", "LOCK "
-
-
-def for_athena(query: str) -> str:
-    """Return a query of Redshift in Athena's dialect. Raises sqlglot's ParseError."""
-    tree = sqlglot.parse_one(query, read=REDSHIFT)
-    for call in list(tree.find_all(exp.Anonymous)):
-        if call.name.upper() == "IS_VALID_JSON":
-            parsed = exp.func("TRY", exp.Anonymous(this="JSON_PARSE", expressions=call.expressions))
-            call.replace(exp.paren(parsed.is_(exp.null()).not_(), copy=False))
-    for part in list(tree.find_all(exp.Extract)):
-        if part.name.upper() == "DOW":  # to Athena a Sunday is day 7, to Redshift day 0
-            part.replace(exp.paren(exp.Mod(this=part.copy(), expression=exp.Literal.number(7))))
-    return str(tree.sql(dialect=ATHENA))
 
 
 # A translation takes 20 to 40 ms of CPU, and a night has up to a thousand statements, in the same order each

@@ -11,7 +11,7 @@ answer from the curated files alone:
 The first two become parts of a WITH clause, each before those that read it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -23,17 +23,17 @@ from sqlglot.errors import SqlglotError
 
 from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
+from analytics.warehouse.dialect.on_athena import on_athena
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.parser import NotAsRedshift, parse_statement, parse_statements
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
-from analytics.warehouse.translate import DUCKDB, REDSHIFT, for_athena
+from analytics.warehouse.translate import DUCKDB, REDSHIFT
 from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 Value = str | int | date | None
-Parse = Callable[[str], exp.Expr]
 Models = Mapping[str, Model]
 # Expressions that write. They can hide within a query: SELECT ... INTO makes a table.
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
@@ -121,36 +121,27 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     grace_days: of campaigns, the deployment's setting. Raises QueryFailed for a table that the lake does not
     have, and for an expression that DuckDB would answer otherwise.
     """
-    parse = parse_statement if dialect == DUCKDB else _parse
-    tree = parse(query).copy()
-    all_models = models(grace_days)
-    reads = _names_read(tree, parse, all_models)
-    parts = [_with_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
-    tree = _with_part_names(tree)
-    own_with = tree.args.get("with_")  # of the analyst's query
-    if own_with is not None:
-        own_with.set("expressions", [*parts, *own_with.expressions])
-    elif parts:
-        tree.set("with_", exp.With(expressions=parts))
-    if dialect != DUCKDB:
-        return for_athena(tree.sql(dialect=REDSHIFT))
     try:
+        tree = parse_statement(query).copy()
+        all_models = models(grace_days)
+        reads = _names_read(tree, all_models)
+        parts = [_with_part(name, all_models) for name in TopologicalSorter(reads).static_order()]
+        tree = _with_part_names(tree)
+        own_with = tree.args.get("with_")  # of the analyst's query
+        if own_with is not None:
+            own_with.set("expressions", [*parts, *own_with.expressions])
+        elif parts:
+            tree.set("with_", exp.With(expressions=parts))
+        if dialect != DUCKDB:
+            return on_athena(tree, _kinds_of_columns)
         translated = on_duckdb(tree, _kinds_of_columns)
-    except NotAsRedshift as error:
-        raise QueryFailed(str(error)) from error
+    except (NotAsRedshift, SqlglotError) as error:
+        raise QueryFailed(f"the lake refuses this: {_first_line(error)}") from error
     _read_in_utc(translated)
     return str(translated.sql(dialect=DUCKDB, comments=False))
 
 
-def _parse(sql: str) -> exp.Expr:
-    """Return the tree of a query, as sqlglot alone reads it: of it, it can write Athena's dialect."""
-    try:
-        return sqlglot.parse_one(sql, read=REDSHIFT)
-    except SqlglotError as error:  # such as 5 # 3, which only parse_statement can read
-        raise QueryFailed(f"this cannot be asked of Athena: {_first_line(error)}") from error
-
-
-def _names_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
+def _names_read(tree: exp.Expr, models: Models) -> dict[str, set[str]]:
     """Return each name that a query reads, directly or not, with the names that its own query reads."""
     reads: dict[str, set[str]] = {}
     names_to_do = _warehouse_names(tree)
@@ -158,7 +149,7 @@ def _names_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[s
         name = names_to_do.pop()
         if name not in reads:
             allowed = frozenset({CURATION}) if name == CALENDAR else frozenset()
-            reads[name] = _warehouse_names(_definition(name, parse, models), allowed)
+            reads[name] = _warehouse_names(_definition(name, models), allowed)
             names_to_do |= reads[name]
     return reads
 
@@ -175,13 +166,13 @@ def _warehouse_names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> s
     return names
 
 
-def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
+def _definition(name: str, models: Models) -> exp.Expr:
     """Return the query that a name of the warehouse stands for, over the files and other such names."""
     schema, _, table = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt, 1 AS curated FROM {entity}" for entity in LOADED]
-        return parse(" UNION ALL ".join(days)).copy()
-    return parse(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
+        return parse_statement(" UNION ALL ".join(days)).copy()
+    return parse_statement(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
 
 
 def _newest(entity: Entity) -> str:
@@ -196,10 +187,10 @@ def _newest(entity: Entity) -> str:
     )
 
 
-def _with_part(name: str, parse: Parse, models: Models) -> exp.CTE:
+def _with_part(name: str, models: Models) -> exp.CTE:
     """Return a name's query as a part of the WITH clause."""
     alias = exp.TableAlias(this=exp.to_identifier(_part_name(name)))
-    return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
+    return exp.CTE(this=_with_part_names(_definition(name, models)), alias=alias)
 
 
 def _with_part_names(tree: exp.Expr) -> exp.Expr:

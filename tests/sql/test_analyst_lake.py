@@ -10,6 +10,7 @@ import sqlglot
 
 from analytics.lake.catalog import Catalog
 from analytics.lake.layout import Place
+from analytics.warehouse.models import models
 from local.analyst import read_only_sql
 from local.analyst.output import QueryFailed
 from local.analyst.sql import ask
@@ -125,6 +126,73 @@ def test_what_athena_says_otherwise_is_written_otherwise() -> None:
     # dimensions.dates counts Sundays as 0; facts.events reads only texts that are JSON.
     assert "% 7" in read_only_sql.over_files("SELECT * FROM dimensions.dates", "athena")
     assert "IS JSON" not in read_only_sql.over_files("SELECT * FROM facts.events", "athena")
+
+
+# What Athena would answer otherwise, by Trino's manual, and how it is written.
+WRITTEN = [
+    ("DATEDIFF(day, occurred_at, created_at)", "date_diff('day', date_trunc('day', occurred_at), date_trunc('day', created_at))"),
+    ("DATEDIFF(month, occurred_at, '2026-02-01')", "date_trunc('month', CAST('2026-02-01' AS TIMESTAMP))"),
+    ("DATEDIFF(week, occurred_at, created_at)", "/ 7)"),
+    ("GREATEST(points_awarded, NULL)", "array_max(filter(ARRAY[points_awarded, NULL], value -> value IS NOT NULL))"),
+    ("LEAST(points_awarded, 3)", "array_min(filter(ARRAY["),
+    ("AVG(points_awarded)", "(sum(points_awarded) / count(points_awarded))"),
+    ("user_id LIKE 'a\\\\_b'", r"user_id LIKE 'a\_b' ESCAPE '\'"),
+    ("user_id NOT LIKE 'a%'", r"NOT LIKE 'a%' ESCAPE '\'"),
+    ("user_id ILIKE 'É%'", "LIKE translate('É%', 'ABC"),
+    ("SUBSTRING(user_id, 0, 2)", "substr(user_id, 1, greatest(0 + 2 - 1, 0))"),
+    ("TO_CHAR(occurred_at, 'Day')", "rpad(date_format(occurred_at, '%W'), 9, ' ')"),
+    ("TO_CHAR(occurred_at, 'YYYY-MM-DD HH24:MI')", "date_format(occurred_at, '%i')"),
+    ("TRUNC(1.5)", "truncate(1.5)"),
+    ("TRUNC(occurred_at)", "CAST(occurred_at AS DATE)"),
+    ("1.5 / 2", "CAST(CAST(1.5 AS DECIMAL(38, 12)) / 2 AS DECIMAL(38, 12))"),
+    ("1 / 0.5e0", "CAST('division by zero' AS DOUBLE)"),
+    ("LN(points_awarded)", "CAST('out of range' AS DOUBLE)"),
+    ("CONCAT(user_id, NULL)", "(user_id || NULL)"),
+    ("user_id || points_awarded", "user_id || CAST(points_awarded AS VARCHAR)"),
+    ("DATE_TRUNC('week', DATE '2026-01-31')", "AS TIMESTAMP))"),
+    ("DATEADD(year, 1, occurred_at)", "= 29 AND"),
+    ("SPLIT_PART(user_id, '-', 9)", "coalesce(split_part(user_id, '-', 9), '')"),
+    ("DECODE(user_id, NULL, 1, 2)", "user_id IS NOT DISTINCT FROM NULL"),
+    ("REPEAT(user_id, 2)", "array_join(repeat(user_id"),
+    ("LISTAGG(user_id, ',') WITHIN GROUP (ORDER BY user_id)", "array_join(array_agg(user_id ORDER BY user_id), ',')"),
+    ("MAX(user_id) || CAST(MAX(user_id) AS VARCHAR(3))", "from_utf8(substr(to_utf8("),
+    ("LAST_VALUE(user_id IGNORE NULLS) OVER (PARTITION BY zone)", "last_value(user_id) IGNORE NULLS OVER"),
+    ("CURRENT_DATE - 7", "date_add('day', -7,"),
+    ("DATE '2026-01-31' - DATE '2026-01-01'", "date_diff('day',"),
+    ("occurred_at > '2026-01-31'", "occurred_at > CAST('2026-01-31' AS TIMESTAMP)"),
+    ("TRIM(user_id)", "'^ +| +$'"),
+    ("COUNT(*) AS Total", "AS total"),
+]  # fmt: skip
+REFUSED_ON_ATHENA = [
+    *(
+        "MEDIAN(points_awarded)",
+        "INITCAP(user_id)",
+        "STRTOL(user_id, 16)",
+        "REGEXP_REPLACE(user_id, 'a', 'b')",
+    ),
+    *("user_id SIMILAR TO 'a%'", "user_id ~* 'a'", "user_id ~ '[[:digit:]]'", "TO_CHAR(occurred_at, 'W')"),
+    *("LISTAGG(user_id) OVER ()", "CAST(occurred_at AS VARCHAR(30))", "TRUE || user_id", "AVG(nobody)"),
+    *("NOPE(1)", "COUNT(DISTINCT user_id) OVER ()", "1 AS tag", "SUBSTRING(user_id, 1, points_awarded)"),
+    *("* EXCLUDE (zone)", "* REPLACE (1 AS zone)", "DATE_TRUNC('century', occurred_at)"),
+]
+
+
+@pytest.mark.parametrize(("asked_for", "written"), WRITTEN, ids=[each for each, _ in WRITTEN])
+def test_athena_is_asked_for_what_redshift_would_answer(asked_for: str, written: str) -> None:
+    text = read_only_sql.over_files(f"SELECT {asked_for} FROM events", "athena")
+    assert written in text
+    assert sqlglot.parse_one(text, read="athena")
+
+
+@pytest.mark.parametrize("asked_for", REFUSED_ON_ATHENA)
+def test_athena_is_not_asked_for_what_it_is_not_known_to_answer(asked_for: str) -> None:
+    with pytest.raises(QueryFailed, match="the lake refuses this: "):
+        read_only_sql.over_files(f"SELECT {asked_for} FROM events", "athena")
+
+
+@pytest.mark.parametrize("name", sorted(models().keys() - {"staging.curation", "marts.data_quality"}))
+def test_each_model_can_be_asked_of_athena(name: str) -> None:
+    assert sqlglot.parse_one(read_only_sql.over_files(f"SELECT * FROM {name}", "athena"), read="athena")
 
 
 @pytest.mark.parametrize(("settings", "days"), [("", 7), ("Currency=EUR; CampaignGraceDays=14", 14)])

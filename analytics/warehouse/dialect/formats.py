@@ -1,6 +1,7 @@
 """Translates literals of Redshift to DuckDB: date parts, formats of dates, and patterns of SIMILAR TO."""
 
 import re
+from collections.abc import Mapping
 
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
@@ -100,10 +101,10 @@ def date_part(name: str) -> str:
     return part
 
 
-def to_char(moment: str, format_text: str) -> str:
+def to_char(moment: str, format_text: str, patterns: Mapping[str, str] = _TO_CHAR) -> str:
     """Return an expression that writes a timestamp as TO_CHAR does. Raises NotAsRedshift.
 
-    moment: the expression of the timestamp.
+    moment: the expression of the timestamp. patterns: the expression of each pattern that an engine has.
     """
     texts = []
     for piece in _FORMAT_PIECES.finditer(format_text):
@@ -111,7 +112,7 @@ def to_char(moment: str, format_text: str) -> str:
         if pattern is None:
             texts.append(_quote(_plain_text(piece, format_text)))
             continue
-        expression = _TO_CHAR.get(pattern if pattern.upper() in _CASE_SENSITIVE else pattern.upper())
+        expression = patterns.get(pattern if pattern.upper() in _CASE_SENSITIVE else pattern.upper())
         if expression is None:
             raise _unknown(pattern, format_text)
         texts.append(expression.format(moment))

@@ -19,17 +19,15 @@ from sqlglot import exp
 from analytics.warehouse.dialect import special
 from analytics.warehouse.dialect.clauses import NOT_KNOWN, check_clauses
 from analytics.warehouse.dialect.formats import date_part, similar_to_regex
-from analytics.warehouse.dialect.functions import FUNCTIONS
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds
-from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind, kind_of, set_kind
+from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind, kind_of
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
-from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift, name_of
-from analytics.warehouse.dialect.special import MOMENTS, Call, moment, with_hyphens, zone
+from analytics.warehouse.dialect.parser import DUCKDB, NotAsRedshift
+from analytics.warehouse.dialect.rewriting import Engine, name_columns, rewrite
+from analytics.warehouse.dialect.special import MOMENTS, moment, with_hyphens, zone
 
 VARCHAR_DEFAULT = 256  # bytes of a VARCHAR without a size
 LONGEST_PLAIN_TEXT = 45  # characters of any number or moment
-# An unnamed column of one of these classes has the name of the expression within.
-_WRAPPERS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 # Expressions of these classes need no parentheses beside an operator.
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
@@ -41,115 +39,16 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
     """
     check_clauses(tree)
     tree = tree.copy()
-    _name_columns(tree)
+    name_columns(tree)
     infer_kinds(tree, catalog)
-    _rewrite(tree)
+    rewrite(tree, _ENGINE)
     return tree
-
-
-def _rewrite(node: exp.Expr) -> None:
-    """Rewrite a node and all below it for DuckDB, from the leaves up. Raises NotAsRedshift."""
-    if isinstance(node, exp.Window):
-        _rewrite_window(node)
-        return
-    if isinstance(node, exp.WithinGroup):
-        _rewrite_group(node)
-        return
-    for child in list(node.iter_expressions()):
-        _rewrite(child)
-    if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
-        return  # the builder of Escape writes both
-    if build := _BUILDERS.get(type(node)):
-        _replace(node, build(node))
-
-
-def _replace(node: exp.Expr, text: str) -> None:
-    """Put SQL of DuckDB in a node's place. It keeps the node's kind, which builders of outer nodes need."""
-    replacement = exp.Var(this=text)
-    set_kind(replacement, kind_of(node))
-    node.replace(replacement)
 
 
 def _sql(node: Any) -> str:
     """Return an expression as DuckDB's SQL, in parentheses where an operator could reach into it."""
     text = str(node.sql(dialect=DUCKDB, comments=False, copy=False))
     return text if isinstance(node, _CLOSED) or text.isidentifier() else f"({text})"
-
-
-def _name_columns(tree: exp.Expr) -> None:
-    """Give columns without a name the name that Redshift gives: the function's, the column's, or ?column?."""
-    for select in tree.find_all(exp.Select):
-        for expression in list(select.expressions):
-            if not isinstance(expression, exp.Column | exp.Alias | exp.Star):
-                alias = exp.Alias(alias=exp.to_identifier(_column_name(expression), quoted=True))
-                expression.replace(alias)
-                alias.set("this", expression)
-
-
-def _column_name(node: exp.Expr) -> str:
-    inner: Any = node
-    while isinstance(inner, _WRAPPERS):
-        inner = inner.this
-    if isinstance(inner, exp.Column):
-        return str(inner.name)
-    if isinstance(inner, exp.Case | exp.Extract):
-        return "case" if isinstance(inner, exp.Case) else "date_part"
-    return name_of(inner).lower() if isinstance(inner, exp.Anonymous) else "?column?"
-
-
-def _translate_call(
-    call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order | None = None
-) -> str:
-    """Return a call as SQL of DuckDB. over, nulls, order: see Call."""
-    name, nodes = name_of(call), call.expressions
-    function = FUNCTIONS.get(name)
-    if function is None:
-        raise NotAsRedshift(f"{name}: {NOT_KNOWN}")
-    if function.counts and len(nodes) not in function.counts:
-        raise NotAsRedshift(f"{name}: it is not known with {len(nodes)} arguments")
-    kinds = [kind_of(node.expressions[0] if isinstance(node, exp.Distinct) else node) for node in nodes]
-    return function.build(Call(name, nodes, [_sql(node) for node in nodes], kinds, over, nulls, order))
-
-
-def _rewrite_window(window: exp.Window) -> None:
-    """Write a call with its OVER, its WITHIN GROUP and its IGNORE NULLS as one text."""
-    call, nulls, order = _unwrapped(window)
-    _rewrite_window_parts(window, call, order)
-    if not isinstance(call, exp.Anonymous):
-        raise NotAsRedshift(f"{call.key.upper()} OVER: {NOT_KNOWN}")
-    window.set("this", exp.Var(this=""))  # without its function, its SQL is the OVER alone
-    over = window.sql(dialect=DUCKDB, comments=False, copy=False).strip()
-    _replace(window, _translate_call(call, f" {over}", nulls, order))
-
-
-def _unwrapped(window: exp.Window) -> tuple[exp.Expr, str, exp.Order | None]:
-    """Return the call within IGNORE NULLS and WITHIN GROUP, and what these said (see Call: nulls, order)."""
-    call, nulls, order = window.this, "", None
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-        if isinstance(call, exp.WithinGroup):
-            order = call.expression
-        elif isinstance(call, exp.IgnoreNulls):
-            nulls = " IGNORE NULLS"
-        call = call.this
-    return call, nulls, order
-
-
-def _rewrite_window_parts(window: exp.Window, call: exp.Expr, order: exp.Order | None) -> None:
-    """Rewrite the arguments of a window's call, then its WITHIN GROUP, then what its OVER says."""
-    for expression in [*call.iter_expressions(), *([order] if order else [])]:
-        _rewrite(expression)
-    for name, value in window.args.items():
-        for expression in value if isinstance(value, list) else [value]:
-            if name != "this" and isinstance(expression, exp.Expr):
-                _rewrite(expression)
-
-
-def _rewrite_group(group: exp.WithinGroup) -> None:
-    for expression in [*group.this.iter_expressions(), group.expression]:
-        _rewrite(expression)
-    if not isinstance(group.this, exp.Anonymous):
-        raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {NOT_KNOWN}")
-    _replace(group, _translate_call(group.this, order=group.expression))
 
 
 def _division(node: exp.Div) -> str:
@@ -315,7 +214,6 @@ def _at_zone(node: exp.AtTimeZone) -> str:
 
 # A builder returns a node as SQL of DuckDB.
 _BUILDERS: dict[type[exp.Expr], Callable[[Any], str]] = {
-    exp.Anonymous: _translate_call,
     # The exact count is within what Redshift allows.
     exp.ApproxDistinct: lambda node: f"count(DISTINCT {_sql(node.this)})",
     exp.AtTimeZone: _at_zone,
@@ -340,3 +238,4 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Substring: _substring,
     exp.Trim: _trim,
 }
+_ENGINE = Engine(DUCKDB, _BUILDERS, _sql, lambda function, call: function.build(call))
