@@ -57,6 +57,7 @@ def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UnreadableFile(f"{path}: must end in {', '.join(readers)}")
+    refuse_other_kinds(path)
     for row in reader(path):
         yield row if isinstance(row, RefusedRow) else Row(row.line, _without_empty(row.values))
 
@@ -67,6 +68,44 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(data, "sha256").hexdigest()[:32]
 
 
+# How files begin that people take for CSV or NDJSON.
+OTHER_KINDS = (
+    (b"\x1f\x8b", "is compressed with gzip: gunzip it first"),
+    (b"PK\x03\x04", "is a ZIP file, as spreadsheets are (.xlsx): save it as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is a spreadsheet (.xls): save it as CSV"),
+    (b"SQLite format 3", "is a database of SQLite: export a table as CSV"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unzstd it first"),
+    (b"BZh", "is compressed with bzip2: bunzip2 it first"),
+)
+
+
+HEAD_CHARACTERS = 4096  # of a file, in which its first line is looked for
+
+
+def refuse_other_kinds(path: Path) -> None:
+    """Raise UnreadableFile, which says what it is, for a text that is of another kind than its name says."""
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        return
+    with path.open("rb") as data:
+        begin = data.read(16)
+    for mark, what in (*OTHER_KINDS, (b"PAR1", "is Parquet: name it .parquet")):
+        if begin.startswith(mark):
+            raise UnreadableFile(f"{path}: this {what}")
+    with opened_text(path) as lines:
+        first = lines.read(HEAD_CHARACTERS).strip().partition("\n")[0]
+    if kind == ".csv":
+        if first[:1] in ("{", "["):
+            raise UnreadableFile(f"{path}: this is JSON: one object a line, in a file named .ndjson")
+        for sign, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if sign in first and "," not in first:
+                raise UnreadableFile(f"{path}: its columns are parted by {name}: in CSV commas part them")
+    elif first[:1] == "[":
+        raise UnreadableFile(f"{path}: this is an array of JSON: write one object a line (jq -c '.[]')")
+    elif first and first[:1] != "{" and "," in first and ":" not in first:
+        raise UnreadableFile(f"{path}: this is CSV, and no JSON: name it .csv")
+
+
 def columns_of(path: Path) -> list[str]:
     """Return the names of a file's columns; of NDJSON those in its first hundred rows, in their order.
 
@@ -74,6 +113,7 @@ def columns_of(path: Path) -> list[str]:
     """
     kind = path.suffix.lower()
     if kind == ".csv":
+        refuse_other_kinds(path)
         return csv_columns(path)
     if kind == ".parquet":
         with _parquet(path) as file:

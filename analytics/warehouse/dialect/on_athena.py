@@ -87,7 +87,7 @@ def on_athena(tree: exp.Expr, catalog: Catalog) -> str:
     check_clauses(tree)
     for node in tree.find_all(exp.Star, exp.Group, exp.Pivot):
         if node.args.get("except_") or node.args.get("all") or isinstance(node, exp.Pivot):
-            name = {exp.Star: "* EXCLUDE", exp.Group: "GROUP BY ALL"}.get(type(node), "PIVOT")  # type: ignore[call-overload]
+            name = {exp.Star: "* EXCLUDE", exp.Group: "GROUP BY ALL"}.get(type(node), "PIVOT")
             raise NotAsRedshift(f"{name}: Athena has none")
     tree = tree.copy()
     name_columns(tree)

@@ -1,6 +1,7 @@
 """Files that somebody wants to import as they come: of spreadsheets, of databases, cut off, in other encodings."""
 
 import csv
+import gzip
 import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -95,6 +96,35 @@ def test_two_columns_of_one_name_or_without_one_make_no_guess(tmp_path: Path, he
     path = text(tmp_path / "a.csv", header, "ann,CHECK_IN,2020-03-01T09:00:00Z,ben,")
     with pytest.raises(UnreadableFile, match="column"):
         columns_of(path)
+
+
+CSV = "user_id,event_type,occurred_at\nann,LESSON_COMPLETED,2026-01-31T10:00:00Z\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.csv", CSV.replace(",", ";").encode(), "parted by semicolons"),
+        ("a.csv", b"\xef\xbb\xbf" + CSV.replace(",", ";").encode(), "parted by semicolons"),
+        ("a.csv", CSV.replace(",", ";").encode("utf-16"), "parted by semicolons"),
+        ("a.csv", CSV.replace(",", "\t").encode(), "parted by tabs"),
+        ("a.csv", gzip.compress(CSV.encode()), "compressed with gzip"),
+        ("a.csv", b"PK\x03\x04rest", "is a ZIP file, as spreadsheets are"),
+        ("a.csv", b'[{"user_id": "ann"}]', "this is JSON"),
+        ("a.csv", b'{"user_id": "ann"}', "this is JSON"),
+        ("a.csv", b"PAR1rest", "name it .parquet"),
+        ("a.ndjson", b'[{"user_id": "ann"}]', "an array of JSON"),
+        ("a.ndjson", b'\xef\xbb\xbf[\n  {"user_id": "ann"}\n]\n', "an array of JSON"),
+        ("a.jsonl", gzip.compress(b'{"user_id": "ann"}'), "compressed with gzip"),
+        ("a.ndjson", CSV.encode(), "this is CSV"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_what_it_is(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    for read in (columns_of, lambda file: list(read_rows(file))):
+        with pytest.raises(UnreadableFile, match=said):
+            read(path)
 
 
 def test_two_columns_of_one_name_in_parquet_make_no_guess(tmp_path: Path) -> None:
