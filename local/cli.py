@@ -179,7 +179,7 @@ REPAIR = {
         "Proofs of ledger entries against the published root.",
         {
             "make": Lazy("local.prove:make", "A small file that proves an entry"),
-            "check": Lazy("local.prove:check_command", "Verify it with nothing but the file"),
+            "check": Lazy("local.prove:check_command", "Verify it by the file and a published root"),
             "audit": Lazy("local.prove:audit_command", "Table, lake and warehouse against each other"),
         },
     ),

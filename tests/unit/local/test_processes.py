@@ -72,7 +72,9 @@ def test_the_server_of_another_folder_is_not_ended_by_a_copy(
     (original / "postmaster.pid").write_text(f"{server.pid}\n{original}\n1\n5432\n\n127.0.0.1\n")
     subprocess.run(["cp", "-a", original, copy], check=True)
     asked: list[object] = []
-    monkeypatch.setattr(embedded_postgres.subprocess, "run", lambda command, **_: asked.append(command))
+    monkeypatch.setattr(
+        "local.cloud.embedded_postgres.subprocess.run", lambda command, **_: asked.append(command)
+    )
     try:
         for folder in (copy, original):
             monkeypatch.setattr(embedded_postgres, "FOLDER", folder)
