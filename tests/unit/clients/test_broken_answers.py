@@ -6,7 +6,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -119,19 +119,21 @@ class Device:
         self.right += milliseconds
 
     def __call__(self, request: Request) -> Reply:
-        date = {"date": format_datetime(datetime.fromtimestamp(self.right / 1000, UTC), usegmt=True)}
-        old = {"date": format_datetime(datetime.fromtimestamp(self.right / 1000, UTC) - timedelta(hours=3))}
+        date, wrong, old = (
+            {"date": format_datetime(datetime.fromtimestamp(self.right / 1000 + seconds, UTC), usegmt=True)}
+            for seconds in (0, 3_600, -10_800)
+        )
         body: dict[str, Any] = json.loads(request.body or b"{}")
         if request.method == "GET":
             answer: Any = {"status": "ok"}
         else:
             answer = {"results": [{"status": "accepted"} for _ in body["events"]]}
         if self.foreign == "login page":
-            return Reply(200, b"<html>", old)
+            return Reply(200, b"<html>", wrong)
         if self.foreign == "login with JSON":
-            return Reply(200, b'{"redirect": "/login"}', old)
+            return Reply(200, b'{"redirect": "/login"}', wrong)
         if self.foreign == "proxy":
-            return Reply(511, b"<html>", old)
+            return Reply(511, b"<html>", wrong)
         if self.foreign == "cache" and request.method == "GET":
             return Reply(200, json.dumps(answer).encode(), {**old, "age": "10800"})
         self.right += self.takes_ms
@@ -163,7 +165,7 @@ def test_a_time_that_is_not_the_services_own_moves_no_event(tmp_path: Path, fore
     track("A")
     me.flush()
     track("B")
-    device.sleep(8 * HOUR)  # the machine sleeps, or its clock was moved: nobody knows
+    device.sleep(3 * HOUR)  # the machine sleeps, or its clock was moved: nobody knows
     track("C")
     me.flush()
     me.close()
