@@ -26,6 +26,7 @@ from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_header
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
+INTERIM = frozenset({*range(100, 200)} - {http.client.SWITCHING_PROTOCOLS})  # answers before the answer
 ADDRESSES_TRIED = 3  # of one host in one attempt
 Resolver = Callable[[str, int], Iterable[str]]  # (host, port) -> addresses
 SECRETS_KEPT_SECONDS = 60.0  # how long a process uses an endpoint's secrets before it reads them again
@@ -191,6 +192,11 @@ def _post_request(
     common = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
     connection.request("POST", target.path, body, {**common, **headers, "connection": "close"})
     with connection.getresponse() as answer:
+        # http.client skips 100 alone. Other interim answers may come first, too (RFC 9110, 15.2).
+        while answer.status in INTERIM:
+            # With headers, begin() takes the answer for read.
+            answer.headers = None  # type: ignore[assignment]
+            answer.begin()
         return SendAnswer(answer.status, f"HTTP {answer.status}")
 
 

@@ -1,5 +1,6 @@
 """One request to an endpoint over real sockets: only to the address that was checked, and never for long."""
 
+import contextlib
 import socket
 import ssl
 import time
@@ -100,6 +101,37 @@ def test_an_endpoint_cannot_hold_us(there: Receiver, behaviour: str) -> None:
     assert (answer.status, answer.is_delivered) == (0, False)
     assert answer.reason
     assert time.monotonic() - began < 1.4
+
+
+@pytest.mark.parametrize("interim", [[100], [102], [103], [102, 103, 102], [100, 103], [199]])
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_interim_answers_are_no_answer(
+    there: Receiver, interim: list[int], status: int, is_slow: bool
+) -> None:
+    def behave(handler: Any) -> None:
+        parts = [f"HTTP/1.1 {each} Wait\r\nLink: </a.css>\r\n\r\n".encode() for each in interim]
+        parts.append(f"HTTP/1.1 {status} Done\r\nContent-Length: 2\r\n\r\nok".encode())
+        for part in parts if is_slow else [b"".join(parts)]:
+            handler.wfile.write(part)
+            handler.wfile.flush()
+            time.sleep(0.02 if is_slow else 0)
+
+    there.behave = behave
+    assert leading("127.0.0.1").post(to(there), {}, b"{}").status == status
+
+
+def test_interim_answers_alone_are_too_late(there: Receiver) -> None:
+    def behave(handler: Any) -> None:
+        with contextlib.suppress(OSError):
+            for _ in range(60):
+                handler.wfile.write(b"HTTP/1.1 102 Processing\r\n\r\n")
+                handler.wfile.flush()
+                time.sleep(0.02)
+
+    there.behave = behave
+    answer = leading("127.0.0.1").post(to(there), {}, b"{}")
+    assert (answer.status, answer.reason) == (0, "no answer in 0.5 seconds")
 
 
 def test_an_endpoint_that_is_not_there_and_a_name_that_is_none() -> None:
