@@ -21,21 +21,20 @@ from adapters.privacy.erasers import IdentityEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.export_jobs import ExportInvoker, ExportJob, ExportJobs
 from adapters.privacy.tombstones import Tombstones
+from ingest.leads.erased_leads import ErasedLeads
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.web.api import ERASED_REASON, Allowance, Api, refuse_erased
+from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import ANY, COUNT, TEXT, USER_ID, closed_object, list_of, one_of, text, whole
+from ingest.web.json_schema import ANY, COUNT, TEXT, closed_object, list_of, one_of, text, user_id, whole
 from ingest.web.rate_limit import DAY, RateLimit
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
-    Tombstone,
     identity_subject,
     lead_subject,
     lift_entries,
-    organization_subject,
     user_subject,
 )
 
@@ -88,18 +87,13 @@ class Erasures:
 
     def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
         """Return the erasure whose tombstone stands over a lead, if the caller reached the lead."""
-        tombstone = self._tombstone(lead_subject(lead_id))
-        if tombstone and tombstone.stands and self._reaches(caller, tombstone.erasure_id):
-            return self.view(tombstone.erasure_id)
-        return None
+        erasure_id = self.leads().erasure_of(lead_id, caller)
+        return self.view(erasure_id) if erasure_id else None
 
-    def _reaches(self, caller: Caller, erasure_id: str) -> bool:
-        if erasure := self.jobs.get(erasure_id):
-            return caller.reaches(erasure.organization)
-        organization = self.jobs.organization_digest(erasure_id)
-        return caller.is_admin or organization in {
-            self.tombstones.digest(organization_subject(erasure_id, each)) for each in caller.organizations
-        }
+    def leads(self) -> ErasedLeads:
+        """Return the erased leads, as they are at this moment."""
+        self.tombstones.look()
+        return ErasedLeads(self.jobs, self.tombstones)
 
     def view(self, erasure_id: str) -> dict[str, Any]:
         """Return how far an erasure is; raises 404."""
@@ -132,11 +126,8 @@ class Erasures:
 
     def stands(self, subject: str) -> bool:
         """Whether a tombstone stands over a subject, at this moment."""
-        tombstone = self._tombstone(subject)
-        return tombstone is not None and tombstone.stands
-
-    def _tombstone(self, subject: str) -> Tombstone | None:
-        return self.tombstones.look().get(self.tombstones.digest(subject))
+        self.tombstones.look()
+        return self.tombstones.stands(subject)
 
 
 ERASURE = closed_object(
@@ -163,7 +154,7 @@ EXPORT = closed_object(
 app = Api(
     "PrivacyApi",
     {
-        "user_id": text(pattern=USER_ID),
+        "user_id": user_id(),
         "lead_id": text(pattern=LEAD_ID),
         "erasure_id": text(pattern=ERASURE_ID),
     },
@@ -281,7 +272,7 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
 @app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
 def post_lead_export(lead_id: str) -> dict[str, Any]:
     """Ask for everything that is known of a lead, as a ZIP of JSON and CSV."""
-    caller = _exporter_of(lead_id)
+    caller = _exporter_of(lead_id, NO_LEAD)
     organization = _parts().lead(lead_id, caller).organization
     return _ask_for_export(caller, PersonKind.LEAD, lead_id, organization)
 
@@ -289,7 +280,7 @@ def post_lead_export(lead_id: str) -> dict[str, Any]:
 @app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=EXPORT_URL_HELP)
 def get_lead_export(lead_id: str) -> dict[str, Any]:
     """How far the export of a lead is, and where it can be had."""
-    caller = _exporter_of(lead_id)
+    caller = _exporter_of(lead_id, NO_EXPORT)
     job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
     if job is None or not caller.reaches(job.organization):
         raise ApiError(404, "not_found", NO_EXPORT)
@@ -319,12 +310,11 @@ def get_erasure(erasure_id: str) -> dict[str, Any]:
     return _parts().erasures.view(erasure_id)
 
 
-def _exporter_of(lead_id: str) -> Caller:
-    """Return who asks for the export of a lead; raises 403, and 410 if the lead was erased."""
+def _exporter_of(lead_id: str, unknown: str) -> Caller:
+    """Return who asks for the export of a lead; raises 403, and 410 or 404 if the lead was erased."""
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    if _parts().erasures.stands(lead_subject(lead_id)):
-        raise ApiError(410, "erased", f"the lead {ERASED_REASON}")
+    _parts().erasures.leads().check(lead_id, caller, unknown)
     return caller
 
 

@@ -13,8 +13,12 @@ from adapters import clock, settings
 from adapters.leads.identity_store import CannotRepair, IdentityStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.tombstones import tombstones_of
+from ingest.leads.erased_leads import ErasedLeads
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
@@ -24,7 +28,7 @@ from ingest.web.json_schema import text
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, cursor_refusal, integer, page
 from ingest.web.routes import POSITION
 
-BY_CHARACTERS_MAX = 128
+NO_PAIR = "there are no such two leads of one organization"  # as merge_by_hand says
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
 # The database of identities may sleep (docs/decisions/0013).
 WHEN_ASLEEP = (
@@ -42,11 +46,14 @@ class IdentityApiSettings(Allowance):
     identity_url: str  # as in LeadsSettings
     lead_queue_url: str
     phone_regions: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
     identities: IdentityStore
+    erased: ErasedLeads
     queue: LeadQueue
     phone_regions: str
 
@@ -57,7 +64,9 @@ def _parts() -> _Parts:
     # The only message is ANNOUNCE_COMMAND. It has no payload, so the queue needs no bucket.
     payloads = LeadPayloads(lambda: None, "")
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    return _Parts(IdentityStore(database(config.identity_url)), queue, config.phone_regions)
+    jobs = ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table)
+    erased = ErasedLeads(jobs, tombstones_of(config))
+    return _Parts(IdentityStore(database(config.identity_url)), erased, queue, config.phone_regions)
 
 
 @app.route("POST /v1/leads/lookup", body=LOOKUP, more=WHEN_ASLEEP)
@@ -84,6 +93,7 @@ def get_lead_changes(lead_id: str) -> dict[str, Any]:
     """
     caller = _caller()
     app.check_path("lead_id", lead_id)
+    _parts().erased.check(lead_id, caller)
     limit, before = integer(app.query, "limit", LIMIT_DEFAULT, LIMIT_MAX), cursor_of(app.query)
     if before and not NUMBER.fullmatch(before):
         raise cursor_refusal()
@@ -106,7 +116,9 @@ def post_lead_merge() -> dict[str, Any]:
     """
     caller, body = _caller(), app.body()
     one, other = body["leads"]
-    note = {"reason": body["reason"], "by": caller.user_id[:BY_CHARACTERS_MAX]}
+    for lead in (one, other):
+        _parts().erased.check(lead, caller, NO_PAIR)
+    note = {"reason": body["reason"], "by": caller.user_id}
     try:
         number, changes = _parts().identities.merge_by_hand(
             _reach(caller), (one, other), note, unite=body.get("unite", False), now=clock.now()

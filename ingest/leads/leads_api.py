@@ -13,9 +13,11 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
-from adapters.privacy.tombstones import Tombstones, tombstones_of
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.choices import exchange_rates
 from ingest.leads import sources
+from ingest.leads.erased_leads import ErasedLeads
 from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
 from ingest.leads.lead_schemas import (
     FEATURES_VIEW,
@@ -31,22 +33,20 @@ from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.leads.readers import DecodedEvent, PayloadPart
 from ingest.web.api import (
     SECURITY_HEADERS,
-    WEBHOOK_BYTES_MAX,
     Allowance,
     Api,
     exact_json,
     json_body,
     shorten_details,
 )
+from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.json_schema import TEXT, text
 from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
-from rules.privacy.tombstones import lead_subject
 
-BY_CHARACTERS_MAX = 128
 FIND_PARAMETERS = {
     "organization_id": ORGANIZATION,
     "integration": INTEGRATION,
@@ -84,7 +84,7 @@ class _Parts:
     views: LeadViews
     currency: str
     phone_regions: str
-    tombstones: Tombstones
+    erased: ErasedLeads
 
 
 @cache
@@ -99,7 +99,8 @@ def _parts() -> _Parts:
         config.campaign_grace_days,
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))
+    erased = ErasedLeads(ErasureJobs(dynamodb, config.erasures_table), tombstones_of(config))
+    return _Parts(queue, views, config.currency, config.phone_regions, erased)
 
 
 @app.route("POST /v1/leads/events", body=WEBHOOK, status=202, answer=RECEIPT)
@@ -159,7 +160,9 @@ def find_lead() -> Response[str]:
     if not caller.reaches(wanted["organization_id"]):
         raise ApiError(404, "not_found", NO_EVENT)
     source = f"{wanted['organization_id']}/{wanted['integration']}"
-    return _exact_response(_parts().views.find(source, wanted["external_event_id"]))
+    found = _parts().views.find(source, wanted["external_event_id"])
+    _parts().erased.check(found["lead_id"], caller, NO_EVENT)
+    return _exact_response(found)
 
 
 @app.route(
@@ -205,7 +208,7 @@ def post_lead_reversal(change: str) -> dict[str, Any]:
         "command": UNMERGE_COMMAND,
         "change": int(change),
         "reason": body["reason"],
-        "by": caller.user_id[:BY_CHARACTERS_MAX],
+        "by": caller.user_id,
     }
     if organization := _organization_of(change, body.get("organization_id"), caller):
         command["organization_id"] = organization
@@ -229,10 +232,9 @@ def _check_reader(lead_id: str) -> None:
     caller = app.caller()
     caller.check_leads()
     app.check_path("lead_id", lead_id)
+    _parts().erased.check(lead_id, caller)
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
-    if _parts().tombstones.stands(lead_subject(lead_id)):
-        raise ApiError(410, "erased", "the lead was erased")
 
 
 def _exact_response(body: Mapping[str, Any]) -> Response[str]:

@@ -16,7 +16,8 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import ErasureSettings
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read_settings
-from ingest import privacy_api
+from ingest import openapi, privacy_api
+from ingest.leads import identity_api, leads_api
 from processors import erasure
 from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
@@ -67,9 +68,11 @@ def fresh() -> Tombstones:
     return tombstones_of(read_settings(ErasureSettings))
 
 
-def api(method: str, path: str, *groups: str, body: Any = None) -> tuple[int, Any, str]:
+def api(
+    method: str, path: str, *groups: str, body: Any = None, handler: Any = privacy_api.handler
+) -> tuple[int, Any, str]:
     told = called(
-        privacy_api.handler,
+        handler,
         method,
         path,
         requestContext={
@@ -180,6 +183,33 @@ def test_nothing_is_left_of_the_person_and_all_of_another(
     assert removed["PayloadBucket"] >= 1
     assert admin("DELETE", f"/v1/leads/{lead}")[1]["erasure_id"] == told["erasure_id"]
     assert admin("GET", f"/v1/leads/{lead}/export")[0] == 410
+
+
+def test_only_who_reached_an_erased_lead_learns_that_it_was_erased(shop: Site, engine: Engine) -> None:
+    """Each route that names a lead, while the erasure is under way and after it."""
+    lead, _ = live(shop, engine, f"canary{uuid.uuid4().hex[:10]}")
+    ours, theirs = (f"streakline/leads/{each}" for each in (shop.organization, "another"))
+    handlers = {"PrivacyApi": privacy_api, "LeadsApi": leads_api, "IdentityApi": identity_api}
+
+    def ask(key: str, of: str, group: str) -> tuple[int, str]:
+        route = next(each for each in openapi.ROUTES if each.key == key)
+        body = {"leads": [of, "other"], "reason": "one person"} if route.path.endswith("/merges") else None
+        method, path = key.replace("{lead_id}", of).split(" ")
+        told = api(method, path, group, body=body, handler=handlers[route.api].handler)
+        return told[0], told[2]
+
+    keys = [each.key for each in openapi.ROUTES if "{lead_id}" in each.path] + ["POST /v1/leads/merges"]
+    assert len(keys) >= 8
+    assert ask("GET /v1/leads/{lead_id}/features", lead, ours)[0] == 200
+    assert api("DELETE", f"/v1/leads/{lead}", ours)[0] == 202
+    for finish_it in (forget, finish):
+        finish_it()
+        forget()
+        for key in keys:
+            for group in (ours, "streakline/admin"):
+                assert ask(key, lead, group)[0] == (202 if key.startswith("DELETE") else 410), (key, group)
+            assert ask(key, lead, theirs) == ask(key, "none", theirs), key
+            assert ask(key, lead, theirs)[0] == 404, key
 
 
 def test_a_webhook_that_comes_again_makes_no_lead_until_that_is_lifted(shop: Site, engine: Engine) -> None:
