@@ -4,6 +4,7 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 """
 
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,11 +21,11 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
-from ingest.web.caller import ApiError, invalid_field
-from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of, text, whole
+from ingest.web.caller import ApiError, invalid_field, invalid_fields
+from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of, text, user_id, whole
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType
+from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, Filters, NoticeType, filter_problem
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
 
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
@@ -48,12 +49,12 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
     },
     "filters?": {
         **closed_object(dict.fromkeys([f"{kind}?" for kind in KINDS], _FIELDS)),
-        "description": "by type: what fields of `data` must be: one of some values, or a number at least",
+        "description": "by type: the values that a text or number of `data` must have, or how much at least",
     },
     "agents?": {
         "type": "array",
         "maxItems": 20,
-        "items": text(pattern=USER_ID),
+        "items": user_id(),
         "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
     },
     "description?": text(maxLength=200),
@@ -163,6 +164,8 @@ def post_endpoint() -> dict[str, Any]:
         target_of(body["url"], may_be_private=parts.may_be_private)
     except UrlRefused as refused:
         raise invalid_field("url", str(refused)) from None
+    if problems := list(_filter_problems(body.get("filters", {}))):
+        raise invalid_fields(problems)
     if len(parts.endpoints.all()) >= ENDPOINTS_MAX:
         raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
     endpoint = Endpoint(
@@ -182,6 +185,13 @@ def post_endpoint() -> dict[str, Any]:
     parts.endpoints.put(endpoint)
     logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
     return {**endpoint_view(endpoint), "secret": secret}
+
+
+def _filter_problems(filters: Filters) -> Iterator[tuple[str, str]]:
+    for kind, fields in filters.items():
+        for name, wanted_values in fields.items():
+            if problem := filter_problem(NoticeType(kind), name, wanted_values):
+                yield f"filters.{kind}.{name}", problem
 
 
 @app.route("GET /v1/webhook-endpoints", answer=ENDPOINT_LIST)

@@ -23,7 +23,7 @@ from adapters.outgoing.outbox_store import (
 )
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one, query_all, update_if, write_if
-from rules.days import key_of_stamp, stamp, stamp_of_key
+from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
 from rules.outgoing.notices import KEPT, Notification
 
 WORKER = "worker"
@@ -66,6 +66,23 @@ class LaneStore:
         # The index may be behind the table, so each lane is read again.
         lanes = (self.get(item["holder"]["S"], endpoint_id) for item in answer["Items"])
         return [lane for lane in lanes if lane and lane.due_at <= stamp(now)]
+
+    def next_due(self, endpoint_id: str, share: int, now: datetime, until: datetime) -> datetime | None:
+        """Return when the next lane of a share is due between two instants; None if none is."""
+        values = {
+            ":shard": lane_shard(endpoint_id, share),
+            ":now": key_of_stamp(stamp(now)),
+            ":until": key_of_stamp(stamp(until)),
+        }
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="ByDue",
+            KeyConditionExpression="due_shard = :shard AND due_at BETWEEN :now AND :until",
+            ExpressionAttributeValues=encode_item(values),
+            Limit=1,
+        )
+        due = [stamp_of_key(decode_item(item)["due_at"]) for item in answer["Items"]]
+        return unstamp(due[0]) if due else None
 
     def get(self, holder: str, endpoint_id: str) -> Lane | None:
         """Return a lane; None if nothing waits in it. Strongly consistent."""

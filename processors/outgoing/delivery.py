@@ -4,10 +4,11 @@ A lane is delivered in order: the next notification is sent when the one before 
 lane back to one of its notifications, and all later ones follow in order.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -39,6 +40,7 @@ from rules.outgoing.webhooks import is_public
 logger = Logger(service="delivering")
 CONSUMER = "deliveries"
 GONE_REASON = "it answered 410 Gone"
+SOON = timedelta(seconds=10)  # a worker waits for a lane that is due by then
 RESERVE_SECONDS = 35  # an attempt takes 20 at most
 Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
 
@@ -81,22 +83,27 @@ class Deliverer:
         A round in which any lane's messages arrived sets the endpoint's failures back to 0. After a round in
         which too many were refused, the share has a pause. An endpoint that is gone is disabled.
         """
+        served, _ = self._run(endpoint_id, share, is_over)
+        return served
+
+    def _run(self, endpoint_id: str, share: int, is_over: Callable[[], bool]) -> tuple[int, bool]:
+        """Return as `run` does how many lanes were served, and whether anything arrived."""
         try:
             endpoint = self.endpoints.get(endpoint_id)
         except NoEndpoint:
-            return 0
+            return 0, False
         if endpoint.disabled:
-            return 0
+            return 0, False
         failures = self.workers.begin(endpoint_id, share, self.now())
         if failures is None:
-            return 0
-        served, has_pause = 0, False
+            return 0, False
+        served, has_arrived, has_pause = 0, False, False
         try:
             for outcomes in self._rounds(endpoint, share, failures, is_over):
                 served += len(outcomes)
                 refused = outcomes.count(LaneOutcome.REFUSED)
                 if LaneOutcome.ARRIVED in outcomes:
-                    failures = 0
+                    failures, has_arrived = 0, True
                 elif LaneOutcome.GONE in outcomes:
                     self.endpoints.set_disabled(endpoint_id, GONE_REASON)
                     break
@@ -106,6 +113,29 @@ class Deliverer:
         finally:
             until = self.now() + backoff_after(failures) if has_pause else self.now()
             self.workers.end(endpoint_id, share, failures, until)
+        return served, has_arrived
+
+    def serve(
+        self,
+        endpoint_id: str,
+        share: int,
+        is_over: Callable[[], bool],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> int:
+        """Deliver as `run` does, and again while lanes are due within moments, since they were refused once.
+
+        Otherwise an endpoint that refuses now and then would get a user's next notifications only when the
+        next minute's schedule wakes a worker: a handful a minute. For one that takes nothing, no worker
+        waits. pause: waits for some seconds.
+        """
+        served, has_arrived = self._run(endpoint_id, share, is_over)
+        while has_arrived and not is_over():
+            due_at = self.lanes.next_due(endpoint_id, share, self.now(), self.now() + SOON)
+            if due_at is None:
+                break
+            pause(max(0.0, (due_at - self.now()).total_seconds()))
+            more, has_arrived = self._run(endpoint_id, share, is_over)
+            served += more
         return served
 
     def replay(self, request: Mapping[str, Any], now: datetime) -> EndpointShare:
@@ -152,7 +182,7 @@ class Deliverer:
             if is_over():
                 self.lanes.wait(taken, self.now(), delivered=delivered)
                 return outcome
-            if endpoint.wants(notification.notice):
+            if endpoint.wants(notification):
                 answer = self.send(endpoint, notification, self.now())
                 if not answer.is_delivered:
                     return self._note_refusal(taken, notification, answer, delivered)
@@ -216,6 +246,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         for endpoint_id, share in sorted(shares):
             deliverer.run(endpoint_id, share, is_over)
         return answer
-    served = deliverer.run(event["endpoint_id"], event["share"], is_over)
+    served = deliverer.serve(event["endpoint_id"], event["share"], is_over)
     logger.info("delivered", extra={"lanes": served})
     return {"lanes": served}

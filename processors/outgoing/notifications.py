@@ -71,6 +71,7 @@ from rules.outgoing.notices import (
     question_holder,
 )
 from rules.questions.questions import Question, from_item
+from rules.user_ids import user_holder, user_of_holder
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
@@ -228,7 +229,7 @@ class NotificationWriter:
             endpoint_ids = [
                 endpoint.endpoint_id
                 for endpoint in self.endpoints.known()
-                if any(endpoint.wants(notification.notice) for notification in notifications)
+                if any(endpoint.wants(notification) for notification in notifications)
             ]
             # If nobody wants the notifications of a lead or a question, its state is not stored either.
             if not (endpoint_ids or is_user(holder)):
@@ -247,15 +248,17 @@ class NotificationWriter:
         Users whose newest change has not arrived yet are left out: that change leads to their notifications.
         """
         shares: set[EndpointShare] = set()
-        for user in self.store.due(now) if self.endpoints.known() else ():
+        for holder in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
-            items = get_all(self.dynamodb, self.profiles_table, [{"user_id": user}])
+            items = get_all(
+                self.dynamodb, self.profiles_table, [{"user_id": user_of_holder(holder) or holder}]
+            )
             if not items:  # an erased user, whom the index may still have
                 continue
             try:
                 step = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
-                shares |= self._write_steps(user, [step], now)
+                shares |= self._write_steps(holder, [step], now)
             except OutboxConflict:
                 continue
         return shares
@@ -278,12 +281,12 @@ def read_change(record: Record) -> tuple[str, Change] | None:
         return question_holder(question.question_id), question
     if "holder" not in image:
         profile = profile_from(decode_item(image))
-        return profile.user_id, profile
+        return user_holder(profile.user_id), profile
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
         return None  # a stock, or a later change of a redemption
     redemption = redemption_from(image)
     is_new = redemption.fulfilment is Fulfilment.REQUESTED
-    return (redemption.user_id, redemption) if is_new else None
+    return (user_holder(redemption.user_id), redemption) if is_new else None
 
 
 def _timed_notices(

@@ -1,8 +1,8 @@
 """Notifications of the customer's systems, the endpoints that want them, and when an attempt is repeated or
 given up (docs/rules.md, rule 18).
 
-A *holder* is a user, a lead or a question. It is written as the user's id, or as `lead/` or `question/` with
-an id, since no user id has a slash. The notifications of a holder are numbered, and arrive in this order: a
+A *holder* is a user, a lead or a question. It is written as rules.user_ids.user_holder writes a user, or as
+`lead/` or `question/` with an id. The notifications of a holder are numbered, and arrive in this order: a
 holder has a *lane* to each endpoint, in which the next notification is sent when the one before has arrived.
 If an endpoint refuses a holder's notification, that delays no other holder. An endpoint that refuses
 everything has longer and longer pauses.
@@ -16,6 +16,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
+from rules.user_ids import user_holder, user_of_holder
+
 LEAD, QUESTION = "lead/", "question/"
 HOLDER_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
@@ -23,7 +25,7 @@ ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transacti
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
 AT_LEAST = "at_least"
 # How long a lane waits after its first failure in a row, its second, and so on.
-RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1800, 3600))
+RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (5, 10, 30, 60, 120, 600, 1800, 3600))
 # A notification is tried for at least three days. The hours beyond let a last attempt come after the third
 # day.
 RETRY_WINDOW = timedelta(hours=76)
@@ -55,7 +57,7 @@ def holder_names(holder: str) -> dict[str, str]:
     for prefix, name in HOLDER_NAMES.items():
         if holder.startswith(prefix):
             return {name: holder.removeprefix(prefix)}
-    return {"user_id": holder}
+    return {"user_id": user_of_holder(holder) or holder}
 
 
 def holder_of(message: Mapping[str, Any]) -> str:
@@ -63,7 +65,7 @@ def holder_of(message: Mapping[str, Any]) -> str:
     for prefix, name in HOLDER_NAMES.items():
         if name in message:
             return prefix + str(message[name])
-    return str(message["user_id"])
+    return user_holder(str(message["user_id"]))
 
 
 class NoticeType(StrEnum):
@@ -82,6 +84,52 @@ class NoticeType(StrEnum):
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"  # somebody asked for it
+
+
+_OF_USER = {"user_id": str, "number": int}
+# What a filter may ask for: by type, the fields of `data` that are texts or numbers. A text that is one
+# of a few values has them here.
+FILTER_FIELDS: Mapping[NoticeType, Mapping[str, type | tuple[str, ...]]] = {
+    NoticeType.STREAK_EXTENDED: {**_OF_USER, "from": int, "current_streak": int},
+    NoticeType.STREAK_AT_RISK: {**_OF_USER, "lapses_at": str},
+    NoticeType.STREAK_LOST: {**_OF_USER, "lost_streak": int, "reason": ("missed", "reversed")},
+    NoticeType.STREAK_CORRECTED: {**_OF_USER, "lost_streak": int, "current_streak": int},
+    NoticeType.POINTS_CHANGED: {**_OF_USER, "change": int, "earned": int},
+    NoticeType.ACHIEVEMENT_EARNED: {**_OF_USER, "achievement": str, "title": str, "achieved_at": str},
+    NoticeType.REWARD_REDEEMED: {
+        **_OF_USER,
+        **dict.fromkeys(("redemption", "reward_id", "title", "brand"), str),
+        "price_points": int,
+    },
+    NoticeType.HOLD_EXPIRED: {**_OF_USER, "hold_id": str, "points": int, "reward_id": str, "until": str},
+    NoticeType.LEAD_UPDATED: {
+        **dict.fromkeys(("lead_id", "organization_id", "merged_into", "computed_at"), str),
+        "number": int,
+    },
+    NoticeType.QUESTION_CLOSED: {
+        **dict.fromkeys(("question_id", "agent_id", "category", "created_at", "closed_at"), str),
+        **dict.fromkeys(("number", "required_responses", "current_responses"), int),
+        "status": ("CLOSED", "EXPIRED"),
+    },
+    NoticeType.PROFILE_CHANGED: _OF_USER,
+}
+
+
+def filter_problem(kind: NoticeType, name: str, wanted_values: Sequence[Any]) -> str:
+    """Return why a field of a type's filter would never match as it is meant; "" if it may."""
+    fields = FILTER_FIELDS[kind]
+    if name not in fields:
+        return f"is no text or number of {kind.value}: {', '.join(sorted(fields))} are"
+    form = fields[name]
+    for wanted in wanted_values:
+        if form is int:
+            if isinstance(wanted, (str, bool)):
+                return f"is a number, and never {wanted!r}"
+        elif not isinstance(wanted, str):
+            return f"is a text, and never {wanted!r}"
+        elif isinstance(form, tuple) and wanted not in form:
+            return f"is {' or '.join(form)}, and never {wanted!r}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +158,12 @@ class Notification:
     @property
     def content(self) -> dict[str, Any]:
         """The JSON object that is sent."""
-        fields = {**holder_names(self.holder), "number": self.number}
-        return {"type": self.notice.type.value, "timestamp": self.at, "data": {**fields, **self.notice.data}}
+        return {"type": self.notice.type.value, "timestamp": self.at, "data": self.data}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What is sent of the change: of whom it is, its number, and the notice's own fields."""
+        return {**holder_names(self.holder), "number": self.number, **self.notice.data}
 
     @property
     def body(self) -> bytes:
@@ -146,15 +198,17 @@ class Endpoint:
     disabled: str = ""  # why the endpoint gets nothing, so that notifications wait; "": it is enabled
     agents: frozenset[str] = frozenset()  # the agents of whose questions it is notified
 
-    def wants(self, notice: Notice) -> bool:
-        """Return whether the endpoint is to get a notice. A test is always wanted."""
+    def wants(self, notification: Notification) -> bool:
+        """Return whether the endpoint is to get a notification. A test is always wanted."""
+        notice = notification.notice
         if notice.type is NoticeType.TEST:
             return True
         if not self.may_want(notice.type) or not self._may_know_holder(notice):
             return False
         fields = self.filters.get(notice.type.value, {})
+        data = notification.data if fields else {}
         return all(
-            any(_meets(notice.data.get(name), wanted) for wanted in wanted_values)
+            any(_meets(data.get(name), wanted) for wanted in wanted_values)
             for name, wanted_values in fields.items()
         )
 

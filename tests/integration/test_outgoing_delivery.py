@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.outgoing.endpoint_store import ENDED, EndpointStore
 from adapters.outgoing.lane_store import LaneStore, WorkerLeases
 from adapters.outgoing.outbox_store import LANE_SHARDS, OutboxStore
-from adapters.outgoing.transports import SendAnswer
+from adapters.outgoing.transports import HookSender, SendAnswer
 from adapters.platform.items import encode_item
 from adapters.platform.queues import FailureQueue
 from processors.outgoing.delivery import GONE_REASON, Deliverer
@@ -24,7 +25,9 @@ from rules.engagement.ledger import Head
 from rules.engagement.streak import Cover, fold
 from rules.outgoing.derivation import profile_view
 from rules.outgoing.notices import Endpoint, Notification
+from rules.outgoing.webhooks import Target
 from tests.support.engine import Engine, lean_client
+from tests.support.hook_receiver import receiver
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -107,18 +110,42 @@ class World:
             self.deliverer.run(endpoint_id, share, lambda: False)
         self.woken.clear()
 
-    def minute(self) -> None:
+    def minute(self, deliver: Callable[[], None] | None = None) -> None:
         """What the schedule does: time alone, then all that is due."""
         self.woken |= self.teller.sweep(self.now, lambda: False)
         places = ((name, share) for name in self.got for share in range(LANE_SHARDS))
         self.woken |= {each for each in places if self.lanes.due(*each, self.now, limit=1)}
-        self.deliver()
+        (deliver or self.deliver)()
 
     def wait(self, some: timedelta, step: timedelta = timedelta(minutes=10)) -> None:
         until = self.now + some
         while self.now < until:
             self.now = min(until, self.now + step)
             self.minute()
+
+    def serve(self) -> None:
+        """Let a function serve each share that was woken, side by side. The pauses of each move the clock."""
+        began, ended = self.now, self.now
+        for endpoint_id, share in sorted(self.woken):
+            self.now = began
+            self.deliverer.serve(
+                endpoint_id, share, lambda: self.now >= began + timedelta(seconds=85), self._pause
+            )
+            ended = max(ended, self.now)
+        self.now = ended
+        self.woken.clear()
+
+    def behind(self, endpoint_id: str) -> int:
+        """How many users' notifications wait."""
+        return sum(self.lanes.get(user, endpoint_id) is not None for user in self.profiles)
+
+    def waiting(self, endpoint_id: str) -> int:
+        """How many notifications wait."""
+        lanes = [self.lanes.get(user, endpoint_id) for user in self.profiles]
+        return sum(lane.newest - lane.delivered for lane in lanes if lane)
+
+    def _pause(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
 
     def numbers(self, name: str, user: str) -> list[int]:
         return [each.number for each in self.got[name] if each.holder == user]
@@ -245,6 +272,43 @@ def test_what_is_refused_of_one_user_delays_no_other_user_and_is_kept_after_thre
         "deliveries",
         {"endpoint_id": "picky", "user_id": "user0", "number": 2},
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_listener_that_fails_now_and_then_has_everything_soon_after_it_is_sound(
+    world: World, seed: int
+) -> None:
+    """Over HTTP: 600 changes of 30 users in a minute; it refuses 15 % of all attempts, for three minutes."""
+    randomness, sender = Random(seed), HookSender(is_allowed=lambda _: True)
+    with receiver() as listener:
+        listener.answer = lambda _: 500 if randomness.random() < 0.15 else 204
+        target = Target(False, "127.0.0.1", listener.port, "/")
+        world.open("shop", lambda each: sender.post(target, {}, each.body))
+        for second in range(60):
+            world.now = START + timedelta(seconds=second)
+            for _ in range(10):
+                world.earn(f"user{randomness.randrange(30)}")
+            world.deliver()
+        at_end, waits = world.behind("shop"), world.waiting("shop")
+        for minute in range(1, 4):
+            world.now = max(world.now, START + timedelta(minutes=minute))
+            world.minute(world.serve)
+        listener.answer = lambda _: 204
+        sound_at, refused = world.now, world.calls["shop"] - len(world.got["shop"])
+        behind = world.behind("shop")
+        while world.behind("shop") and world.now < sound_at + timedelta(hours=2):
+            world.now += timedelta(minutes=1)
+            world.minute(world.serve)
+        print(
+            f"refused {refused}; at the traffic's end {waits} notifications of {at_end} users waited, two minutes"
+            f" later those of {behind} users, and none {world.now - sound_at} after it was sound"
+        )
+    assert refused > 60
+    for user in users(30):
+        numbers = world.numbers("shop", user)
+        assert sorted(set(numbers)) == list(range(1, numbers[-1] + 1)), "nothing is lost"
+        assert folded(world.got["shop"], user) == profile_view(world.profiles[user], world.now)
+    assert (world.endpoints.get("shop").disabled, world.kept) == ("", [])
 
 
 def test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost(world: World) -> None:

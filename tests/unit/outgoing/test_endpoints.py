@@ -8,19 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.days import stamp
 from rules.outgoing.notices import (
     BACKOFF_MAX,
     BUS,
+    FILTER_FIELDS,
     RETRY_DELAYS,
     RETRY_WINDOW,
     Endpoint,
     Filters,
     Notice,
     NoticeType,
+    Notification,
     backoff_after,
+    filter_problem,
     is_given_up,
     next_attempt,
 )
+from tests.support.message_schema import SCHEMA
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -30,8 +35,14 @@ def endpoint(*types: str, **filters: Any) -> Endpoint:
     return Endpoint("e1", "acme", "https://hooks.example.com/", frozenset(types), by_type)
 
 
-def extended(**data: Any) -> Notice:
-    return Notice(NoticeType.STREAK_EXTENDED, data)
+def sent(kind: NoticeType, data: Any) -> Notification:
+    return Notification(
+        "lead/7" if kind is NoticeType.LEAD_UPDATED else "ann", 3, stamp(NOW), Notice(kind, data)
+    )
+
+
+def extended(**data: Any) -> Notification:
+    return sent(NoticeType.STREAK_EXTENDED, data)
 
 
 OF_ACME = {"organization_id": "acme", "agent_id": "bot"}
@@ -39,9 +50,9 @@ OF_ACME = {"organization_id": "acme", "agent_id": "bot"}
 
 def test_without_types_an_endpoint_hears_of_everything() -> None:
     everything = replace(endpoint(), agents=frozenset({"bot"}))
-    assert all(everything.wants(Notice(each, OF_ACME)) for each in NoticeType)
+    assert all(everything.wants(sent(each, OF_ACME)) for each in NoticeType)
     one = endpoint("points.changed")
-    assert {each for each in NoticeType if one.wants(Notice(each, OF_ACME))} == {
+    assert {each for each in NoticeType if one.wants(sent(each, OF_ACME))} == {
         NoticeType.POINTS_CHANGED,
         NoticeType.TEST,
     }
@@ -51,8 +62,8 @@ def test_without_types_an_endpoint_hears_of_everything() -> None:
 def test_no_organization_hears_of_another_one_s_leads_or_of_questions_of_agents_that_are_not_its_own(
     asked: tuple[str, ...],
 ) -> None:
-    lead = Notice(NoticeType.LEAD_UPDATED, {"organization_id": "acme"})
-    question = Notice(NoticeType.QUESTION_CLOSED, {"agent_id": "bot"})
+    lead = sent(NoticeType.LEAD_UPDATED, {"organization_id": "acme"})
+    question = sent(NoticeType.QUESTION_CLOSED, {"agent_id": "bot"})
     acme = replace(endpoint(*asked), agents=frozenset({"bot"}))
     assert acme.wants(lead)
     assert acme.wants(question)
@@ -87,9 +98,66 @@ def test_a_filter_names_values(values: list[Any], found: Any, fits: bool) -> Non
 
 def test_a_filter_is_for_its_type_alone_and_all_its_fields_must_fit() -> None:
     one = endpoint(current_streak=[7], **{"from": [6]})
-    assert one.wants(Notice(NoticeType.POINTS_CHANGED, {}))
+    assert one.wants(sent(NoticeType.POINTS_CHANGED, {}))
     assert one.wants(extended(current_streak=7, **{"from": 6}))
     assert not one.wants(extended(current_streak=7, **{"from": 5}))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "fits"),
+    [
+        ("user_id", ["ann"], True),
+        ("user_id", ["bob"], False),
+        ("number", [{"at_least": 3}], True),
+        ("number", [4], False),
+    ],
+)
+def test_a_filter_may_ask_whose_notification_it_is_and_which(
+    name: str, values: list[Any], fits: bool
+) -> None:
+    assert endpoint(**{name: values}).wants(extended(current_streak=7)) == fits
+
+
+def test_a_filter_may_name_a_lead() -> None:
+    one = Endpoint("e1", "acme", "https://x", filters={"lead.updated": {"lead_id": ["7"]}})
+    assert one.wants(sent(NoticeType.LEAD_UPDATED, OF_ACME))
+    assert not replace(one, filters={"lead.updated": {"lead_id": ["8"]}}).wants(
+        sent(NoticeType.LEAD_UPDATED, OF_ACME)
+    )
+
+
+def test_the_fields_of_filters_are_the_texts_and_numbers_of_the_described_messages() -> None:
+    forms = {"string": str, "integer": int}
+    for kind, fields in FILTER_FIELDS.items():
+        described: dict[str, Any] = {}
+        for name, each in SCHEMA["$defs"][kind.value]["properties"].items():
+            of_types = each.get("type", ())
+            first_type = of_types if isinstance(of_types, str) else next(iter(of_types), "")
+            if "enum" in each:
+                described[name] = tuple(each["enum"])
+            elif first_type in forms:
+                described[name] = forms[first_type]
+        assert described == fields, kind
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "problem"),
+    [
+        ("current_streak", [7, {"at_least": 30}], ""),
+        ("current_streak", ["7"], "is a number, and never '7'"),
+        ("current_streak", [True], "is a number, and never True"),
+        ("user_id", [7], "is a text, and never 7"),
+        ("user_id", [{"at_least": 7}], "is a text, and never {'at_least': 7}"),
+        (
+            "profile",
+            ["x"],
+            "is no text or number of streak.extended: current_streak, from, number, user_id are",
+        ),
+        ("streak", [7], "is no text or number of streak.extended: current_streak, from, number, user_id are"),
+    ],
+)
+def test_a_filter_that_would_never_match_has_a_problem(name: str, values: list[Any], problem: str) -> None:
+    assert filter_problem(NoticeType.STREAK_EXTENDED, name, values) == problem
 
 
 @given(st.integers(1, 10_000))
