@@ -242,6 +242,20 @@ class AccountStore:
         items = self._query_days(user_id, first, last, **newest_first)
         return [day_from(decode_item(item)) for item in islice(items, limit)]
 
+    def first_and_last_day(self, user_id: str) -> tuple[date, date] | None:
+        """Return a user's first and last date with an event, reversed ones included; None without any.
+
+        Eventually consistent.
+        """
+        ends = []
+        for is_forward in (True, False):
+            options = {"ScanIndexForward": is_forward, "Limit": 1, "ProjectionExpression": "activity_date"}
+            found = next(iter(self._query_days(user_id, date.min, date.max, **options)), None)
+            if found is None:
+                return None
+            ends.append(date.fromisoformat(found["activity_date"]["S"]))
+        return ends[0], ends[1]
+
     def measured_days(
         self, user_id: str, first: date, last: date, is_strong: bool = True
     ) -> dict[date, dict[str, int]]:

@@ -34,6 +34,7 @@ from rules.engagement.goals import (
     settled_until,
     unsettled_goals,
 )
+from rules.engagement.ledger import Head
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
 ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
@@ -149,6 +150,7 @@ class _Request(NamedTuple):
     streaks: StreakHistory
     now: datetime
     is_strong: bool
+    head: Head | None  # the newest entry that the profile has
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class AchievementReader:
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         stored = self.store.get(user)
-        request = _Request(user, declared, streaks, now, is_strong)
+        request = _Request(user, declared, streaks, now, is_strong, profile.head)
         snapshot, history = self._snapshot_and_history(request, stored)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
@@ -205,6 +207,8 @@ class AchievementReader:
         if not request.is_strong:
             limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
         place = snapshot.place_before_later()
+        if limit is not None:
+            self.ledger.check_few(request.head, user, place, limit)
         # Entries for the next snapshot must be read strongly.
         is_strong = request.is_strong or snapshot.until < snapshot.next_until(now)
         entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)

@@ -153,6 +153,17 @@ class LedgerStore:
         entries, _ = with_carried(map(entry_from, answer["Items"]))
         return [entry for entry in entries[::-1] if since <= entry.created_at < until][:limit]
 
+    def check_few(self, head: Head | None, account_id: str, place: str, most: int) -> None:
+        """Raise TooManyEntries if more than `most` entries follow a place, by their numbers.
+
+        head: an entry of the account that is among the newest. It costs one read, of a long ledger alone.
+        """
+        if head is None or head.seq <= most:
+            return
+        before = self.page(account_id, OPENED_AT, place, 1) if place > OPENED_AT else []
+        if head.seq - (before[0].seq if before else 0) > most:
+            raise TooManyEntries(most)
+
     def append(
         self,
         head: Head | None,

@@ -211,7 +211,8 @@ _ALL = (
         "CommandsPerMinute",
         60,
         "commands (redemptions, freezes, pauses, zones), questions and subscriptions that one caller "
-        "may send in a minute, of each kind",
+        "may send in a minute, of each kind; a shop's server may send as many for each user, and a "
+        "hundred times as many in all",
         1,
     ),
     _number("ReadsPerMinute", 600, "reads that one caller may do in a minute; admins are not limited", 100),

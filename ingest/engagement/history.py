@@ -4,13 +4,13 @@ Below it is what the API shows of a date and of an entry. points_api.py shows si
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.event_store import EventStore, PastEvents
+from adapters.engagement.event_store import EventStore, PastEvents, PastPage
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import (
     ANY,
@@ -30,6 +30,7 @@ from ingest.web.paging import (
     LAST_DATE,
     LIMIT_DEFAULT,
     LIMIT_MAX,
+    PageSpan,
     cursor_at,
     cursor_of,
     day_of,
@@ -44,6 +45,7 @@ from rules.engagement.events import FUTURE_MAX, stamp_of
 from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
+NEAR = 2 * DAY  # an event is within a day of its activity date, in any zone
 COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
 
@@ -57,11 +59,18 @@ class Histories:
     past: PastEvents | None = None  # the events that have left their table
     hot_days: int = 0  # how many days events stay in their table; 0: they expire, and there is no past
 
-    def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    def events(
+        self,
+        user_id: str,
+        query: Mapping[str, str],
+        now: datetime,
+        count_past: Callable[[], None] = lambda: None,
+    ) -> dict[str, Any]:
         """Return events, newest first by when they occurred; by default those of the last 30 days.
 
         A page that reaches behind hot_days is read from the lake, too, and says so: `"source": "lake"`. It
-        may have a cursor and fewer rows than asked for: the lake is searched for some seconds.
+        may have a cursor and fewer rows than asked for: the lake is searched for some seconds. It is not read
+        for a time in which the user has no activity date. count_past is called before it is read.
         """
         since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
         span = span_of(query, since, now + FUTURE_MAX)
@@ -73,13 +82,29 @@ class Histories:
 
         until = min(span.until, in_lake_before)
         day_of({"cursor": until.partition("T")[0]}, "cursor")  # raises for a cursor that is out of bounds
-        past = self.past.newest(user_id, span.since, until, span.limit)
+        past = self._past_page(user_id, span, until, count_past)
         by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
         newest = [by_id[event_id] for event_id in sorted(by_id, reverse=True) if event_id >= past.reached]
         view = page("events", list(map(_event_view, newest[: span.limit])), span.limit, "event_id")
         if view["cursor"] is None and past.reached > span.since:
             view["cursor"] = cursor_at(past.reached)
         return view | {"source": "lake"}
+
+    def _past_page(
+        self, user_id: str, span: PageSpan, until: str, count_past: Callable[[], None]
+    ) -> PastPage:
+        """Return events of the lake from the span's beginning until a stamp, near the user's dates alone."""
+        assert self.past is not None  # noqa: S101 (the caller has looked)
+        since, dates = span.since, self.accounts.first_and_last_day(user_id)
+        if dates:  # without any, the tables may be on their way back from the lake (rule 21)
+            first, last = dates
+            since = max(since, _midnight(first - NEAR))
+            until = min(until, _midnight(last + NEAR))
+            if since >= until:
+                return PastPage([], span.since)
+        count_past()
+        found = self.past.newest(user_id, since, until, span.limit)
+        return PastPage(found.rows, span.since) if found.reached <= since else found
 
     def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return active dates, newest first."""
@@ -108,6 +133,10 @@ class Histories:
         since, until = stamp_of_key(span.since), stamp_of_key(span.until)
         rows = self.accounts.ledger.page(user_id, since, until, span.limit)
         return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")
+
+
+def _midnight(day: date) -> str:
+    return stamp(datetime.combine(day, datetime.min.time(), UTC))
 
 
 def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:

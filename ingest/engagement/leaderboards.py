@@ -9,19 +9,20 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.profiles import Profiles
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import FLAG, TEXT, closed_object, flag, list_of, text, text_or_null, whole
 from rules.days import EPOCH, region_of, stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.aliases import INNER, LENGTH_MAX, alias_of
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, with_ranks
 
 LIST_AGE_MAX = timedelta(minutes=1)
 ALIAS = closed_object(
     {
         "alias": text_or_null(
-            "3 to 24 letters, digits, spaces, dots, dashes, but not two words and a number, as pseudonyms"
-            " are; null: a pseudonym. It is no proof: two users may have the same",
-            pattern=r"^(?!([A-Za-z]+[ _.-]+){2}[0-9]+$)[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
+            f"1 to {LENGTH_MAX} letters and digits of any script, between them {INNER.strip()} and blanks; no"
+            " name of the service, not two words and a number, as pseudonyms are; null: a pseudonym. It is no"
+            " proof: two users may have the same"
         )
     }
 )
@@ -52,6 +53,14 @@ RANK = closed_object(
         **_AGE,
     }
 )
+
+
+def checked_alias(alias: str | None) -> str | None:
+    """Return an alias in its one spelling, None for a pseudonym; raises 422."""
+    try:
+        return None if alias is None else alias_of(alias)
+    except ValueError as error:
+        raise invalid_field("alias", str(error)) from None
 
 
 def check_board(board: str, region: str) -> None:

@@ -37,11 +37,18 @@ from ingest.engagement.preferences import Preferences
 from ingest.engagement.profiles import Profiles
 from ingest.web.api import Allowance, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.json_schema import USER_ID, text
+from ingest.web.json_schema import text, user_id
 from ingest.web.paging import day_of, last_date
-from ingest.web.rate_limit import RateLimit
+from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.book.goal_rules import GOAL_NAME
 from rules.privacy.tombstones import user_subject
+
+SERVER_USERS = 100  # a server may send as many commands as so many users
+HISTORIES_PER_MINUTE = 60  # each may read 10,000 entries
+# Each may read files of everybody for eight seconds, in a function of 3 GB. A limit of all callers together
+# bounds how many of them run at once, in deployments that reserve no concurrency, too.
+PAST_PER_MINUTE, ALL_PAST_PER_MINUTE = 10, 120
+EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,19 @@ class UserServices:
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
 
         counters = SharedCounters(lambda: dynamodb, config.limits_table)
-        self.command_limit = RateLimit(counters, "commands", config.commands_per_minute, redis=redis)
+        most = config.commands_per_minute
+        self.command_limit = RateLimit(counters, "commands", most, redis=redis)
+        self.acted_limit = RateLimit(counters, "commands for one user", most, redis=redis)
+        self.server_limit = RateLimit(
+            counters, "commands of one server", SERVER_USERS * most, step=CHEAP_STEP, redis=redis
+        )
+        self.history_limit = RateLimit(
+            counters, "reads of whole histories", HISTORIES_PER_MINUTE, step=CHEAP_STEP, redis=redis
+        )
+        self.past_limit = RateLimit(counters, "reads of past events", PAST_PER_MINUTE, redis=redis)
+        self.all_past_limit = RateLimit(
+            counters, "reads of everybody's past", ALL_PAST_PER_MINUTE, redis=redis
+        )
         self.erased = tombstones_of(config)
 
     def is_erased(self, user_id: str) -> bool:
@@ -129,7 +148,7 @@ def services() -> UserServices:
 app = Api(
     "UsersApi",
     {
-        "user_id": text(pattern=USER_ID),
+        "user_id": user_id(),
         "entry_id": text(pattern="^[0-9]{8}T[0-9]{12}Z$"),
         "hold_id": text(pattern=HOLD_ID),
         "name": text(pattern=GOAL_NAME),
@@ -155,29 +174,52 @@ def require_reach(user_id: str) -> Caller:
 
 def require_command(user_id: str) -> Caller:
     """Return the caller, who changes a user's account. Raises as require_reach and count_command."""
-    return count_command(require_reach(user_id))
+    return count_command(require_reach(user_id), user_id)
 
 
-def count_command(caller: Caller) -> Caller:
-    """Count a command of the caller, and return them; raises 429 for too many in this minute."""
-    if not caller.is_admin:
-        services().command_limit.check(caller.user_id, 1, clock.now())
+def count_command(caller: Caller, user_id: str) -> Caller:
+    """Count a command of the caller for a user, and return the caller; raises 429 for too many a minute.
+
+    A shop's server acts for all users. So its commands count for the user whom each is for, and may be
+    SERVER_USERS times as many in all.
+    """
+    limits, now = services(), clock.now()
+    if caller.is_admin:
+        return caller
+    if caller.user_id == user_id:
+        limits.command_limit.check(user_id, 1, now)
+    else:
+        limits.server_limit.check(caller.user_id, 1, now)
+        limits.acted_limit.check(user_id, 1, now)
     return caller
+
+
+def count_history(caller: Caller) -> None:
+    """Count a read of a caller that may follow from thousands of entries; raises 429."""
+    if not caller.is_admin:
+        services().history_limit.check(caller.user_id, 1, clock.now())
+
+
+def count_past(caller: Caller) -> None:
+    """Count a read of past events, of the caller and of everybody; raises 429."""
+    if not caller.is_admin:
+        services().past_limit.check(caller.user_id, 1, clock.now())
+        services().all_past_limit.check(EVERYBODY, 1, clock.now())
 
 
 def require_fulfilment(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards. Raises 400 and 429 as require_command."""
     caller = any_caller(user_id)
     caller.check_fulfilment()
-    count_command(caller)
+    count_command(caller, user_id)
 
 
 def require_shipper(user_id: str) -> Caller:
-    """Return the caller, who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
+    """Return the caller, who says what became of rewards. Raises as require_fulfilment."""
     caller = any_caller(user_id)
     if not caller.brands:
         caller.check_fulfilment()
-    return caller
+    return count_command(caller, user_id)
 
 
 def date_of_query(name: str) -> date | None:

@@ -10,6 +10,7 @@ import pytest
 from adapters.book import shipped_document
 from adapters.engagement import achievements as achievement_reader
 from adapters.engagement.account_items import ACHIEVEMENTS
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import encode_item
 from ingest.engagement.points import balance
 from rules.engagement.account_state import kept_partition
@@ -109,9 +110,17 @@ def test_who_has_more_entries_than_a_request_reads_is_told_so(
     user = f"badge{next(KEYS)}-{id(at)}"
     at(MONDAY + 60 * DAY)
     send(api, user, *workouts(55, 56, 57, 58))
+    reads, after = [], LedgerStore.after
+
+    def counted(*args: Any, **more: Any) -> Any:
+        reads.append(args)
+        return after(*args, **more)
+
+    monkeypatch.setattr(LedgerStore, "after", counted)
     monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 2)
     status, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
     assert (status, told["error"]["code"]) == (422, "too_many_entries")
+    assert not reads, "their numbers say that they are too many"
     monkeypatch.setattr(achievement_reader, "ALL_ENTRIES_MAX", 50_000)
     send(api, user, *workouts(45, 46))
     assert achievements(api, user)["five"]["achieved"]
@@ -120,3 +129,16 @@ def test_who_has_more_entries_than_a_request_reads_is_told_so(
         user, "GET", f"/v1/users/{user}/balance?as_of={(MONDAY + 57 * DAY).date()}T00:00:00Z"
     )
     assert (status, told["error"]["details"][0]["field"]) == (422, "as_of")
+    assert "must be left out for now" in told["error"]["message"], "the present week has too many, too"
+    reads.clear()
+    status, told = api.call(
+        user, "GET", f"/v1/users/{user}/balance?as_of={(MONDAY + 46 * DAY).date()}T00:00:00Z"
+    )
+    assert (status, told["error"]["details"][0]["field"], reads) == (422, "as_of", [])
+    at(MONDAY + 67 * DAY)
+    path = f"/v1/users/{user}/balance?as_of={(MONDAY + 46 * DAY).date()}T00:00:00Z"
+    assert "must be of a later week" in api.call(user, "GET", path)[1]["error"]["message"]
+    assert (
+        api.call(user, "GET", f"/v1/users/{user}/balance?as_of={(MONDAY + 66 * DAY).date()}T00:00:00Z")[0]
+        == 200
+    )

@@ -4,20 +4,23 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 
+from adapters.engagement.event_store import PastPage
 from adapters.platform.limits import SharedCounters
+from ingest.engagement.user_services import HISTORIES_PER_MINUTE, PAST_PER_MINUTE, SERVER_USERS, services
 from ingest.openapi import ROUTES
 from ingest.web.caller import ApiError
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS, ask, token
 from tests.support.memory import forget
-from tests.support.site import ADMIN, Site, site
+from tests.support.site import ADMIN, FULFILMENT, Site, site
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NUMBERS = count()
@@ -86,6 +89,51 @@ def test_events_and_commands_are_limited_for_each_user(api: Site, user: str) -> 
         ("pauses", {"first": "2030-01-01", "last": "2030-01-02"}),
     ):
         assert statuses(api, user, 1, "POST", f"/v1/users/{user}/{path}", body) == [429]
+
+
+def test_a_shop_s_server_is_limited_for_each_user_it_acts_for_and_in_all(api: Site, user: str) -> None:
+    shop, hold = f"{user}-shop", "0" * 8 + "-0000" * 3 + "-" + "0" * 12
+    ship = "redemptions/20260601T120000000000Z/fulfilled"
+    for number, group in enumerate((FULFILMENT, f"{FULFILMENT}/acme")):
+        for path in (f"holds/{hold}/capture", ship)[number:]:
+            for buyer in ("a", "b"):
+                buyer_path = f"/v1/users/{user}-{number}{buyer}{path[:1]}/{path}"
+                told = statuses(api, f"{shop}{number}", 6, "POST", buyer_path, {}, group)
+                assert told == [403 if number else 404] * 4 + [429] * 2, (group, path)
+    own = f"/v1/users/{user}-0ah/timezone"
+    assert statuses(api, f"{user}-0ah", 1, "PUT", own, {"timezone": "Asia/Tokyo"}) == [200], (
+        "of the user's own"
+    )
+    many = [
+        status
+        for number in range(4 * SERVER_USERS)
+        for status in statuses(api, shop, 1, "POST", f"/v1/users/{user}-{number}/{ship}", {}, FULFILMENT)
+    ]
+    assert set(many) == {404}, "as many as the users may have of a hundred of them"
+    refused = statuses(api, shop, 20, "POST", f"/v1/users/{user}-x/{ship}", {}, FULFILMENT)
+    assert refused[-1] == 429
+    assert statuses(api, "op", 6, "POST", f"/v1/users/{user}-0ah/{ship}", {}, ADMIN) == [404] * 6
+
+
+def test_reads_of_the_past_are_limited_for_each_caller_and_those_of_histories(
+    engine: Engine, user: str
+) -> None:
+    class Lake:
+        def newest(self, *_: Any) -> PastPage:
+            return PastPage([], "")
+
+    with site(engine, EVENT_HOT_DAYS="30") as api:
+        lake: Any = Lake()
+        services().histories = replace(services().histories, past=lake)
+        past, own = f"/v1/users/{user}/events?from=1970-01-01", f"/v1/users/{user}"
+        assert statuses(api, user, 12, "GET", past, None) == [200] * PAST_PER_MINUTE + [429] * 2
+        assert statuses(api, user, 1, "GET", f"{own}/events", None) == [200], "what is in the table"
+        assert statuses(api, "op", 12, "GET", past, None, ADMIN) == [200] * 12
+        as_of = f"{own}/balance?as_of={datetime.now(UTC).date()}T00:00:00Z"
+        several = [path for _ in range(HISTORIES_PER_MINUTE) for path in (as_of, f"{own}/achievements")]
+        told = [status for path in several for status in statuses(api, user, 1, "GET", path, None)]
+        assert told == [200] * HISTORIES_PER_MINUTE + [429] * HISTORIES_PER_MINUTE
+        assert statuses(api, user, 1, "GET", f"{own}/balance", None) == [200]
 
 
 def reads() -> list[tuple[str, str]]:

@@ -150,6 +150,24 @@ def test_whoever_asks_about_what_cannot_have_left_does_not_ask_the_lake(past: Pa
     assert asked["until"] == key_of_stamp(stamp(NOW - timedelta(days=125)))
 
 
+def test_the_lake_is_read_near_the_user_s_own_dates_alone(past: Past) -> None:
+    past.leave(past.events)
+    wanted = past.page(90, limit="500")["events"]
+    past.functions.asked.clear()
+    for number in (0, 30, 41):
+        day = {name: past.events[number][name] for name in ("user_id", "activity_date")}
+        lean_client(past.engine, "dynamodb").put_item(TableName="DailyActivity", Item=encode_item(day))
+    told = past.page(90, limit="500")
+    assert (told["events"], told["cursor"], told["source"]) == (wanted, None, "lake")
+    (asked,) = past.functions.asked
+    assert asked["since"] == stamp((FIRST - timedelta(days=2)).replace(hour=0, minute=0))
+    assert asked["until"] <= stamp(FIRST + timedelta(days=15))
+    for nowhere in ({"from": "2020-01-01", "to": "2026-02-20"}, {"from": "2026-03-16", "to": "2026-04-01"}):
+        told = past.page(90, **nowhere)
+        assert (told["events"], told["cursor"]) == ([], None)
+    assert len(past.functions.asked) == 1, "nothing is there, which the user's dates say"
+
+
 def test_a_search_that_takes_too_long_goes_on_at_the_next_page(past: Past) -> None:
     wanted = past.page(0, limit="500")["events"]
     past.leave(past.events)

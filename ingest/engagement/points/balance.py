@@ -97,23 +97,30 @@ class Balances:
         profile = self.accounts.profile(user_id)
         if is_due(profile, now):
             self.settler.settle(user_id, now)
+        ledger, place = self.accounts.ledger, first_place(instant)
         # A page leaves out its second bound, so a microsecond is added.
-        newest = self.accounts.ledger.page(user_id, OPENED_AT, stamp(instant + MICROSECOND), 1)
-        balance, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
+        newest = ledger.page(user_id, OPENED_AT, stamp(instant + MICROSECOND), 1)
+        balance = newest[0].balance if newest else 0
         try:
-            if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # no need to read them
-                raise TooManyEntries(ENTRIES_MAX)
-            entries, _ = self.accounts.ledger.after(
-                user_id, first_place(instant), consistent=False, most=ENTRIES_MAX
-            )
+            ledger.check_few(profile.head, user_id, place, ENTRIES_MAX)
+            entries, _ = ledger.after(user_id, place, consistent=False, most=ENTRIES_MAX)
         except TooManyEntries:
-            raise invalid_field("as_of", f"must be later: over {ENTRIES_MAX} entries follow it") from None
+            raise invalid_field("as_of", self._too_many(profile, place, now)) from None
         return {
             "user_id": user_id,
             "as_of": stamp(instant),
             "known_balance": balance,
             "true_balance": balance + points_added_later(entries, instant, self.settler.books.look()),
         }
+
+    def _too_many(self, profile: Profile, place: str, now: datetime) -> str:
+        """Return why an instant is refused: too many entries follow its place, perhaps even that of now."""
+        latest = first_place(now)
+        try:
+            self.accounts.ledger.check_few(profile.head, profile.user_id, latest, ENTRIES_MAX)
+        except TooManyEntries:
+            return f"must be left out for now: over {ENTRIES_MAX} entries follow {latest[:10]}"
+        return f"must be of a later week: over {ENTRIES_MAX} entries follow {place[:10]}"
 
     def _expiring(self, profile: Profile) -> dict[date, int]:
         """Return what is left of each lot that is yet to expire, by the date on which it does."""

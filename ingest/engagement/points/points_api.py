@@ -57,8 +57,9 @@ def get_balance(user_id: str) -> dict[str, Any]:
     With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and
     expiry included (true_balance). An instant before over 10,000 entries: 422.
     """
-    user_services.require_reach(user_id)
+    caller = user_services.require_reach(user_id)
     if instant := instant_of(app.query, "as_of"):
+        user_services.count_history(caller)
         return services().balances.as_of(user_id, instant, clock.now())
     return services().balances.view(user_id, clock.now())
 
@@ -97,7 +98,7 @@ def post_redemption(user_id: str) -> dict[str, Any]:
     caller = user_services.any_caller(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    user_services.count_command(caller)
+    user_services.count_command(caller, user_id)
     body = app.body()
     key, price_fields = body["idempotency_key"], {"points", "reward_id"} & body.keys()
     if price_fields and not caller.may_name_points:
