@@ -65,6 +65,8 @@ def _derived_resources(block: Block) -> str:
     for route in routes:
         pattern = DERIVED["open_route" if route.is_open else "route"]
         text += fill(pattern, name=route.name, key=route.key, api=route.api)
+        if route.method == "get":  # the gateway knows no HEAD of its own
+            text += fill(pattern, name=f"Head{route.name}", key=f"HEAD {route.path}", api=route.api)
     return with_condition(block.condition, text)
 
 

@@ -213,6 +213,8 @@ def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
     is_docs = event["rawPath"].endswith(DOCS_PATH)
     answer = _file_answer(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
+    if event.get("requestContext", {}).get("http", {}).get("method") == "HEAD":
+        answer |= {"body": "", "isBase64Encoded": False}
     # Not the path: whoever mistypes one may have put anything into it.
     logger.info("answered", extra={"status": answer["statusCode"]})
     return answer

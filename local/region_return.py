@@ -36,6 +36,7 @@ from rules.engagement.ledger import entry_id
 from rules.regions.changes import KEYS, LEDGER
 from rules.regions.register import QUIET_SECONDS, NotPossible, Register, join_region, mark_filled
 from rules.regions.standby import UnseenEntry, UnseenFate
+from rules.user_ids import path_part
 
 ATTEMPTS_MAX = 5
 EventKeys = set[tuple[str, ...]]
@@ -140,7 +141,7 @@ class RegionReturn:
         Raises RuntimeError if the writer stays unavailable or throttles for ATTEMPTS_MAX attempts.
         """
         for _ in range(ATTEMPTS_MAX):  # the door pauses between attempts of its own (local.api)
-            status, answer = self.door.call("POST", f"/v1/users/{account_id}/{path}", body)
+            status, answer = self.door.call("POST", f"/v1/users/{path_part(account_id)}/{path}", body)
             if status < 300:
                 return ""
             if status < 500 and status != 429:

@@ -22,6 +22,7 @@ from local.command import DAY, FILE, command, option, show
 from local.event_sources import Body, from_csv
 from local.stack import Stack
 from rules.days import UnknownZone
+from rules.user_ids import path_part
 from rules.zone_names import find_zone
 
 LEAD = "/v1/leads?organization_id={}&integration=ecommerce&external_event_id=order:{}"
@@ -113,7 +114,7 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
     """Return every difference between the API's answers and the expected ones."""
     differences = []
     for user, profile in expected.items():
-        answer = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
+        answer = api.get(f"/v1/users/{path_part(user)}?as_of={as_of.isoformat()}")
         differences += [
             {"user_id": user, "field": name, "got": answer[name], "wanted": value}
             for name, value in asdict(profile).items()

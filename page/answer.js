@@ -169,7 +169,7 @@ export const show = async (root, view) => {
     .then(({ answers }) => answers.map((each) => each.question_id)).catch(() => []);
   const load = async () => {
     const audience = tags();
-    const query = [audience.length && `&audience=${part(audience.join(","))}`, cursor && `&cursor=${part(cursor)}`];
+    const query = [audience.length && `&audience=${encodeURIComponent(audience.join(","))}`, cursor && `&cursor=${encodeURIComponent(cursor)}`];
     const page = await get(`v1/questions?status=OPEN&limit=20${query.filter(Boolean).join("")}`, view.signal);
     const known = new Set([...answered(), ...await given]);
     const open = page.questions.filter((question) => !known.has(question.question_id));

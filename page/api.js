@@ -72,4 +72,5 @@ export const ask = async (method, path, options = {}) => {
   }
 };
 export const get = (path, signal) => ask("GET", path, { signal });
-export const part = encodeURIComponent;
+// A slash is encoded twice: an HTTP API decodes a path before it looks for the route.
+export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "%252F");

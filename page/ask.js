@@ -63,7 +63,7 @@ const watch = async (panel, id, signal, changed) => {
   panel.replaceChildren(h("article", { class: "card watched" }, title, state, shown));
   title.focus();
   for (let after = "", wait = 0; ; wait = WAIT_SECONDS) {
-    const page = await newer(`v1/questions/${part(id)}/responses?wait=${wait}${after && `&after=${part(after)}`}`, signal);
+    const page = await newer(`v1/questions/${part(id)}/responses?wait=${wait}${after && `&after=${encodeURIComponent(after)}`}`, signal);
     if (signal.aborted) return;
     answers.push(...page.responses);
     after = page.cursor;

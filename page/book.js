@@ -80,7 +80,7 @@ const differenceTable = (rows) => rows.length
 
 // The API gives the book that is in force at an instant. So a version can be read if one was ever in force.
 const documentOf = async (version, signal) => {
-  const found = await get(`v1/rules?at=${part(since(version))}`, signal);
+  const found = await get(`v1/rules?at=${encodeURIComponent(since(version))}`, signal);
   if (found.version !== version.version) {
     throw new Error(`Version ${version.version} was never in force: version ${found.version} took its place.`);
   }

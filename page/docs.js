@@ -21,7 +21,7 @@
     const query = new URLSearchParams();
     let path = form.dataset.path;
     for (const field of form.querySelectorAll("input")) {
-      if (field.dataset.in === "path") path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
+      if (field.dataset.in === "path") path = path.replace(`{${field.name}}`, encodeURIComponent(field.value).replaceAll("%2F", "%252F"));
       else if (field.value) query.append(field.name, field.value);
     }
     return byId("address").value.replace(/\/+$/, "") + path + (query.size ? `?${query}` : "");

@@ -18,7 +18,7 @@ export const explanation = (view, hint = "") => {
   const node = h("div", { class: "told", "aria-live": "polite" }, hint && h("p", { class: "note" }, hint));
   const explain = async (date) => {
     try {
-      node.replaceChildren(words(await get(`v1/users/${part(view.person.user)}/streak/explain?date=${part(date)}`, view.signal)));
+      node.replaceChildren(words(await get(`v1/users/${part(view.person.user)}/streak/explain?date=${encodeURIComponent(date)}`, view.signal)));
     } catch (error) {
       if (!view.signal.aborted) node.replaceChildren(trouble(error));
     }

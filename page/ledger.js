@@ -83,7 +83,7 @@ export const ledgerCard = async (view) => {
   const more = h("button", { type: "button", class: "quiet", onclick: () => load().catch((error) => { if (!view.signal.aborted) place.append(trouble(error)); }) }, "Show more");
   let cursor = null;
   const load = async () => {
-    const page = await get(`${path}${cursor ? `&cursor=${part(cursor)}` : ""}`, view.signal);
+    const page = await get(`${path}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, view.signal);
     all.push(...page.entries.filter((entry) => entry.kind !== "OPEN"));
     cursor = page.cursor;
     more.hidden = !cursor;

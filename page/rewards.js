@@ -118,7 +118,7 @@ export const show = async (root, view) => {
     history.replaceChildren(redeemed(past.redemptions));
   };
   const load = async () => {
-    const page = await get(`${path}/rewards?limit=${SHOWN}${cursor ? `&cursor=${part(cursor)}` : ""}`, view.signal);
+    const page = await get(`${path}/rewards?limit=${SHOWN}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, view.signal);
     for (const reward of page.rewards) {
       const made = card(reward, shop);
       offered.set(reward.reward, { reward, made });
@@ -135,7 +135,7 @@ export const show = async (root, view) => {
     const names = [...offered.keys()];
     const before = names[names.indexOf(made.reward) - 1];
     const [page] = await Promise.all([
-      get(`${path}/rewards?limit=1${before ? `&cursor=${part(before)}` : ""}`, view.signal), account(),
+      get(`${path}/rewards?limit=1${before ? `&cursor=${encodeURIComponent(before)}` : ""}`, view.signal), account(),
     ]);
     const now = page.rewards.find((each) => each.reward === made.reward);
     if (now) offered.get(made.reward).reward = now;

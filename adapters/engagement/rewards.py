@@ -17,6 +17,7 @@ from rules.book.rewards import (
     slice_size,
 )
 from rules.days import key_of_stamp, stamp_of_key
+from rules.user_ids import user_holder, user_of_holder
 
 # Begins the sort keys of a user's counts of limited rewards. Those of redemptions begin with a year, so they
 # sort before.
@@ -43,7 +44,7 @@ class RedemptionStore:
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place < :before",
             ExpressionAttributeValues=encode_item(
-                {":user": user_id, ":before": min(key_of_stamp(before), OWN)}
+                {":user": user_holder(user_id), ":before": min(key_of_stamp(before), OWN)}
             ),
             ScanIndexForward=False,
             Limit=limit,
@@ -72,7 +73,7 @@ class RedemptionStore:
             "Update": {
                 "TableName": self._table,
                 "Key": encode_item(
-                    {"holder": redemption.user_id, "place": key_of_stamp(redemption.created_at)}
+                    {"holder": user_holder(redemption.user_id), "place": key_of_stamp(redemption.created_at)}
                 ),
                 "UpdateExpression": "SET fulfilment = :to, changed_at = :now",
                 "ConditionExpression": f"fulfilment IN ({', '.join(names)})",
@@ -98,7 +99,7 @@ class RedemptionStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND begins_with(place, :own)",
-            ExpressionAttributeValues=encode_item({":user": user_id, ":own": OWN}),
+            ExpressionAttributeValues=encode_item({":user": user_holder(user_id), ":own": OWN}),
         )
         counts = map(decode_item, items)
         return {count["place"].removeprefix(OWN): count["taken"] for count in counts}
@@ -106,24 +107,24 @@ class RedemptionStore:
     def add_owned_action(self, user_id: str, reward_id: str, limit: int) -> dict[str, Any]:
         """Return an action that counts one more reward of a user; it fails if that is above the limit."""
         condition = "attribute_not_exists(taken) OR taken < :limit"
-        key = {"holder": user_id, "place": OWN + reward_id}
+        key = {"holder": user_holder(user_id), "place": OWN + reward_id}
         return _add_action(self._table, key, "taken", {":change": 1, ":limit": limit}, condition)
 
     def remove_owned_action(self, user_id: str, reward_id: str) -> dict[str, Any]:
         """Return an action that counts one reward of a user fewer."""
         return _add_action(
-            self._table, {"holder": user_id, "place": OWN + reward_id}, "taken", {":change": -1}
+            self._table, {"holder": user_holder(user_id), "place": OWN + reward_id}, "taken", {":change": -1}
         )
 
     def _item(self, user_id: str, sort_key: str) -> Item | None:
-        return get_one(self._dynamodb, self._table, {"holder": user_id, "place": sort_key})
+        return get_one(self._dynamodb, self._table, {"holder": user_holder(user_id), "place": sort_key})
 
 
 def redemption_item(redemption: Redemption) -> Item:
     """Return a redemption as table attributes."""
     return encode_item(
         {
-            "holder": redemption.user_id,
+            "holder": user_holder(redemption.user_id),
             "place": key_of_stamp(redemption.created_at),
             "reward_id": redemption.reward_id,
             "brand": redemption.brand,
@@ -142,7 +143,7 @@ def redemption_from(item: Item) -> Redemption:
     """Return the redemption of an item; raises KeyError or ValueError for an item that is none."""
     attributes = decode_item(item)
     return Redemption(
-        user_id=attributes["holder"],
+        user_id=user_of_holder(attributes["holder"]) or attributes["holder"],
         created_at=stamp_of_key(attributes["place"]),
         reward_id=attributes["reward_id"],
         brand=attributes["brand"],
@@ -164,7 +165,7 @@ class RewardStock:
     | mug/2 | 006 | taken: how many were taken of a slice; it only grows |
     | mug/spares | - | spares: how many were given back and not taken again |
 
-    These holders have a slash, which no user id has. So they are apart from users' redemptions.
+    rules.user_ids.user_holder keeps users' redemptions apart from these.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:

@@ -20,7 +20,7 @@ from rules.leads.orders import OrderChange, OrderState, from_text, to_text
 
 UNDECIDED = "events of a lead are left unstored"
 # The sort key of lead events' claims in the table IdempotencyKeys, which has users' keys too. Their partition
-# key is `{source}#{external_event_id}`. A source has a `/`, and no user id has one.
+# key is `{source}#{external_event_id}`. No user id has a `#`.
 CLAIM_KEY = "lead-event"
 EVENTS_MAX = 99  # beside their order in one transaction, which DynamoDB limits to 100 writes
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"

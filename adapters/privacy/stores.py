@@ -31,9 +31,13 @@ from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
+from rules.user_ids import user_holder
 
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
-RATES = (*("events", "commands", "reads", "subscriptions"), *("answers", "relayed answers", "questions"))
+RATES = (
+    *("events", "commands", "commands for one user", "commands of one server", "reads", "subscriptions"),
+    *("answers", "relayed answers", "questions", "reads of whole histories", "reads of past events"),
+)
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"  # in the keys of the boards' parts with the best rows
@@ -116,7 +120,7 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
         "BPEvents": table(tables.bp_events_table, "user_id", "event_id"),
         "DailyActivity": table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions),
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
-        "Rewards": table(tables.rewards_table, "holder", "place"),
+        "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
         "Limits": ItemEraser(
@@ -287,12 +291,16 @@ def _user_ids(person: Person) -> Iterable[str]:
     return [person.user_id] if person.user_id else []
 
 
+def _user_holders(person: Person) -> Iterable[str]:
+    return map(user_holder, _user_ids(person))
+
+
 def _day_partitions(person: Person) -> Iterable[str]:
     return [partition for user in _user_ids(person) for partition in (user, kept_partition(user))]
 
 
 def _notice_holders(person: Person) -> Iterable[str]:
-    return [*_user_ids(person), *map(lead_holder, person.leads)]
+    return [*_user_holders(person), *map(lead_holder, person.leads)]
 
 
 def _lead_ids(person: Person) -> Iterable[str]:

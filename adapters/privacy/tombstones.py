@@ -23,6 +23,7 @@ from rules.privacy.tombstones import (
     user_subject,
     with_entries,
 )
+from rules.user_ids import user_of_holder
 
 # Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30
@@ -32,7 +33,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 ERASURE_LOG = "journal"  # the partition of the entries, which are written once and never change
 # The attributes that name the person of an item. No item names two persons. A holder may also be a stock: no
 # user has its name, so it has no tombstone.
-USER_KEYS = ("user_id", "account_id", "owner", "holder")
+HOLDER = "holder"
+USER_KEYS = ("user_id", "account_id", "owner", HOLDER)
 LEAD_KEY = "lead_organization_id"
 
 
@@ -157,7 +159,7 @@ def subject_of(image: Mapping[str, Any]) -> str:
     """Return the subject of the person whose item an image is; "" if the item names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
-            return user_subject(user_of_partition(user))
+            return user_subject((user_of_holder(user) or user) if name == HOLDER else user_of_partition(user))
     lead = image.get(LEAD_KEY, {}).get("S")
     return lead_subject(lead) if lead else ""
 

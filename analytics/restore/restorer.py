@@ -23,8 +23,9 @@ from analytics.restore.restored_users import DAYS, LEDGER, ORDER, PROFILES, Lack
 from analytics.restore.user_rows import LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import Entry, EntryKind
-from rules.lake.table_items import is_user_id, item_of
+from rules.lake.table_items import is_of_other_thing, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
+from rules.user_ids import user_holder
 
 ERASURES, RULES = "Erasures", "RuleBooks"
 RESTORED = (ERASURES, RULES, *ORDER)
@@ -70,7 +71,7 @@ class Restorer:
                 if tombstone and tombstone.stands:
                     report.erased += 1
                     continue
-                partitions.add(rows.user_id)
+                partitions |= {rows.user_id, user_holder(rows.user_id)}
                 self._restore_user(rows_since_lifted(rows, tombstone), report, now)
                 report.users += 1
                 progress(report)
@@ -105,7 +106,9 @@ class Restorer:
                 self.tables[LEDGER].put(entry)
             report.changes[LEDGER] += len(user.entries_to_mark)
         for table in ORDER:
-            report.changes[table] += self._write(table, rows.user_id, user.items.get(table, ()))
+            report.changes[table] += self._write(
+                table, _partition(table, rows.user_id), user.items.get(table, ())
+            )
         report.lacks += self._final_lacks(user)
         if user.items:
             self._reconcile(user, report, now)
@@ -113,7 +116,9 @@ class Restorer:
     def _final_lacks(self, user: RebuiltUser) -> Iterator[Lack]:
         """Yield a user's lacks, without those of items that their tables still have."""
         for table, lacks in groupby(sorted(user.lacks), key=lambda lack: lack.store):
-            by_key = {(user.user_id, lack.sort_key): lack for lack in lacks if lack.sort_key}
+            by_key = {
+                (_partition(table, user.user_id), lack.sort_key): lack for lack in lacks if lack.sort_key
+            }
             stored = self.tables[table].stored_keys(by_key)
             yield from (lack for key, lack in by_key.items() if key not in stored)
         yield from (lack for lack in user.lacks if not lack.sort_key)
@@ -143,10 +148,15 @@ class Restorer:
         deleted = 0
         for item in self.tables[table].all_items():
             partition = self.tables[table].partition_of(item)
-            if partition not in partitions and is_user_id(partition):
+            if partition not in partitions and not is_of_other_thing(table, partition):
                 self.tables[table].delete(item)
                 deleted += 1
         return deleted
+
+
+def _partition(table: str, user_id: str) -> str:
+    """Return the partition key of a user's items."""
+    return user_holder(user_id) if table == "Rewards" else user_id
 
 
 def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:

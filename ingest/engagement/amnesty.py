@@ -15,13 +15,13 @@ from ingest.web.json_schema import (
     FLAG,
     INSTANT,
     TEXT,
-    USER_ID,
     Schema,
     closed_object,
     flag,
     list_of,
     text,
     text_or_null,
+    user_id,
     whole,
 )
 from ingest.web.paging import instant_in
@@ -109,7 +109,7 @@ def amnesty_view(amnesty: Amnesty) -> dict[str, Any]:
 
 APPLICATION = closed_object(
     {
-        "users": list_of(text(pattern=USER_ID), minItems=1, maxItems=100),
+        "users": list_of(user_id(), minItems=1, maxItems=100),
         "dry_run?": flag("only say what would become of them"),
     }
 )

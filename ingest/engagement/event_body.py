@@ -15,12 +15,12 @@ from ingest.web.json_schema import (
     KEY,
     SHORT,
     TEXT,
-    USER_ID,
     closed_object,
     list_of,
     one_of,
     text,
     text_or_null,
+    user_id,
     whole,
 )
 from ingest.web.validate import first_problem
@@ -37,6 +37,7 @@ from rules.engagement.events import (
     measures_of,
 )
 from rules.engagement.offline import OfflineProof
+from rules.user_ids import new_user_problem
 from rules.zone_names import find_zone
 
 EVENTS_MAX = 100
@@ -60,7 +61,7 @@ EVENT = closed_object(
             maxLength=256,
         ),
         "source?": text(pattern=SHORT),
-        "user_id?": text("admins and producers; else the caller's own", pattern=USER_ID),
+        "user_id?": user_id("admins and producers; else the caller's own"),
         "properties?": {"type": "object", "description": "anything, up to 64 KB as JSON"},
     },
     example={
@@ -197,8 +198,8 @@ def occurred_at_of(body: Mapping[str, Any], skew: timedelta) -> str:
 def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
     """Return whose event it is; raises InputRefused if the caller may not send it."""
     user = str(body.get("user_id") or caller.user_id)
-    if not user:
-        raise InputRefused("invalid_field", "user_id", "is missing")
+    if problem := new_user_problem(user):
+        raise InputRefused("invalid_field", "user_id", problem)
     if user != caller.user_id and not caller.is_server:
         raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
     return user

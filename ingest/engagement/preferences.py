@@ -20,7 +20,6 @@ from ingest.web.json_schema import (
     DATE,
     NEXT_PAGE,
     TEXT,
-    USER_ID,
     closed_object,
     flag,
     list_of,
@@ -28,12 +27,12 @@ from ingest.web.json_schema import (
     text_or_null,
 )
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_refusal, days_in, integer
-from ingest.web.validate import first_problem
 from rules.book.book import PauseRules
 from rules.days import UnknownZone, today
 from rules.engagement.account import bump_version, change_timezone, release_account
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.streak import YEAR, paused_dates_a_year
+from rules.user_ids import user_id_problem
 from rules.zone_names import find_zone
 
 Span = tuple[date, date]
@@ -178,7 +177,7 @@ def accounts_under_review(
     """
     limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
     after = query.get("cursor") or ""
-    if after and first_problem({"type": "string", "pattern": USER_ID}, after):
+    if after and user_id_problem(after):
         raise cursor_refusal()
     rows, has_more = list[dict[str, Any]](), True
     while has_more and len(rows) < limit:

@@ -29,6 +29,7 @@ from adapters.platform.limits import network_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
+from ingest.web.bodies import coding_of, read_body
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from rules.leads.hooks import (
@@ -79,13 +80,9 @@ class HookRequest:
 def hook_request(event: Mapping[str, Any]) -> HookRequest:
     """Read a request of the gateway; raises 400, and 415 for a compressed body."""
     headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
-    text = event.get("body") or ""
-    try:
-        body = base64.b64decode(text, validate=True) if event.get("isBase64Encoded") else text.encode()
-    except ValueError:
-        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
-    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
+    body = read_body(event)
+    if coding_of(event):  # what was signed, the compressed bytes or the others, vendors do not say
+        raise ApiError(415, "unsupported_media_type", "a compressed body is not taken here")
     return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
 
 

@@ -37,13 +37,13 @@ from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
 from ingest.web.api import (
     SECURITY_HEADERS,
-    WEBHOOK_BYTES_MAX,
     Allowance,
     Answer,
     Api,
     json_of,
     json_response,
 )
+from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import closed_object, text
 from rules.days import stamp

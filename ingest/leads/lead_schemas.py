@@ -16,6 +16,7 @@ from ingest.web.json_schema import (
 )
 from rules.leads.features import FEATURES, Unit
 from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES
+from rules.user_ids import LENGTH_MAX
 
 # These patterns leave out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
 ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
@@ -91,7 +92,7 @@ UNMERGE = closed_object(
         "change": whole("", 1, 2**63 - 1),
         "reason": REVERSAL["properties"]["reason"],
         "organization_id?": REVERSAL["properties"]["organization_id"],
-        "by": text(minLength=1, maxLength=128, pattern=NO_NUL),
+        "by": text(minLength=1, maxLength=LENGTH_MAX, pattern=NO_NUL),
     }
 )
 

@@ -37,7 +37,7 @@ from ingest.questions.question_schemas import (
 from ingest.questions.questions import QuestionCreator, Questions, question_view
 from ingest.questions.subscriptions import Subscriptions
 from ingest.web.api import SECURITY_HEADERS, Allowance, Api, json_response, refuse_erased
-from ingest.web.json_schema import TEXT, USER_ID, text
+from ingest.web.json_schema import TEXT, text, user_id
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to
@@ -53,8 +53,8 @@ app = Api(
     "QuestionsApi",
     {
         "question_id": text(pattern=UUID),
-        "agent_id": text(pattern=USER_ID),
-        "user_id": text(pattern=USER_ID),
+        "agent_id": user_id(),
+        "user_id": user_id(),
         "fingerprint": text(pattern=r"^(me|[0-9a-f]{32})$"),
         "subscription_id": text(pattern=UUID),
     },

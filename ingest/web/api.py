@@ -5,7 +5,6 @@ OpenAPI document and template.yaml follow from the declaration. For each request
 check_allowance, then refuse_erased where a function uses it, then the function of the route.
 """
 
-import base64
 import hashlib
 import json
 import re
@@ -16,7 +15,7 @@ from decimal import Decimal
 from functools import cache, wraps
 from inspect import cleandoc
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
@@ -26,6 +25,7 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
+from ingest.web.bodies import BODY_BYTES_MAX, read_plain_body
 from ingest.web.caller import DETAILS_MAX, ApiError, Caller, caller_of, invalid_fields
 from ingest.web.json_schema import ANY, Schema
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -35,21 +35,29 @@ from rules.json_values import NoJson, Pairs, cut_text, read_json
 
 # A quarter of the 200 a second that the gateway lets through to hooks (infra/app/api.yaml).
 REQUESTS_PER_MINUTE_OF_ADDRESS = 3_000
-ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-USER_ID_SIGNS = "._:@|+=~-"
+# A part of a path may arrive encoded twice: an HTTP API decodes all but %25 before it looks for the route. So
+# a slash within an id is sent as %252F.
+DECODINGS_MAX = 3
 # The declared body of the request at hand. A ContextVar, because threads share Powertools' own context.
 _BODY: ContextVar[Any] = ContextVar("body")
 # The parameters of paths that are a user's id.
 PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
 ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
-BODY_BYTES_MAX = 1_000_000
-# Of a webhook: what Lambda hands over in one request. Meta sends up to 3 MB, and repeats what is refused.
-WEBHOOK_BYTES_MAX = 6 * 1024 * 1024
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
 REFUSAL_CHARACTERS_MAX = 500
 # Answers are about people and hold what people wrote. A browser must not keep them or show them as a page.
 SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+def decode_path_values(
+    app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]
+) -> Response[Any]:
+    """Decode what a route gets of the path, as a middleware of a router does: auth0%7Cx is auth0|x."""
+    values = app.context.get("_route_args", {})
+    app.context["_route_args"] = {name: unquote(value) for name, value in values.items()}
+    response: Response[Any] = route(app)
+    return response
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ class Api:
         self.logger = Logger(service=re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower())
         self._router = APIGatewayHttpResolver()
         self.use, self.exception_handler = self._router.use, self._router.exception_handler
-        self.use([check_allowance])
+        self.use([decode_path_values, check_allowance])
         self.exception_handler(ApiError)(error_response)
         self.exception_handler([*Unavailable, Unprocessed, *unavailable])(self._unavailable)
         self._router.not_found(_not_found)
@@ -167,9 +175,13 @@ class Api:
         return declare
 
     def resolve(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Return the answer to a request. The path is decoded: auth0|x is written auth0%7Cx there."""
-        path = ENCODED.sub(_decode_character, event.get("rawPath", ""))
-        return self._router.resolve({**event, "rawPath": path}, context)
+        """Return the answer to a request. HEAD is answered as GET, without the body."""
+        path = "/".join(map(_encode_part, event.get("rawPath", "").split("/")))
+        asked, is_head = event["requestContext"], event["requestContext"]["http"]["method"] == "HEAD"
+        if is_head:
+            asked = {**asked, "http": {**asked["http"], "method": "GET"}}
+        answer = self._router.resolve({**event, "rawPath": path, "requestContext": asked}, context)
+        return {**answer, "body": "", "isBase64Encoded": False} if is_head else answer
 
     @property
     def event(self) -> dict[str, Any]:
@@ -211,10 +223,11 @@ class Api:
         return error_response(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
 
 
-def _decode_character(encoded: re.Match[str]) -> str:
-    """Decode a character that a user id may have. Any other stays encoded, so the text is no user id."""
-    text = unquote(encoded[0])
-    return text if text in USER_ID_SIGNS else encoded[0]
+def _encode_part(part: str) -> str:
+    """Return a part of a path, however often it is encoded, encoded once. No id has a %."""
+    for _ in range(DECODINGS_MAX):
+        part = unquote(part)
+    return quote(part, safe="")
 
 
 def _not_found(_: Exception) -> Response[str]:
@@ -251,20 +264,13 @@ def json_body(
     pairs: Pairs | None = None,
     bytes_max: int = BODY_BYTES_MAX,
 ) -> dict[str, Any]:
-    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 with all faulty fields.
+    """Return the body of a request if the schema accepts it; raises 422 with all faulty fields, and as
+    read_plain_body.
 
     batch: a field of which the caller checks each part by itself, with body_problems.
     pairs: as of read_json.
     """
-    raw = event.get("body") or ""
-    try:
-        is_base64 = event.get("isBase64Encoded")
-        data = base64.b64decode(raw, validate=True) if is_base64 else raw.encode(errors="surrogatepass")
-    except ValueError:
-        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
-    if len(data) > bytes_max:
-        raise ApiError(413, "too_large", f"the body is over {bytes_max} bytes")
-    body = json_of(data, pairs)
+    body = json_of(read_plain_body(event, bytes_max), pairs)
     if problems := body_problems(_without_batch_items(schema, batch), body, apart=batch):
         raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.

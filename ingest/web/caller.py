@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.web.json_schema import USER_ID
+from rules.user_ids import user_id_problem
 
 ADMIN = "streakline/admin"
 # Integrations send one organization's events of leads, and read and mend what is known of its leads. The
@@ -144,8 +144,8 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     claims = event.get("requestContext", {}).get("authorizer", {}).get("jwt", {}).get("claims", {})
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
-    if not re.fullmatch(USER_ID, str(claims["sub"]), re.ASCII):
-        raise ApiError(403, "forbidden", f"the token's sub is no user id: it must match {USER_ID}")
+    if problem := user_id_problem(str(claims["sub"])):
+        raise ApiError(403, "forbidden", f"the token's sub is no user id: it {problem}")
     granted = _groups(event, claims)
     return Caller(
         user_id=str(claims["sub"]),

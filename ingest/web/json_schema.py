@@ -5,6 +5,8 @@ every code that a refusal may have.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rules.user_ids import LENGTH_MAX, USER_ID
+
 # Every code that a refusal may have, and its meaning, as the OpenAPI document lists them. A test fails for a
 # code that is used and not listed, and for one that is listed and not used.
 CODES = {
@@ -57,8 +59,6 @@ CODES = {
 
 Schema = dict[str, Any]
 
-# What issuers put into `sub`: auth0|5f7c8ec7, google-oauth2|103547991597142817347, a UUID, an address.
-USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@|+=~-]{0,127}$"
 PRINTABLE = r"^[ -~]{1,128}$"
 SHORT = r"^[ -~]{1,64}$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -79,6 +79,11 @@ def text(description: str = "", **keywords: Any) -> Schema:
 def text_or_null(description: str = "", **keywords: Any) -> Schema:
     """Return the schema of a text that may be null."""
     return _described(["string", "null"], description, keywords)
+
+
+def user_id(description: str = "") -> Schema:
+    """Return the schema of a user's id."""
+    return text(description, pattern=USER_ID, maxLength=LENGTH_MAX)
 
 
 def flag(description: str) -> Schema:

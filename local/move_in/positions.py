@@ -20,7 +20,6 @@ from adapters.platform.aws import pauses
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import BEFORE_ALL, chunks
 from adapters.privacy.tombstones import ErasureCheck
-from ingest.web.json_schema import USER_ID
 from local.move_in.histories import ABSENT, SAME, ComparisonResult
 from local.row_files import RefusedRow, Row, read_rows
 from rules.book.book import Books
@@ -141,7 +140,7 @@ class PositionFiles:
     def check(self, row: Row) -> OpeningPosition | RefusedRow:
         """Return a row's position, or why it is refused."""
         try:
-            position = position_of(row.values, self.now().date(), USER_ID)
+            position = position_of(row.values, self.now().date())
         except InputRefused as refused:
             return RefusedRow(row.line, refused.field, refused.reason, row.values)
         if problem := self._achievement_problem(position):

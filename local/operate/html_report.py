@@ -26,7 +26,7 @@ from local.plots import Figure, bars, columns, file_page, readable, share, spoke
 from local.stack import Stack, load
 from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
-from rules.lake.table_items import is_user_id
+from rules.lake.table_items import is_of_other_thing
 
 DATES_MAX, TYPES_MAX = 60, 12  # in a plot
 DATED = ("Date", "Month", "First date", "First week")  # heads of what stands in the order of time
@@ -84,7 +84,11 @@ def scan_table(stack: Stack, table: str) -> Rows:
 def write(stack: Stack, path: Path) -> None:
     """Write the report of a stack's live tables, the laptop's warehouse and the last nightly run."""
     profiles = scan_table(stack, "UserStreaks")
-    days = [day for day in scan_table(stack, "DailyActivity") if is_user_id(day["user_id"])]
+    days = [
+        day
+        for day in scan_table(stack, "DailyActivity")
+        if not is_of_other_thing("DailyActivity", day["user_id"])
+    ]
     longest = max((profile.get("longest_streak", 0) for profile in profiles), default=0)
     facts = [  # numbers, each with what it counts
         (whole(len(profiles)), "users"),

@@ -19,6 +19,7 @@ from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, unique_keys
 from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of
 from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user_subject
+from rules.user_ids import path_part
 
 POLL_SECONDS = 1.0
 # On AWS the second sweep comes 20 minutes after the first one.
@@ -43,7 +44,7 @@ class Person:
     @property
     def path(self) -> str:
         """The person's path in the API."""
-        return f"/v1/users/{self.user}" if self.user else f"/v1/leads/{self.lead}"
+        return f"/v1/users/{path_part(self.user)}" if self.user else f"/v1/leads/{self.lead}"
 
 
 def person_options(function: Function) -> Function:

@@ -25,6 +25,7 @@ from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
+from rules.user_ids import new_user_problem
 
 OPENING_TYPE = "OPENING_BALANCE"
 LASTING_LOT = "lasting"  # the lot of points that never expire
@@ -133,14 +134,18 @@ def _entries_of(profile: Profile, drafts: Sequence[Draft], now: datetime) -> lis
     return append_drafts(profile.user_id, profile.head, drafts, now) if drafts else []
 
 
-def position_of(values: Mapping[str, Any], today: date, user_id_pattern: str) -> OpeningPosition:
-    """Return the position in a row; raises InputRefused. user_id_pattern: a regular expression."""
+def position_of(values: Mapping[str, Any], today: date) -> OpeningPosition:
+    """Return the position in a row; raises InputRefused."""
     unknown = sorted(values.keys() - {*COLUMNS})
     if unknown:
         raise _field_refusal(unknown[0], "is no column of opening positions")
-    user_id = str(values.get("user_id", ""))
-    if not re.fullmatch(user_id_pattern, user_id, re.ASCII):
-        raise _field_refusal("user_id", f"must match {user_id_pattern}" if user_id else "is missing")
+    user_id = values.get("user_id", "")
+    if isinstance(user_id, (float, int)) and not isinstance(user_id, bool):
+        user_id = str(user_id)
+    if not isinstance(user_id, str):
+        raise _field_refusal("user_id", f"is no text, but {json.dumps(user_id)[:40]}")
+    if problem := new_user_problem(user_id):
+        raise _field_refusal("user_id", problem)
     if "as_of" not in values:
         raise _field_refusal("as_of", "is missing: the date that the position is told of")
     as_of = _date(values["as_of"], "as_of", today + DAY)
@@ -230,12 +235,12 @@ def _number(values: Mapping[str, Any], name: str) -> int:
 
 def _number_value(value: Any, name: str) -> int:
     """Return a field's whole number from 0. A text of digits is taken, too, because CSV has no numbers."""
-    if isinstance(value, str) and re.fullmatch(r"\d{1,13}", value, re.ASCII):
-        value = int(value)
+    if isinstance(value, str) and (digits := re.fullmatch(r"(\d{1,13})(\.0+)?", value, re.ASCII)):
+        value = int(digits[1])
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= NUMBER_MAX:
-        raise _field_refusal(name, "is no whole number from 0")
+        raise _field_refusal(name, f"is no whole number from 0 to {NUMBER_MAX}, but {str(value)[:40]}")
     return value
 
 

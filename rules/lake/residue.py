@@ -19,9 +19,9 @@ from rules.engagement.ledger import OPENED_AT
 from rules.engagement.proof import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
+from rules.user_ids import ERASED
 
-# The names of residues begin with this. No user id has a slash, so no user has such a name.
-PREFIX = "erased/"
+PREFIX = ERASED  # the names of residues begin with this, and no user id does
 NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
 OPENED = datetime.fromisoformat(OPENED_AT)

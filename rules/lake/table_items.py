@@ -26,6 +26,7 @@ from rules.days import stamp
 from rules.engagement.account_state import user_of_partition
 from rules.lake.engagement_entities import VERSION_BYTES
 from rules.lake.schema import Entity, Field, Required, Type
+from rules.user_ids import GONE, user_of_holder
 
 TEXT, _, _, _, TIMESTAMP = Type
 Image = Mapping[str, Mapping[str, Any]]  # an item in DynamoDB's wire format
@@ -83,9 +84,6 @@ LONG_BYTES = 30_000  # a longer text is compressed, because a column has 64 KB
 ZLIB_PREFIX = "zlib:"  # a compressed text begins with it
 ACHIEVEMENTS_DATE = "totals"  # the item of DailyActivity with achievements has this in place of a date
 ERASURE_LOG = "journal"  # the partition of the table Erasures with its log
-# No user id has one of these characters. A lead's claim, a hook's count or a note of an import has one in the
-# place of a user id.
-NOT_IN_USER_IDS = frozenset("/#")
 
 
 def table_item(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
@@ -131,21 +129,26 @@ def _is_in_lake(store: str, image: Image) -> bool:
         return image["part"].get("S") == ERASURE_LOG
     if store == PHONES:
         return "owner" in image and CHANGED in image
-    return store != "IdempotencyKeys" or is_user_id(image["user_id"]["S"])
+    return store != "IdempotencyKeys" or not is_of_other_thing(store, image["user_id"]["S"])
 
 
-def is_user_id(partition: str) -> bool:
-    """Whether a partition key may be a user's id."""
-    return NOT_IN_USER_IDS.isdisjoint(partition)
+def is_of_other_thing(store: str, partition: str) -> bool:
+    """Whether a partition key has, in the place of a user, another thing.
+
+    That is a stock, a lead's claim, a hook's count, a note of an import, or a mark of a deletion.
+    """
+    is_stock = store == "Rewards" and user_of_holder(partition) is None
+    return is_stock or "#" in partition or partition.startswith(GONE)
 
 
 def _user_of(store: str, image: Image) -> str | None:
     """Return the user whose item it is; None: it is no user's."""
     if store == PHONES:
         return str(image["owner"]["S"])
-    partition_key = user_of_partition(str(image[KEYS[store][0]]["S"]))
-    is_of_user = store not in ("RuleBooks", "Erasures") and is_user_id(partition_key)
-    return partition_key if is_of_user else None
+    partition = user_of_partition(str(image[KEYS[store][0]]["S"]))
+    if store in ("RuleBooks", "Erasures") or is_of_other_thing(store, partition):
+        return None
+    return user_of_holder(partition) if store == "Rewards" else partition
 
 
 def ends_phone(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 import re
 
+from rules.worthless_ids import is_worthless_id
+
 _LOCAL_PARTS = """
 test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
 fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
@@ -12,10 +14,7 @@ your.name user username
 _TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
 TWICE = frozenset(_TWICE.split())
 TWICE_SHORT = 3
-_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
 LOCAL_PARTS = frozenset(_LOCAL_PARTS.split())
-IDS = frozenset({*_IDS.split(), "[object object]"})
-ZEROS = re.compile(r"[0-]+")
 # The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
 NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
 
@@ -35,4 +34,4 @@ def is_worthless(channel: str, external_id: str) -> bool:
         return local in LOCAL_PARTS or is_repeated or is_twice
     if channel == "phone":
         return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
-    return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None
+    return is_worthless_id(external_id)

@@ -78,7 +78,7 @@ INVENTORY = (
         "redemptions of rewards, and how many of a reward the user has",
         DELETED,
         "holder",
-        found="a stock's holders have a slash, which no user id has",
+        found="an id with a slash stands behind user/, which keeps it apart from a stock's holders",
     ),
     Store(
         "IdempotencyKeys",

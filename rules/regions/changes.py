@@ -17,6 +17,7 @@ from typing import Any
 
 from rules.days import is_stamp, stamp, stamp_of_key
 from rules.engagement.ledger import EARNING, Entry, EntryKind
+from rules.user_ids import GONE, user_of_holder
 
 LEDGER = "RewardsLedger"
 # The key attributes of each table whose changes are sent. Boards and Limits are left out, because a new
@@ -45,7 +46,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 FOLLOWED = "followed"
 # Marks of deletions are stored among the claims. So a late change does not bring a deleted item back. The key
 # of a mark is the user_id `gone/` with a digest of the item's key, and the idempotency_key `gone`.
-DELETED_PREFIX = "gone/"
+DELETED_PREFIX = GONE
 DELETED_KEY = "gone"
 Image = Mapping[str, Mapping[str, Any]]  # an item as DynamoDB writes it
 # SQS takes 256 KiB in every region. This leaves room for what base64 and attributes add.
@@ -74,9 +75,10 @@ class ItemChange:
 
     @property
     def owner(self) -> str:
-        """The value of the item's partition key, without its type."""
+        """The value of the item's partition key, without its type; of a user's redemption the user's id."""
         partition_key, *_ = KEYS[self.table]
-        return str(next(iter(self.key[partition_key].values())))
+        owner = str(next(iter(self.key[partition_key].values())))
+        return (user_of_holder(owner) or owner) if partition_key == "holder" else owner
 
 
 class TooLarge(ValueError):

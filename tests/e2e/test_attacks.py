@@ -4,13 +4,13 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import aws_kinesis_agg.aggregator
 import pytest
 
 from local.api import Api
 from local.stack import Stack
+from rules.user_ids import path_part
 from tests.e2e.conftest import event
 
 # There is one cloud: one process runs all of these.
@@ -57,10 +57,13 @@ def _stored(stack: Stack, user: str) -> list[Any]:
     return items
 
 
-def test_a_sub_of_auth0_is_a_user_and_on_no_board(stack: Stack, user: str, settled: Settled) -> None:
-    sub = f"auth0|{user}"
+@pytest.mark.parametrize("sub_form", ["auth0|{}", "_{}/Q+x=", "-{}", "https://issuer.example/users/{}~$!"])
+def test_a_sub_of_any_issuer_is_a_user_and_on_no_board(
+    stack: Stack, user: str, settled: Settled, sub_form: str
+) -> None:
+    sub = sub_form.format(user)
     me = Api(stack, sub, admin=False)
-    own = f"/v1/users/{quote(sub, safe='')}"
+    own = f"/v1/users/{path_part(sub)}"
     lessons = [event(sub, f"lesson{n}", event_type="LESSON_COMPLETED") for n in range(2)]
     assert me.call("POST", "/v1/events", {"events": lessons})[0] == 202
     settled(sub)
@@ -68,7 +71,9 @@ def test_a_sub_of_auth0_is_a_user_and_on_no_board(stack: Stack, user: str, settl
     assert me.call("POST", f"{own}/freezes", {})[0] == 201
     status, told = me.call("PUT", f"{own}/alias", {"alias": "Somebody"})
     assert (status, told["shown_as"]) == (200, "Somebody")
-    rank = me.get(f"/v1/leaderboards/streaks/users/{quote(sub, safe='')}?region=other")
+    rank = me.get(f"/v1/leaderboards/streaks/users/{path_part(sub)}?region=other")
     assert rank["alias"] == "Somebody"
-    assert "auth0" not in json.dumps(me.get("/v1/leaderboards/streaks?limit=100"))
+    assert [each["account_id"] for each in me.get(f"{own}/ledger")["entries"]].count(sub) >= 3
+    assert me.get(f"{own}/events")["events"][0]["user_id"] == sub
+    assert sub not in json.dumps(me.get("/v1/leaderboards/streaks?limit=100"))
     assert Api(stack, "other", admin=False).call("GET", own)[0] == 403

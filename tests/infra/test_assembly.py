@@ -49,7 +49,9 @@ def test_a_function_s_log_group_alarms_output_and_dashboard_follow_from_its_bloc
 
 def test_what_leads_to_a_function_follows_from_its_routes() -> None:
     resources = parse("".join(each.text for each in complete_resources(a_function("UsersApi", 28))))
-    own = {f"{each.name}Route" for each in ROUTES if each.api == "UsersApi"}
+    of_users = [each for each in ROUTES if each.api == "UsersApi"]
+    own = {f"{each.name}Route" for each in of_users}
+    own |= {f"Head{each.name}Route" for each in of_users if each.method == "get"}
     assert own
     assert set(resources) == own | {
         f"UsersApi{each}" for each in ("Function", "Logs", "Integration", "Permission")

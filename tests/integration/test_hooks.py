@@ -18,7 +18,8 @@ from ingest.leads import hooks, sources
 from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST, STRANGERS_PER_SECOND
 from ingest.leads.lead_accept import PARTS_MAX, PIECES_MAX, open_payload, read_envelope
 from ingest.leads.lead_consumer import LeadConsumer
-from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS, WEBHOOK_BYTES_MAX
+from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
+from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from rules.leads.hooks import Hook, HookSecret, challenge_token, rotate_hook
 from tests.support.effort import params_of_soak
 from tests.support.engine import Engine

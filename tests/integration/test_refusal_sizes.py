@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ingest.openapi import ROUTES
-from ingest.web.api import BODY_BYTES_MAX
+from ingest.web.bodies import BODY_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
 from tests.integration.test_rules_api import api, book, event, publish
 from tests.support.effort import effort

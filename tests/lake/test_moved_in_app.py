@@ -34,7 +34,7 @@ class Mover:
     later: tuple[int, ...]
 
     def position(self) -> OpeningPosition:
-        return position_of(self.row, AS_OF, ".+")
+        return position_of(self.row, AS_OF)
 
     def direct(self) -> tuple[date, int, int, int, int]:
         """Last date, length, longest, active days and points: date by date, without the product's fold."""

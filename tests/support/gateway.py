@@ -81,7 +81,8 @@ def claims_of(authorization: str) -> dict[str, Any] | None:
 def ask(method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Answered:
     """Route, authorize, call the handler, and undo its encoding."""
     url = urlsplit(target)
-    found = _route(method, url.path)
+    path = re.sub("%(?!25)[0-9A-Fa-f]{2}", lambda encoded: unquote(encoded[0]), url.path)
+    found = _route(method, path)
     if found is None:
         return _refusal(404, "Not Found")
     route, parameters = found
@@ -92,21 +93,21 @@ def ask(method: str, target: str, headers: Mapping[str, str], body: bytes = b"")
     event = {
         "version": "2.0",
         "routeKey": route.key,
-        "rawPath": url.path,
+        "rawPath": path,
         "rawQueryString": url.query,
         "headers": given,
         "queryStringParameters": dict(parse_qsl(url.query)) or None,
         "pathParameters": parameters or None,
         "requestContext": {
             "authorizer": {"jwt": {"claims": _as_text(claims or {}), "scopes": None}},
-            "http": {"method": method, "path": url.path, "sourceIp": "192.0.2.1"},
+            "http": {"method": method, "path": path, "sourceIp": "192.0.2.1"},
             "stage": "$default",
         },
         "body": body.decode() if body else None,
         "isBase64Encoded": False,
     }
     with ONE_AT_A_TIME:
-        answered = _handler(method, url.path)(event, CONTEXT)
+        answered = _handler(method, path)(event, CONTEXT)
     text = answered.get("body") or ""
     shown = base64.b64decode(text) if answered.get("isBase64Encoded") else text.encode()
     several = {name: ", ".join(values) for name, values in (answered.get("multiValueHeaders") or {}).items()}
@@ -124,9 +125,10 @@ def _as_text(claims: Mapping[str, Any]) -> dict[str, str]:
 def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     for route in ROUTES:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
-        match = re.fullmatch(pattern, path) if route.method == method.lower() else None
+        is_asked = route.method == {"HEAD": "get"}.get(method, method.lower())
+        match = re.fullmatch(pattern, path) if is_asked else None
         if match:
-            return route, {name: unquote(value) for name, value in match.groupdict().items()}
+            return route, match.groupdict()
     return None
 
 

@@ -178,6 +178,14 @@ def path_part(text: str) -> str:
     return quote(text, safe="")
 
 
+def user_part(user_id: str) -> str:
+    """Return a user's or an agent's id as it is written in one part of a path.
+
+    A slash is encoded twice: an HTTP API of AWS decodes a path before it looks for the route.
+    """
+    return path_part(user_id).replace("%2F", "%252F")
+
+
 def with_query(path: str, query: Any) -> str:
     """Return a path with its query. A parameter whose value is None is left out."""
     text = urlencode({name: value for name, value in query.items() if value is not None})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
-from streakline_client.calls import Calls, in_seconds, path_part
+from streakline_client.calls import Calls, in_seconds, path_part, user_part
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
 from streakline_client.queue import forks
@@ -137,7 +137,7 @@ class Streakline(QuestionCalls):
 
     @property
     def _user(self) -> str:
-        return path_part(self._tracking.user)
+        return user_part(self._tracking.user)
 
     @property
     def _tracking(self) -> Tracker:

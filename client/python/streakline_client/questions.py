@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from streakline_client.calls import Calls, in_seconds, path_part
+from streakline_client.calls import Calls, in_seconds, path_part, user_part
 from streakline_client.shapes import GivenAnswer, OpenQuestions
 
 WAIT_SECONDS_MAX = 20
@@ -134,7 +134,7 @@ class QuestionCalls:
         cursor = None
         while True:
             query = {"limit": limit, "cursor": cursor}
-            page = self._calls.call("GET", f"/v1/agents/{path_part(agent_id)}/questions", query)
+            page = self._calls.call("GET", f"/v1/agents/{user_part(agent_id)}/questions", query)
             yield from map(Question.read, page["questions"])
             cursor = page.get("cursor")
             if not cursor:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
-from streakline_client.calls import Calls, path_part
+from streakline_client.calls import Calls, user_part
 from streakline_client.profile import ShownProfile, estimated, new_profile
 from streakline_client.queue import forks
 from streakline_client.queue.clock import DeviceClocks, Reading, zone_of
@@ -265,7 +265,7 @@ class Tracker:
 
     def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Only these paths are certain to be called with this user's token.
-        if path in ("/v1/events", f"/v1/users/{path_part(self.user)}"):
+        if path in ("/v1/events", f"/v1/users/{user_part(self.user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self.queue.store_receipt(Proof(device, receipt))
 

@@ -1,6 +1,6 @@
 /** The client: one user's events, streak and points. */
 
-import { Http, withQuery } from './http.js';
+import { Http, userPart, withQuery } from './http.js';
 import { Kept } from './kept.js';
 import { browser } from './platform/browser.js';
 import { below, inMemory, spared, sparedLocks, timely, type Channel, type Platform } from './platform/platform.js';
@@ -168,11 +168,11 @@ export class Streakline extends QuestionsApi {
 
   /** Return this user's exact rank. */
   rank(board: Board, query: { region?: Region } = {}): Promise<Rank> {
-    return this.http.call('GET', withQuery(`/v1/leaderboards/${board}/users/${encodeURIComponent(this.options.user)}`, query));
+    return this.http.call('GET', withQuery(`/v1/leaderboards/${board}/users/${userPart(this.options.user)}`, query));
   }
 
   private path(part: string): string {
-    return `/v1/users/${encodeURIComponent(this.options.user)}${part}`;
+    return `/v1/users/${userPart(this.options.user)}${part}`;
   }
 
   private async keptProfile(): Promise<KeptProfile> {

@@ -170,6 +170,14 @@ export class Http {
   }
 }
 
+/**
+ * Return a user's or an agent's id as it is written in one part of a path. A slash is encoded twice: an HTTP API of
+ * AWS decodes a path before it looks for the route.
+ */
+export function userPart(text: string): string {
+  return encodeURIComponent(text).replaceAll('%2F', '%252F');
+}
+
 /** Return a path with its query. What is undefined is left out. */
 export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);

@@ -1,6 +1,6 @@
 /** Questions: an agent asks, people answer. */
 
-import { withQuery, type Http } from './http.js';
+import { userPart, withQuery, type Http } from './http.js';
 import type { Asked, GivenAnswer, NewAnswer, NewQuestion, Question, Questions, Responses, Stats } from './types.js';
 
 const WAIT_SECONDS_DEFAULT = 20;
@@ -29,7 +29,7 @@ export class QuestionsApi {
   async *questions(agent: string, limit = 50): AsyncGenerator<Question> {
     let cursor: string | undefined;
     do {
-      const path = withQuery(`/v1/agents/${encodeURIComponent(agent)}/questions`, { limit, cursor });
+      const path = withQuery(`/v1/agents/${userPart(agent)}/questions`, { limit, cursor });
       const page: { questions: Question[]; cursor?: string | null } = await this.http.call('GET', path);
       yield* page.questions;
       cursor = page.cursor ?? undefined;

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadPayloads, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
-from ingest.web.api import WEBHOOK_BYTES_MAX
+from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
 from tests.support.examples import examples
 from tests.support.http_requests import called

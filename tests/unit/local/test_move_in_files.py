@@ -16,7 +16,6 @@ import pytest
 
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES, NoErasures
-from ingest.web.json_schema import USER_ID
 from local.cloud.patience import Patience
 from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
@@ -210,14 +209,14 @@ def test_values_of_a_database_that_json_does_not_have_are_read_or_refused(tmp_pa
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
     first, second = (each for each in read_rows(path) if isinstance(each, Row))
-    assert position_of(first.values, NOW.date(), USER_ID).balance == 120
+    assert position_of(first.values, NOW.date()).balance == 120
     events = [{"user_id": b"ann", "event_type": "CHECK_IN", "occurred_at": NOW, "points": float("nan")}]
     pq.write_table(pa.Table.from_pylist([*events, {**events[0], "user_id": b"\xff"}]), path)
     told = validated(path)
     assert (told.rows, len(told.refused)) == (2, 2)
     assert len(told.kept()) == 2
     with pytest.raises(ValueError, match="balance"):
-        position_of(second.values, NOW.date(), USER_ID)
+        position_of(second.values, NOW.date())
 
 
 def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbour(tmp_path: Path) -> None:

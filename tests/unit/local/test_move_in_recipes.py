@@ -11,7 +11,6 @@ import pytest
 
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
-from ingest.web.json_schema import USER_ID
 from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions
 from local.paths import ROOT
@@ -52,9 +51,7 @@ def test_from_trophy(here: Path) -> None:
     (line,) = re.findall(r"`trophy.ndjson` has lines such as `(.+?)`", GUIDE)
     gone = {"id": "bob", "asked_on": "2026-03-10", "streak": {"length": 0, "periodEnd": None}}
     (here / "trophy.ndjson").write_text(f"{line}\n{json.dumps({**gone, 'points': {'total': 0}})}\n")
-    ann, bob = (
-        position_of(each.values, NOW.date(), USER_ID) for each in carried_out("trophy", "positions.ndjson")
-    )
+    ann, bob = (position_of(each.values, NOW.date()) for each in carried_out("trophy", "positions.ndjson"))
     assert is_of_positions(columns_of(here / "positions.ndjson"))
     assert (ann.user_id, ann.streak, str(ann.last_date), ann.balance) == ("ann", 12, "2026-03-10", 340)
     assert (bob.user_id, bob.streak, bob.last_date, bob.balance) == ("bob", 0, None, 0)

@@ -1,7 +1,9 @@
 """A request's body is read as JSON, or the caller gets a 400, 413 or 422."""
 
 import base64
+import gzip
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.points.redemptions import REDEMPTION
-from ingest.web.api import BODY_BYTES_MAX, json_body
+from ingest.web.api import json_body
+from ingest.web.bodies import BODY_BYTES_MAX
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import ANY, TEXT, closed_object, list_of
 from rules.json_values import NESTING_MAX
@@ -104,6 +107,58 @@ def test_a_body_of_more_bytes_than_are_allowed_is_a_413() -> None:
         sent(large),
     ):
         assert refusal(event) == (413, "too_large")
+
+
+def compressed(data: bytes, coding: str, **more: Any) -> dict[str, Any]:
+    return {**sent_bytes(data), "headers": {"Content-Encoding": coding}, **more}
+
+
+def raw_deflate(data: bytes) -> bytes:
+    return zlib.compress(data, wbits=-zlib.MAX_WBITS)
+
+
+@pytest.mark.parametrize(
+    ("compress", "coding"),
+    [
+        (gzip.compress, "gzip"),
+        (gzip.compress, " GZIP "),
+        (gzip.compress, "x-gzip"),
+        (zlib.compress, "deflate"),
+        (raw_deflate, "deflate"),
+        (bytes, "identity"),
+    ],
+)
+def test_a_compressed_body_is_read(compress: Any, coding: str) -> None:
+    assert json_body(compressed(compress(EVENTS_TEXT.encode()), coding), EVENTS) == {"events": [VALID]}
+
+
+BOMB = b" " * 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("data", "coding", "status"),
+    [
+        (gzip.compress(BOMB), "gzip", 413),
+        (zlib.compress(BOMB), "deflate", 413),
+        (gzip.compress(EVENTS_TEXT.encode())[:-9], "gzip", 400),
+        (gzip.compress(EVENTS_TEXT.encode()) + b"x", "gzip", 400),
+        (EVENTS_TEXT.encode(), "gzip", 400),
+        (EVENTS_TEXT.encode(), "br", 415),
+        (gzip.compress(gzip.compress(EVENTS_TEXT.encode())), "gzip, gzip", 415),
+    ],
+    ids=["bomb", "deflated bomb", "cut off", "more behind it", "plain", "br", "twice"],
+)
+def test_what_cannot_be_decompressed_or_becomes_too_large_is_refused(
+    data: bytes, coding: str, status: int
+) -> None:
+    assert refusal(compressed(data, coding))[0] == status
+
+
+def test_a_compressed_body_that_the_gateway_took_for_text_is_refused_in_words() -> None:
+    text = gzip.compress(EVENTS_TEXT.encode()).decode(errors="replace")
+    with pytest.raises(ApiError, match="application/gzip") as refused:
+        json_body({"body": text, "headers": {"content-encoding": "gzip"}}, EVENTS)
+    assert refused.value.status == 415
 
 
 @pytest.mark.parametrize("points", ["5.0", "1e2"])

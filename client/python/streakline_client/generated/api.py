@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 7c5f98ac9e1172893be41aba6be976f38a5c45122c9a11742d1ed7f2722855f0."""
+"""Made by `make clients` from the API with the digest 9ef3c68a6d20fe802a6654bc14309882ed8e1149d0dadf5e06c3a41adbc51bef."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 7c5f98ac9e1172893be41aba6be976f38a5c45122c9a11742d1ed7f2722855f0.
+// Made by `make clients` from the API with the digest 9ef3c68a6d20fe802a6654bc14309882ed8e1149d0dadf5e06c3a41adbc51bef.
 
 export interface paths {
     "/": {
@@ -895,7 +895,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Events, newest first */
+        /**
+         * Events, newest first
+         * @description Those of the lake may be read ten times a minute.
+         */
         get: operations["getUsersUserIdEvents"];
         put?: never;
         post?: never;
@@ -3499,7 +3502,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description 3 to 24 letters, digits, spaces, dots, dashes, but not two words and a number, as pseudonyms are; null: a pseudonym. It is no proof: two users may have the same */
+                    /** @description 1 to 24 letters and digits of any script, between them .-_'’· and blanks; no name of the service, not two words and a number, as pseudonyms are; null: a pseudonym. It is no proof: two users may have the same */
                     alias: string | null;
                 };
             };
@@ -4564,7 +4567,7 @@ export interface operations {
                             /** @description why nothing is sent; empty while it is */
                             disabled: string;
                             endpoint_id: string;
-                            /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                            /** @description by type: the values that a text or number of `data` must have, or how much at least */
                             filters: {
                                 "achievement.earned"?: {
                                     [key: string]: ((string | number | boolean) | {
@@ -4646,7 +4649,7 @@ export interface operations {
                     /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
                     agents?: string[];
                     description?: string;
-                    /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                    /** @description by type: the values that a text or number of `data` must have, or how much at least */
                     filters?: {
                         "achievement.earned"?: {
                             [key: string]: ((string | number | boolean) | {
@@ -4728,7 +4731,7 @@ export interface operations {
                         /** @description why nothing is sent; empty while it is */
                         disabled: string;
                         endpoint_id: string;
-                        /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                        /** @description by type: the values that a text or number of `data` must have, or how much at least */
                         filters: {
                             "achievement.earned"?: {
                                 [key: string]: ((string | number | boolean) | {
@@ -4850,7 +4853,7 @@ export interface operations {
                         /** @description why nothing is sent; empty while it is */
                         disabled: string;
                         endpoint_id: string;
-                        /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                        /** @description by type: the values that a text or number of `data` must have, or how much at least */
                         filters: {
                             "achievement.earned"?: {
                                 [key: string]: ((string | number | boolean) | {
