@@ -11,7 +11,7 @@ from datetime import datetime
 from adapters.logs import Logger
 from adapters.platform.items import decode_item
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.lake.table_items import is_user_id
+from rules.lake.table_items import is_of_other_thing
 
 logger = Logger(service="active-dates")
 
@@ -24,7 +24,7 @@ class ActiveDatesSettings(ConsumerSettings):
 def date_of(record: Record) -> str | None:
     """Return the date (YYYY-MM-DD) of a new day; None for another change or item."""
     key = decode_item(record["dynamodb"]["Keys"])
-    is_new_day = record["eventName"] == "INSERT" and is_user_id(key["user_id"])
+    is_new_day = record["eventName"] == "INSERT" and not is_of_other_thing("DailyActivity", key["user_id"])
     return str(key["activity_date"]) if is_new_day else None
 
 
