@@ -61,7 +61,9 @@ def test_an_environment_is_a_size() -> None:
         for name, table in tables.items()
         if isinstance(table, dict) and "deploy" in table
     }
-    assert overrides == {"default": {}, **sizes}
+    assert overrides == {"default": {"Size": "small"}, **sizes}, (
+        "else `make deploy` keeps a stack's former size"
+    )
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 
