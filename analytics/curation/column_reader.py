@@ -350,7 +350,7 @@ def _texts(values: pa.Array) -> pa.Array:
 def _unescape(values: pa.Array) -> pa.Array | None:
     """Return texts without their backslashes; None if any has an escape that is a code, or is no text."""
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-    if len(data) and data.min() < SPACE:  # a control character
+    if (data < SPACE).any():  # a control character
         return None
     backslashes, quotes = np.flatnonzero(data == BACKSLASH), np.flatnonzero(data == QUOTE)
     if not len(backslashes):

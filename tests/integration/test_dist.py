@@ -193,8 +193,8 @@ def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) 
 
 
 @only_soak(
-    "test_the_python_client_works_alone, test_the_command_works_without_a_checkout, tests/clients/test_typescript.py"
-    " for the package of npm, and .github/workflows/test.yml, which runs `make demo`"
+    "tests/integration/test_dist.py::test_the_python_client_works_alone, test_the_command_works_without_a_checkout,"
+    " tests/clients/test_typescript.py for the package of npm, and .github/workflows/test.yml, which runs `make demo`"
 )
 def test_what_the_readme_says_works_as_printed_on_a_new_machine() -> None:
     """All of its lines that no other test runs, one after another in a clone: without uv, in a home of its own.
