@@ -24,6 +24,7 @@ from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.points.holds import Holds
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
+from rules.days import stamp_of_key
 from rules.engagement.lots import HoldRequest
 from rules.engagement.reconciliation import profile_of
 from tests.integration import test_expiry
@@ -49,9 +50,10 @@ def simulated(entries: list[dict[str, Any]], now: datetime) -> dict[date, int]:
             on = date.fromisoformat(each["expires_on"])
             lots[on] = lots.get(on, 0) + each["points"]
     spends = sorted(
-        (datetime.fromisoformat(each.get("held_at") or each["created_at"]), -each["points"])
+        (datetime.fromisoformat(each.get("held_at") or place), -each["points"])
         for each in entries
-        if each["kind"] == "REDEEM" and each["created_at"] not in undone
+        for place in [stamp_of_key(each["created_at"])]
+        if each["kind"] == "REDEEM" and place not in undone
     )
     expired: dict[date, int] = {}
     debt, left = 0, dict(lots)

@@ -140,7 +140,7 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
         ("POST", f"/v1/questions/{NOBODY}/responses", {}, 404),
         ("GET", "/v1/stats/somebody", {}, 404),
         ("GET", "/v1/stats", {"limit": 0}, 400),
-        ("GET", "/v1/agents/a%2Fb/questions", {}, 400),
+        ("GET", "/v1/agents/a%20b/questions", {}, 400),
     ],
 )
 def test_bad_input_is_refused_by_name(method: str, path: str, query: dict[str, Any], status: int) -> None:

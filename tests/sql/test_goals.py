@@ -5,7 +5,7 @@ Books have twelve versions and more; histories have weeks 53, changes of clocks 
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import StreakPeriod
+from rules.days import stamp, stamp_of_key
 from rules.engagement.achievements import UserHistory, achievement_positions, ordered_history
 from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, fold_periods, unsettled_goals
 from tests.sql.conftest import Lake, family
@@ -67,7 +68,9 @@ def streaks_in(warehouse: Warehouse) -> list[Row]:
 def achievements_in(warehouse: Warehouse) -> list[Row]:
     rows = warehouse.rows(f"SELECT * FROM {ACHIEVEMENTS} ORDER BY user_id, name")
     for each in rows:
-        assert f"{each['achieved_at']:%Y-%m-%dT%H:%M:%S.%f}Z" == each["event_id"].partition("#")[0]
+        assert stamp(each["achieved_at"].replace(tzinfo=UTC)) == stamp_of_key(
+            each["event_id"].partition("#")[0]
+        )
     return [tuple(each[name] for name in ("user_id", "name", "event_id", "activity_date")) for each in rows]
 
 

@@ -97,7 +97,7 @@ def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
     """An analyst has read tables, and leaves the transaction open. Loads go on, and builds of models of each kind."""
     story = Story(days=2)
     lake.load("one", story.first_part().write(lake.objects), lake.redshift)
-    built = family("marts.streak_survival")
+    built = family("marts.monthly_actives")
     assert {models()[name].materialized for name in built} == {"view", "table", "incremental"}
     build(lake.redshift, only=built)
     read = [*(f"lake.{entity}" for entity in LOADED), *built]

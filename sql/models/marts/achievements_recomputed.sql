@@ -36,8 +36,8 @@ SELECT
     user_id,
     name,
     event_id,
-    CASE WHEN event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z#'
-        THEN CAST(REPLACE(REPLACE(SUBSTRING(event_id, 1, 27), 'T', ' '), 'Z', '') AS TIMESTAMP)
+    CASE WHEN event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z([.][0-9]{6})?#'
+        THEN CAST(REPLACE(REPLACE(SPLIT_PART(event_id, '#', 1), 'T', ' '), 'Z', '') AS TIMESTAMP)
     END AS achieved_at,
     activity_date
 FROM split
