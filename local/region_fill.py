@@ -11,8 +11,8 @@ from adapters.platform.items import Item
 from adapters.platform.tables import BEFORE_ALL, chunks, get_all, query_all
 from adapters.regions import Follower, claims_of, events_of
 from local.region_unseen import CLAIMS, EVENTS, PROFILES, Side, is_deletion_mark, shared_fields
-from rules.engagement.account_state import kept_partition
 from rules.regions.changes import KEYS, LEDGER, ItemChange, place_needed
+from rules.user_ids import kept_partition
 
 CHUNK_ITEMS = 200
 ATTEMPTS_MAX = 5

@@ -18,6 +18,7 @@ ERASED, GONE = "erased/", "gone/"
 USER_ID = rf"^(?!{ERASED}|{GONE}|(?:.*/)?\.\.?(?:/|$))[!\$&->@-\[\]-~]+$"
 _USER_ID = re.compile(USER_ID, re.ASCII)
 HOLDER = "user/"
+KEPT = "#kept"  # no user id has a #
 # What spreadsheets and data frames make of a long number: 4.91771E+12 stands for thousands of numbers.
 ROUNDED = re.compile(r"[+-]?\d(?:[.,]\d+)?[Ee][+-]\d{2,}|\d+\.0", re.ASCII)
 
@@ -73,3 +74,13 @@ def user_of_holder(holder: str) -> str | None:
         return holder
     user_id = holder.removeprefix(HOLDER)
     return user_id if user_id != holder and "/" in user_id else None
+
+
+def kept_partition(user_id: str) -> str:
+    """Return the partition of DailyActivity with a user's items that are no days: `ann#kept`."""
+    return f"{user_id}{KEPT}"
+
+
+def user_of_partition(partition: str) -> str:
+    """Return the user of a partition of DailyActivity: of the user's days, or of the other items."""
+    return partition.removesuffix(KEPT)

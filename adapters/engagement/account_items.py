@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one
 from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
-from rules.engagement.account_state import Day, Profile, kept_partition
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
     pack_changes,
     pack_dates,
@@ -23,6 +23,7 @@ from rules.engagement.carriers import carried_drafts, carried_text
 from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
+from rules.user_ids import kept_partition
 
 # A user has three more items in DailyActivity, with a word in place of a date (KeptItems): the archive, and
 # the settled part of streaks and of achievements. They have a partition of their own, so that a query of the

@@ -26,12 +26,11 @@ from adapters.privacy.erasers import (
     response_eraser,
 )
 from adapters.questions.subscription_store import subscription_counter
-from rules.engagement.account_state import kept_partition
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
-from rules.user_ids import user_holder
+from rules.user_ids import kept_partition, user_holder
 
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
 RATES = (

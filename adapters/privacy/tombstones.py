@@ -12,7 +12,6 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
-from rules.engagement.account_state import user_of_partition
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
     Act,
@@ -23,7 +22,7 @@ from rules.privacy.tombstones import (
     user_subject,
     with_entries,
 )
-from rules.user_ids import user_of_holder
+from rules.user_ids import user_of_holder, user_of_partition
 
 # Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30

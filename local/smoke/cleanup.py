@@ -17,8 +17,8 @@ from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
-from rules.engagement.account_state import kept_partition
 from rules.outgoing.notices import lead_holder, question_holder
+from rules.user_ids import kept_partition
 
 KEYS = {  # by table: the attributes of its key, the partition key first
     "BPEvents": ("user_id", "event_id"),

@@ -13,18 +13,6 @@ from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import Cover, Streak, shown_streak, spend_freezes
 
-KEPT = "#kept"  # no user id has a #
-
-
-def kept_partition(user_id: str) -> str:
-    """Return the partition of DailyActivity with a user's items that are no days: `ann#kept`."""
-    return f"{user_id}{KEPT}"
-
-
-def user_of_partition(partition: str) -> str:
-    """Return the user of a partition of DailyActivity: of the user's days, or of the other items."""
-    return partition.removesuffix(KEPT)
-
 
 @dataclass(frozen=True, slots=True)
 class Day:

@@ -23,10 +23,9 @@ from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
-from rules.engagement.account_state import user_of_partition
 from rules.lake.engagement_entities import VERSION_BYTES
 from rules.lake.schema import Entity, Field, Required, Type
-from rules.user_ids import GONE, user_of_holder
+from rules.user_ids import GONE, user_of_holder, user_of_partition
 
 TEXT, _, _, _, TIMESTAMP = Type
 Image = Mapping[str, Mapping[str, Any]]  # an item in DynamoDB's wire format

@@ -22,7 +22,7 @@ from local.api import Api
 from local.cloud.patience import drain
 from local.stack import Stack
 from rules.days import STAMP, STAMP_KEY
-from rules.engagement.account_state import kept_partition
+from rules.user_ids import kept_partition
 from tests.e2e.test_questions import settled
 from tests.support.stack_tables import Table, has, query
 

@@ -13,7 +13,7 @@ from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import encode_item
 from ingest.engagement.points import balance
-from rules.engagement.account_state import kept_partition
+from rules.user_ids import kept_partition
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 

@@ -14,7 +14,7 @@ from adapters.engagement.expiry import Settler
 from adapters.platform.items import encode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement import archive as archive_rule
-from rules.engagement.account_state import kept_partition
+from rules.user_ids import kept_partition
 from tests.support.books import KnownBooks
 from tests.support.effort import effort
 from tests.support.engine import Engine

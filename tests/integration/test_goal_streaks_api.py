@@ -10,7 +10,7 @@ import pytest
 from adapters.book import shipped_document
 from adapters.engagement.account_items import GOALS
 from adapters.platform.items import encode_item
-from rules.engagement.account_state import kept_partition
+from rules.user_ids import kept_partition
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 

@@ -27,8 +27,8 @@ from rules.book.goal_rules import (
     StreakRule,
 )
 from rules.days import unstamp
-from rules.engagement.account_state import kept_partition
 from rules.engagement.events import Event
+from rules.user_ids import kept_partition
 from tests.support.books import SHIPPED
 from tests.support.corruptions import value
 from tests.support.effort import effort

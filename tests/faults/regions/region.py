@@ -10,6 +10,7 @@ from typing import Any
 from adapters.platform.fence import Fence, guard_client
 from local.region_unseen import Side
 from processors.region_sender import ChangeSender
+from rules.days import stamp_of_key
 from rules.regions.changes import KEYS
 from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
 from tests.support.engine import Engine, changes, lean_client
@@ -102,7 +103,8 @@ class Region:
         if name == "BPEvents" and "NewImage" in change:
             self.events.append({**record, "dynamodb": change, "eventSourceARN": arn})
         if name == "RewardsLedger" and record["eventName"] == "INSERT":
-            self.entries[owner, change["Keys"]["created_at"]["S"]] = change["NewImage"]["kind"]["S"]
+            place = stamp_of_key(change["Keys"]["created_at"]["S"])
+            self.entries[owner, place] = change["NewImage"]["kind"]["S"]
         self.changes.append(self._as_kinesis(name, record))
 
     def _as_kinesis(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
