@@ -29,7 +29,6 @@ from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
 from rules.engagement.events import NO_SKEW, skew_of
 
-FORBIDDEN_CODES = frozenset({"forbidden", "backfill_forbidden"})
 app = Api("EventsApi")
 logger = app.logger
 
@@ -97,9 +96,9 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
     """
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]
-    if codes <= FORBIDDEN_CODES:
+    if codes == {"forbidden"}:
         logger.warning("forbidden", extra={"caller": caller.user_id})
-        raise ApiError(403, min(codes), "the caller may send none of these events", details)
+        raise ApiError(403, "forbidden", "the caller may send none of these events", details)
     if codes == {ERASED}:
         raise ApiError(410, ERASED, "the user was erased", details)
     if codes == {"unavailable"}:
