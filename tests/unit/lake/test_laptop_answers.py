@@ -102,7 +102,7 @@ def test_equal_names_of_a_join_differ_in_a_file(file: Path, tmp_path: Path) -> N
     for name in ("x.csv", "x.parquet"):
         with sql.laptop_answer(file, query) as answer:
             write(answer, tmp_path / name)
-    wanted = [{"id": 1, "name": "a", "id_3": 1, "id_2": "b", "ID_4": 1}]
+    wanted = [{"id": 1, "name": "a", "id_3": 1, "id_2": "b", "id_4": 1}]
     assert pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist() == wanted
     assert pd.read_parquet(tmp_path / "x.parquet").to_dict("records") == wanted
     with (tmp_path / "x.csv").open(newline="") as lines:

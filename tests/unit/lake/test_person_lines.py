@@ -27,11 +27,19 @@ def test_a_line_goes_if_and_only_if_its_row_is_of_them(
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"user_id":"ann","no', b'["ann"]', b'{"user_id":7,"x":"ann"}', b'not JSON: "ann"\r']
+    "line", [b'{"user_id":"ann-1","no', b'["ann-1"]', b'{"user_id":7,"x":"ann-1"}', b'not JSON: "ann-1"\r']
 )
 def test_a_line_that_is_no_row_goes_if_it_has_the_name(line: bytes) -> None:
-    assert Finder("events", ["ann"]).remove_lines(line) == (b"", {"ann": 1})
-    assert Finder("events", ["an"]).remove_lines(line) == (line, {})
+    assert Finder("events", ["ann-1"]).remove_lines(line) == (b"", {"ann-1": 1})
+    assert Finder("events", ["ann"]).remove_lines(line) == (line, {})
+
+
+@pytest.mark.parametrize("name", ["events", "7", "2026-03-01", "cafe"])
+def test_a_line_that_is_no_row_goes_for_an_ordinary_name_only_in_a_person_s_field(name: str) -> None:
+    finder = Finder("events", [name])
+    for line in (f'["{name}"]', f'{{"user_id":7,"x":"{name}"}}', f'not JSON: "{name}"'):
+        assert finder.remove_lines(line.encode()) == (line.encode(), {})
+    assert finder.remove_lines(f'{{"user_id": "{name}","no'.encode()) == (b"", {name: 1})
 
 
 def test_frames_stay_and_rows_may_be_asked_one_by_one() -> None:
