@@ -33,7 +33,8 @@ def refuse_other_checkout() -> None:
     """Raise SystemExit if this is the code of one checkout, run in another: `cp -a` copies the .venv, too."""
     here = Path.cwd()
     for folder in (here, *here.parents) if LOCAL.parent == ROOT else ():
-        if (folder / "local" / "paths.py").exists() and folder.resolve() != ROOT:
+        own_code = folder / "local" / "paths.py"
+        if own_code.exists() and not own_code.samefile(__file__):
             raise SystemExit(
                 f"this streakline is that of {ROOT}, and would act on its laptop cloud: "
                 f"`make setup` in {folder} installs its own"

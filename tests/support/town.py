@@ -39,9 +39,9 @@ from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
-from rules.engagement.account_state import KEPT
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import ENTITIES, row_of
+from rules.user_ids import KEPT
 from tests.support.books import TYPES, KnownBooks, judged
 from tests.support.engine import Engine
 from tests.support.raw_lake import ARRIVED
