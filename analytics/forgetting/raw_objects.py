@@ -21,6 +21,7 @@ from analytics.forgetting.erasees import KIND_OF_COLUMN
 from analytics.forgetting.named_persons import is_ordinary
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
 from analytics.lake.listing import raw_objects_since
+from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
@@ -30,6 +31,8 @@ Note = Callable[[str, Mapping[str, int]], None]
 LineRemover = Callable[[bytes], tuple[bytes, Counter[str]]]
 # Stands before a name in a line that is no row.
 _PERSONS_FIELD = re.compile(rb'"(?:' + "|".join(KIND_OF_COLUMN).encode() + rb')"\s*:\s*\Z')
+# Stands behind a text that is no value, but the name of a field.
+_FIELD_ENDS = re.compile(rb"\s*:")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Takes a row of one of the persons, and returns whether it is to be removed.
 MustGo = Callable[[Mapping[str, Any]], bool]
@@ -49,15 +52,28 @@ class Finder:
                 self._name_of[json.dumps(name, ensure_ascii=ascii_only).encode(errors="replace")] = name
         pattern = b"|".join(map(re.escape, sorted(self._name_of)))
         self._pattern = re.compile(pattern) if pattern else None  # None: no names
+        # Fields of an entity that have no id: a word there means no person.
+        columns = {"dt", "hour", *(field.name for field in ENTITIES[entity].fields)} - KIND_OF_COLUMN.keys()
+        self._field_begins = re.compile(rb'"(?:' + "|".join(sorted(columns)).encode() + rb')"\s*:\s*\Z')
 
     def count_names(self, text: bytes) -> Counter[str]:
-        """Return how often a text has each of the names. An ordinary one counts only in a person's field."""
+        """Return how often a text has each of the names.
+
+        A number, date or key counts only in a person's field. A word also counts elsewhere, as `ann` in
+        `["ann"]`, but not as a field's name, nor in a field of the entity that has no id.
+        """
         return Counter(self._named(text))
 
     def _named(self, text: bytes) -> Iterator[str]:
         for match in self._pattern.finditer(text) if self._pattern else ():
             name = self._name_of[match[0]]
-            if not is_ordinary(name) or _PERSONS_FIELD.search(text[: match.start()]):
+            before = text[: match.start()]
+            is_field = _FIELD_ENDS.match(text, match.end()) or self._field_begins.search(before)
+            if (
+                not is_ordinary(name)
+                or _PERSONS_FIELD.search(before)
+                or (name.isalpha() and len(name) > 1 and not is_field)
+            ):
                 yield name
 
     def owner_if_removed(self, line: bytes) -> str | None:

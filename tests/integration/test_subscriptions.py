@@ -12,7 +12,7 @@ from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from ingest.questions import questions_api
 from ingest.questions.subscriptions import subscription_id
-from rules.days import stamp
+from rules.days import key_of_stamp, stamp
 from rules.questions.notifications import quiet_hours
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine
@@ -170,14 +170,14 @@ def test_a_phone_has_one_user_at_a_time(api: Api) -> None:
         TableName=api.town.subscriptions,
         Key={"subscription_id": {"S": own}},
         UpdateExpression="SET endpoint_arn = :arn, last_notified_at = :last",
-        ExpressionAttributeValues={":arn": {"S": "arn"}, ":last": {"S": stamp(NOW)}},
+        ExpressionAttributeValues={":arn": {"S": "arn"}, ":last": {"S": key_of_stamp(stamp(NOW))}},
     )
     status, made = api.post("bob", audience=[], streak_reminders=False)
     assert status == 201
     assert places(api.town) == {"": "00240#*", "token": None}
     stored = decode_item(api.town.scan()[made["subscription_id"]])
     assert (stored["owner"], stored["endpoint_arn"]) == ("bob", "arn"), "the endpoint is the phone's"
-    assert stored["last_notified_at"] < stamp(NOW), "the history is not"
+    assert stored["last_notified_at"] < key_of_stamp(stamp(NOW)), "the history is not"
     assert api.delete(own, "ada") == 404, "a late sign-out does not silence the new one"
 
 

@@ -26,20 +26,30 @@ def test_a_line_goes_if_and_only_if_its_row_is_of_them(
     assert counts.total() == len(lines) - len(kept)
 
 
-@pytest.mark.parametrize(
-    "line", [b'{"user_id":"ann-1","no', b'["ann-1"]', b'{"user_id":7,"x":"ann-1"}', b'not JSON: "ann-1"\r']
-)
-def test_a_line_that_is_no_row_goes_if_it_has_the_name(line: bytes) -> None:
-    assert Finder("events", ["ann-1"]).remove_lines(line) == (b"", {"ann-1": 1})
-    assert Finder("events", ["ann"]).remove_lines(line) == (line, {})
+@pytest.mark.parametrize("name", ["ann", "ann-1", "events"])
+def test_a_line_that_is_no_row_goes_if_it_has_the_name(name: str) -> None:
+    finder, other = Finder("events", [name]), Finder("events", [name[:-1]])
+    for form in ('{"user_id":"NAME","no', '["NAME"]', '{"user_id":7,"x":"NAME"}', 'not JSON: "NAME"\r'):
+        line = form.replace("NAME", name).encode()
+        assert finder.remove_lines(line) == (b"", {name: 1})
+        assert other.remove_lines(line) == (line, {})
 
 
-@pytest.mark.parametrize("name", ["events", "7", "2026-03-01", "cafe"])
-def test_a_line_that_is_no_row_goes_for_an_ordinary_name_only_in_a_person_s_field(name: str) -> None:
+@pytest.mark.parametrize("name", ["7", "2026-03-01", "raw/events", "x.json"])
+def test_a_number_a_date_or_a_key_in_a_line_that_is_no_row_names_a_person_in_a_persons_field_alone(
+    name: str,
+) -> None:
     finder = Finder("events", [name])
     for line in (f'["{name}"]', f'{{"user_id":7,"x":"{name}"}}', f'not JSON: "{name}"'):
         assert finder.remove_lines(line.encode()) == (line.encode(), {})
     assert finder.remove_lines(f'{{"user_id": "{name}","no'.encode()) == (b"", {name: 1})
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"events":1,"no', b'{"event_type":"events","no', b'{"source" : "events","no']
+)
+def test_a_field_s_name_and_a_field_without_ids_name_nobody(line: bytes) -> None:
+    assert Finder("events", ["events"]).remove_lines(line) == (line, {})
 
 
 def test_frames_stay_and_rows_may_be_asked_one_by_one() -> None:
