@@ -28,6 +28,7 @@ from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     LISTENER_SHARDS,
     Subscription,
+    is_interval_over,
     last_notified_at_max,
     partitions_to_ask,
 )
@@ -85,7 +86,9 @@ class Announcements:
 
         audience: the question's. after: the position after the previous page; None: this is the first page.
         The returned position is the one after this page, empty if it is the last. Every partition gives
-        equally many people, those notified longest ago. People in their quiet hours are among them.
+        equally many rows, those notified longest ago. People who chose more minutes than the partition has,
+        and have to wait, are left out. The position is behind them, so they keep nobody waiting. People in
+        their quiet hours are among those returned.
         """
         partitions = partitions_to_ask(audience, shard)
         if after is not None:
@@ -100,7 +103,8 @@ class Announcements:
             rows_of_page += rows
             if new_last_row:
                 position[partition] = new_last_row
-        return self._subscriptions(rows_of_page), position
+        people = self._subscriptions(rows_of_page)
+        return [person for person in people if is_interval_over(person, now)], position
 
     def _read_partition(
         self, partition: str, last_row: Sequence[str] | None, until: str | None, limit: int

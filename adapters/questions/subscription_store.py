@@ -11,8 +11,9 @@ Its items, and its one sparse index, ByLastNotified:
 | `token#{digest}` | which subscription has the phone | none | |
 | `poll#{agent}#{number}` | one of the slots of an agent's waiting polls | none | |
 
-Markers and tokens have `of`, the id of their subscription. The listeners of a tag who have one interval are
-one partition, sorted by last_notified_at; a query reads those whose interval is over. So a subscription and
+Markers and tokens have `of`, the id of their subscription. The listeners of a tag whose interval is
+about the same are one partition (INTERVALS), sorted by last_notified_at; a query reads those for whom the
+partition's minutes are over. So a subscription and
 its markers always change in one transaction, and each announcement to a subscription with k tags takes k
 writes more. Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`,
 `00060#*~1` and so on. Only claims and slots have `expires_at` (epoch seconds), the time to live.

@@ -16,7 +16,7 @@ from ingest.web.json_schema import (
     whole,
 )
 from rules.questions.answer_stats import CATEGORIES_KEPT
-from rules.questions.notifications import INTERVALS
+from rules.questions.notifications import INTERVAL_MINUTES_MAX
 from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, QuestionStatus, QuestionType
 
 TAG = r"^[a-z0-9][a-z0-9_-]{0,31}$"
@@ -190,11 +190,9 @@ AUDIENCE = list_of(
     uniqueItems=True,
     description="those of the token's tags to hear of, beside questions without tags; default: all",
 )
-INTERVAL: Schema = {
-    "type": "integer",
-    "enum": list(INTERVALS),
-    "description": "the least minutes between two announcements (default 60)",
-}
+INTERVAL = whole(
+    "the least minutes between two announcements (default 60); 0: each one is sent", 0, INTERVAL_MINUTES_MAX
+)
 ZONE = text("IANA name or offset (-07:00); default UTC", minLength=1, maxLength=64)
 QUIET_HOURS: Schema = {
     "type": ["object", "null"],

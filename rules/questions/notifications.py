@@ -9,8 +9,10 @@ from rules.days import DAY, EPOCH, stamp, start_of, today, unstamp, zone
 from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
 from rules.questions.questions import Question, is_in_audience
 
-# A person chooses one of these as the minutes between two announcements. They are few, because a reader makes
-# a query for each (partitions_to_ask).
+# A person chooses the minutes between two announcements, up to 30 days; 0: each one is sent. The index has
+# partitions for these alone, because a reader makes a query for each (partitions_to_ask). A person is in the
+# partition of the largest that is not above the own minutes.
+INTERVAL_MINUTES_MAX = 43200
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
 # A partition of an index takes 1,000 writes a second, and an announcement to a person is two. So each
 # partition of listeners is cut into shards.
@@ -102,13 +104,18 @@ def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None
     return stamp(max(now - timedelta(minutes=min_interval_minutes), EPOCH))
 
 
+def is_interval_over(subscription: Subscription, now: datetime) -> bool:
+    """Whether the minutes that a person chose have gone by since the newest announcement."""
+    latest = last_notified_at_max(subscription.min_interval_minutes, now)
+    return latest is None or subscription.last_notified_at <= latest
+
+
 def is_eligible(subscription: Subscription, audience: Collection[str], now: datetime) -> bool:
     """Whether to tell a person, at this instant, of a question for this audience."""
-    latest = last_notified_at_max(subscription.min_interval_minutes, now)
     return (
         subscription.is_active
         and is_in_audience(audience, subscription.tags)
-        and (latest is None or subscription.last_notified_at <= latest)
+        and is_interval_over(subscription, now)
         and not is_quiet(subscription.quiet_hours, subscription.timezone, now)
     )
 
@@ -121,9 +128,11 @@ def shard_of(subscription_id: str) -> int:
 def listener_partition(min_interval_minutes: int, listeners: str, shard: int) -> str:
     """Return an index partition: `00060#=it~2` has the interval, who listens, and the shard.
 
-    Shard 0 has no suffix. listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
+    Its interval is the largest of INTERVALS that is not above the minutes: 60 for 60 to 119. Shard 0 has no
+    suffix. listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
     """
-    return f"{min_interval_minutes:05}#{listeners}" + (f"~{shard}" if shard else "")
+    interval = max(each for each in INTERVALS if each <= min_interval_minutes)
+    return f"{interval:05}#{listeners}" + (f"~{shard}" if shard else "")
 
 
 def tag_listeners(tag: str) -> str:
@@ -144,8 +153,9 @@ def home_partition(subscription: Subscription) -> str:
 def partitions_to_ask(audience: Iterable[str], shard: int) -> list[tuple[int, str]]:
     """Return the partitions with exactly the people of a shard who hear of a question, as (minutes, name).
 
-    Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question for
-    everybody, else times the number of tags in its audience.
+    The minutes are the fewest that anybody in the partition chose (is_interval_over is each person's). The
+    number of partitions does not depend on the number of subscribers: 11 intervals, times 2 for a question
+    for everybody, else times the number of tags in its audience.
     """
     listeners = [tag_listeners(tag) for tag in sorted(set(audience))] or [NO_TAGS, SOME_TAGS]
     return [

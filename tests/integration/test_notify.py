@@ -73,6 +73,28 @@ def test_two_questions_at_once_keep_to_the_interval(town: World, minutes: int, t
     assert town.phones.got == {f"t{n}": told for n in range(6)}
 
 
+def test_an_interval_of_any_minutes_is_kept_and_keeps_nobody_waiting(town: World) -> None:
+    """In one partition, those who are not due come first: everybody behind them is told all the same."""
+    hour_ago = NOW - timedelta(minutes=40)
+    waiting = [
+        subscriber(n, min_interval_minutes=45, last_notified_at=stamp(hour_ago), tags=("a",) * (n % 2))
+        for n in range(60)
+    ]
+    due = [
+        subscriber(n, min_interval_minutes=31, last_notified_at=stamp(hour_ago + timedelta(minutes=n % 9)))
+        for n in range(60, 80)
+    ]
+    town.fill([*waiting, *due])
+    everybody = [each.fcm_token for each in due]
+    assert sorted(each.fcm_token for each in town.listeners((), size=22)) == everybody
+    assert town.announce(town.ask()) == {MessageOutcome.SENT: 20}
+    assert sorted(town.phones.got) == everybody
+    town.now = NOW + timedelta(minutes=5) - timedelta(microseconds=1)
+    assert town.announce(town.ask()) == {}
+    town.now = NOW + timedelta(minutes=5)
+    assert town.announce(town.ask()) == {MessageOutcome.SENT: 60}
+
+
 def test_what_takes_no_answers_is_not_announced(town: World) -> None:
     town.fill([subscriber(1)])
     for more in ({"status": QuestionStatus.CLOSED}, {"closes": NOW}, {"expires_at": int(NOW.timestamp())}):

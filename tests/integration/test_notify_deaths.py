@@ -66,7 +66,7 @@ def crowd(chance: random.Random) -> list[Subscription]:
         subscriber(
             number,
             tags=tuple(sorted(chance.sample("abcd", chance.choice((0, 0, 1, 2))))),
-            min_interval_minutes=chance.choice(INTERVALS),
+            min_interval_minutes=chance.choice(INTERVALS) + number % 4,
             timezone=chance.choice(ZONES),
             quiet_hours=chance.choice((None, quiet_hours("22:00", "07:00"), quiet_hours("12:00", "20:00"))),
             last_notified_at=chance.choice(

@@ -35,7 +35,7 @@ from rules.lake.table_items import (
     table_item,
 )
 from rules.privacy.inventory import INVENTORY, StoreKind
-from rules.questions.notifications import INTERVALS, NEVER, QuietHours, Subscription
+from rules.questions.notifications import INTERVAL_MINUTES_MAX, NEVER, QuietHours, Subscription
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.
@@ -118,7 +118,7 @@ phones = st.builds(
     owner=st.text(min_size=1, max_size=9),
     fcm_token=st.text("abc:_-", min_size=1),
     tags=st.lists(st.text("abc", min_size=1), max_size=3, unique=True).map(tuple),
-    min_interval_minutes=st.sampled_from(INTERVALS),
+    min_interval_minutes=st.integers(0, INTERVAL_MINUTES_MAX),
     timezone=st.sampled_from(["UTC", "Asia/Tokyo"]),
     quiet_hours=st.sampled_from([None, QuietHours(time(22), time(7))]),
     streak_reminders=st.booleans(),

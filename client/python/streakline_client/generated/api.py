@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 9ef3c68a6d20fe802a6654bc14309882ed8e1149d0dadf5e06c3a41adbc51bef."""
+"""Made by `make clients` from the API with the digest 35ac19779b4df2e4776a739fa7b89433f01c54f65c40373217cb8ff3a7317eab."""
 
 from __future__ import annotations
 
@@ -760,7 +760,7 @@ PostSubscriptionsRequestQuietHours = TypedDict(
 class PostSubscriptionsRequest(TypedDict):
     fcm_token: str
     audience: NotRequired[list[PostSubscriptionsRequestAudienceItem]]
-    min_interval_minutes: NotRequired[Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]]
+    min_interval_minutes: NotRequired[int]
     timezone: NotRequired[str]
     quiet_hours: NotRequired[PostSubscriptionsRequestQuietHours | None]
     streak_reminders: NotRequired[bool]
@@ -781,7 +781,7 @@ PostSubscriptionsResponseQuietHours = TypedDict(
 class PostSubscriptionsResponse(TypedDict):
     subscription_id: str
     audience: list[PostSubscriptionsResponseAudienceItem]
-    min_interval_minutes: Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]
+    min_interval_minutes: int
     timezone: str
     quiet_hours: PostSubscriptionsResponseQuietHours | None
     streak_reminders: bool
@@ -804,7 +804,7 @@ PostSubscriptionsResponse1QuietHours = TypedDict(
 class PostSubscriptionsResponse1(TypedDict):
     subscription_id: str
     audience: list[PostSubscriptionsResponse1AudienceItem]
-    min_interval_minutes: Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]
+    min_interval_minutes: int
     timezone: str
     quiet_hours: PostSubscriptionsResponse1QuietHours | None
     streak_reminders: bool

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 9ef3c68a6d20fe802a6654bc14309882ed8e1149d0dadf5e06c3a41adbc51bef.
+// Made by `make clients` from the API with the digest 35ac19779b4df2e4776a739fa7b89433f01c54f65c40373217cb8ff3a7317eab.
 
 export interface paths {
     "/": {
@@ -3226,11 +3226,8 @@ export interface operations {
                     audience?: string[];
                     /** @description of the phone; registered by another person, it is theirs from then on */
                     fcm_token: string;
-                    /**
-                     * @description the least minutes between two announcements (default 60)
-                     * @enum {integer}
-                     */
-                    min_interval_minutes?: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                    /** @description the least minutes between two announcements (default 60); 0: each one is sent */
+                    min_interval_minutes?: number;
                     /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
                     quiet_hours?: {
                         from: string;
@@ -3254,11 +3251,8 @@ export interface operations {
                         /** @description those of the token's tags to hear of, beside questions without tags; default: all */
                         audience: string[];
                         created_at: string;
-                        /**
-                         * @description the least minutes between two announcements (default 60)
-                         * @enum {integer}
-                         */
-                        min_interval_minutes: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                        /** @description the least minutes between two announcements (default 60); 0: each one is sent */
+                        min_interval_minutes: number;
                         /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
                         quiet_hours: {
                             from: string;
@@ -3283,11 +3277,8 @@ export interface operations {
                         /** @description those of the token's tags to hear of, beside questions without tags; default: all */
                         audience: string[];
                         created_at: string;
-                        /**
-                         * @description the least minutes between two announcements (default 60)
-                         * @enum {integer}
-                         */
-                        min_interval_minutes: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                        /** @description the least minutes between two announcements (default 60); 0: each one is sent */
+                        min_interval_minutes: number;
                         /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
                         quiet_hours: {
                             from: string;
