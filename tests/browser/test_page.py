@@ -28,19 +28,26 @@ def axe() -> str:
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 
 
-def all_violations(page: Any) -> list[Any]:
-    """What axe finds on a page that has come to rest: a view that still fades in has less contrast than it will have."""
+# axe leaves this rule out, as it is new there. It does not see that the calendar's "4" is in "Wednesday, March 4".
+SEEN_IN_NAME = "label-content-name-mismatch"
+
+
+def all_violations(page: Any, *more: str) -> list[Any]:
+    """What axe finds on a page that has come to rest: a view that still fades in has less contrast than it will have.
+
+    more: rules of axe that it does not look at by itself.
+    """
     page.evaluate("() => Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     page.evaluate(axe())
-    more = "{ 'label-content-name-mismatch': { enabled: true } }"  # axe leaves it out, as it is new there
-    run = f"async () => (await axe.run({{ resultTypes: ['violations'], rules: {more} }})).violations"
-    return list(page.evaluate(run))
+    rules = {each: {"enabled": True} for each in more}
+    run = "async (rules) => (await axe.run({ resultTypes: ['violations'], rules })).violations"
+    return list(page.evaluate(run, rules))
 
 
-def violations(page: Any) -> list[str]:
+def violations(page: Any, *more: str) -> list[str]:
     return [
         f"{each['id']}: {node['target']} {node['failureSummary']}"
-        for each in all_violations(page)
+        for each in all_violations(page, *more)
         if each["impact"] in SERIOUS
         for node in each["nodes"]
     ]
@@ -68,7 +75,7 @@ def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme
             page.locator(".days button").last.click()
             page.locator(".told p").first.wait_for()
         person.shoot(f"{view}-{name}")
-        assert violations(page) == [], view
+        assert violations(page, SEEN_IN_NAME) == [], view
     page.evaluate("document.querySelector('h1').after(document.createElement('img'))")
     assert any(each.startswith("image-alt") for each in violations(page)), "a planted one is found"
 
