@@ -69,13 +69,15 @@ jangan hubungi saya,jangan hubungi saya lagi,jangan kirim pesan lagi,saya ingin 
 番号を削除してください,同意を撤回します,연락하지 마세요,문자 보내지 마세요,동의 철회,xóa số của tôi
 đừng nhắn tin nữa,ลบเบอร์ของฉัน,หยุดส่งข้อความ
 nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
+stop everything,i want out,no spam,discontinue
 停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
 """
 
 # A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
 STOP_VERBS = """
 stop,end,cancel,quit,cease,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
-remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
+remove me,take me off,no more,no further,discontinue,do not send,don't send,dont send
+i do not want,i don't want,i no longer want
 i do not wish,i don't wish,i no longer wish,do not want,don't want,no longer want,no recibir,parar
 pare,parem,cancelar,sair,desativar,interromper,nao quero,nao enviar,nao envie,nao enviem,detener
 desactivar,anular,dejar de recibir,dejar de enviar,no quiero,no deseo,no enviar,no envien,no mas
@@ -116,12 +118,17 @@ i told you to,responda,envia,antworte
 # "I wish to unsubscribe": these words before a verb with a thing, or before a sentence, change nothing.
 BEFORE_SENTENCES = """
 i want to,i wanna,i wish to,i would like to,i'd like to,i need to,i want you to,i would like you to
-i'd like you to,i wish you to,i need you to,i ask you to,i am asking you to,i'm asking you to,i request you to
+i'd like you to,i wish you to,i asked you to,i have asked you to
+i've asked you to,i need you to,i ask you to,i am asking you to,i'm asking you to,i request you to
 i request that you,i demand that you,you must,you have to,i said,i told you to,i hereby,hereby,let me
 """
 # Sentences of which a piece may vary, in plain words (_plain_words): {} is one of the pieces below.
 STOP_SENTENCES = (
-    "{unsubscribe}(?: {me})?(?: (?:from|of))?(?: {everything})*",
+    "{unsubscribe}(?: {me})?(?: (?:from|of))?(?: {everything})*(?: (?:{messages}|{lists}))?",
+    "(?:i )?(?:am |m )?(?:object|objecting) to (?:direct )?{messages}",
+    "i want (?:off|off of|out of) {lists}",
+    "stop sending(?: (?:me|us|this|that|these|your|all|any|more))* {rubbish}",
+    "(?:stop|stop it|stop this) or i (?:will|ll) (?:report|block|sue) (?:you|this|this number)",
     "be (?:unsubscribed|removed|taken off|opted out)(?: (?:from|of) {lists})?",
     "(?:i )?(?:am |m )?{revoke} (?:{my} )*{consent}(?: {purpose})?",
     "(?:my )?{consent} (?:is |has been )?(?:revoked|withdrawn|denied)",
@@ -133,6 +140,7 @@ STOP_SENTENCES = (
     "(?:{remove}|take|get|strike) (?:me|us)(?: (?:off|from|out))?(?: of)? {lists}",
     "{never} {write}(?: {whom})?{again}",
     "{never} (?:write|write to|bother|spam|harass) {whom}{again}",
+    "{never} {write_or_call} or {write_or_call} {whom}{again}",
     "{never} (?:call|disturb|ping|annoy) {whom} {later}{again}",
     "(?:stop|quit|cease) {writing}(?: (?:to )?{whom})?{again}",
     "i {not} (?:want|wish) to (?:hear from you|be {written}(?: by you)?|be on {lists}){again}",
@@ -146,10 +154,13 @@ SENTENCE_PIECES = {
     "my": "(?:my|all|any|the|prior|previous|express)",
     "consent": "(?:consent|permission|authorization|opt in)",
     "not": "(?:do not|don t|dont|no longer)",
-    "never": "(?:do not|don t|dont|never)",
+    "never": "(?:do not|don t|dont|never)(?: you)?(?: ever)?",
+    "rubbish": "(?:crap|shit|bullshit|junk|garbage|rubbish|nonsense|stuff|trash)",
+    "write_or_call": "(?:{write}|call|phone)",
     "purpose": "(?:to|for) (?:(?:contact|text|message|email|call) me|be {written}|{messages})(?: from you)?",
-    "messages": "(?:(?:receive|receiving|get|send|me|any|all|your|these|further|more|marketing|promotional"
-    "|text|sms|email|whatsapp) )*(?:messages|texts|emails|marketing|notifications|communications|sms|calls)",
+    "messages": "(?:(?:receive|receiving|get|send|me|any|all|your|direct|these|further|more|marketing"
+    "|promotional|text|sms|email|whatsapp) )*"
+    "(?:messages|texts|emails|marketing|notifications|communications|sms|calls)",
     "remove": "(?:remove|delete|erase|drop|unsubscribe|unlist)",
     "kind": "(?:phone|cell|cell phone|mobile|mobile phone|telephone|contact|whatsapp)",
     "number": "(?:(?:{kind} )?number|email|email address|name|contact|contact details)",
@@ -166,6 +177,7 @@ SENTENCE_PIECES = {
 POLITE = """
 please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obrigada,gracias,bitte,danke
 svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
+not interested,i am not interested,i'm not interested,wrong number,this is spam,for the last time
 just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
 """
 FILLERS = """
@@ -177,6 +189,7 @@ senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,
 _PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
 PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
 CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
+STRETCHED = re.compile(r"([^\W\d_])\1{2,}")  # "stoppp"
 # "S T O P", "S.T.O.P.", "S_T_O_P"
 SPACED_OUT = re.compile(r"(?<![^\W_])(?:[^\W\d_][\W_]+){2,}[^\W\d_](?![^\W_])")
 
@@ -249,7 +262,8 @@ def _meaning_of_phrase(phrase: str, words: Mapping[str, str]) -> str | None:
 def _is_stop_sentence(sentence: str) -> bool:
     """Return whether a sentence says "stop" also behind "I want to": to quit may be something else."""
     has_thing = _STOP_PATTERN.fullmatch(sentence) and not sentence.startswith(("quit ", "no "))
-    return bool(has_thing or _STOP_SENTENCE.fullmatch(sentence) or sentence.startswith("stop sending "))
+    is_phrase = sentence.startswith("stop sending ") and sentence in CHOICE_MEANINGS
+    return bool(has_thing or _STOP_SENTENCE.fullmatch(sentence) or is_phrase)
 
 
 def _without_politeness(plain: str) -> str:
@@ -267,8 +281,9 @@ def _plain_words(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text without case, accents and invisible characters."""
-    return without_marks(unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
+    """Return a text without case, accents and invisible characters, and with stretched letters once."""
+    folded = without_marks(unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
+    return STRETCHED.sub(r"\1", folded)
 
 
 def _letters(text: str) -> str:

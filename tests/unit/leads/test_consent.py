@@ -150,6 +150,38 @@ def test_no_text_upsets_it(text: str) -> None:
 # As people write it, one a line. The words that the FCC and carriers prescribe are among them.
 OPT_OUTS = """
 I revoke my consent
+I object to direct marketing
+I object to receiving marketing emails
+I am objecting to your marketing
+I want out
+I want off this list
+do not ever contact me again
+Don't you ever text me again
+Never ever message me again
+not interested, stop
+stop, not interested
+I'm not interested. Please remove me
+Wrong number, stop
+wrong number please remove me
+This is spam, stop
+for the last time, stop
+I have asked you to stop messaging me
+stoppp
+STOOOP
+stop everything
+Stop sending me this crap
+I want you to stop sending this
+I'm opting out of all messages
+unsubscribe from all lists
+opt me out of your texts
+do not call or text me
+don't text or call me again
+discontinue
+discontinue all messages
+Stop or I will report you
+no further messages
+No further contact please
+no spam please
 remove my number
 Reply STOP
 lose my number
@@ -282,6 +314,32 @@ xóa số của tôi
 # Sentences that have such words in them, and say something else, or ask, or say the contrary.
 OTHERS = """
 please don't stop
+Stop sending me the wrong size
+stop sending it to my office
+please stop sending parcels to my old address
+Not interested
+Wrong number
+I object
+I object to the new price
+I object to this invoice
+I want out of the contract
+I want off at the next stop
+Can you stop the delivery?
+Could you stop by?
+Would you remove the onions
+can you delete my order
+do you ever text
+Never ever mind
+for the last time, where is my order?
+no further questions
+discontinued
+is it discontinued?
+discontinue my order
+Stop or go?
+Don't call me, text me
+do not call or text the driver
+Stop this order
+go away party
 how do I end all my classes?
 Can I remove my number from the order?
 Remove my number from the order
