@@ -25,7 +25,7 @@ SEEDS_MAX = 30
 FOUND_BY: dict[str, tuple[int, ...]] = {
     "the_fence_is_not_checked": (2,),
     "nobody_waits_for_the_last_lease": (22, 50),
-    "a_double_spend_is_not_listed": (25,),
+    "a_double_spend_is_not_listed": (103, 104, 107, 209),
     "the_returned_side_overwrites": (1,),
     "older_changes_overwrite_newer_ones": (4,),
     "profiles_do_not_wait_for_their_days": (26,),
