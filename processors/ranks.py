@@ -4,17 +4,20 @@ In a deployment with Redis, it also makes the lists of the longest streaks each 
 StreakLeaderboard.
 """
 
+import heapq
 import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
+from adapters.engagement.account_items import PARTITION
 from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.projections import LOWERED_MARKS, Projections
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
@@ -22,15 +25,18 @@ from adapters.platform.items import Item
 from adapters.platform.tables import scan_all
 from rules.days import stamp
 from rules.engagement.boards import Standings, is_due, with_ranks
+from rules.engagement.reconciliation import has_lapsed
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
 # So many segments of the table of profiles are read at the same time: one is decoded while others are on
 # their way.
 SEGMENTS = 4
-# The attributes that are read of a profile. `timezone` is a reserved word of DynamoDB, so it has another
-# name.
-SCORE_ATTRIBUTES = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
+# A run takes so many lapsed streaks out of the index StreakLeaderboard, the longest first.
+LOWERED_MAX = 10_000
+# The attributes that are read of a profile: of its scores, and those that lowering it needs. `timezone` is a
+# reserved word of DynamoDB, so it has another name.
+SCORE_ATTRIBUTES = ("user_id", "#zone", "total_bestie_points", "current_streak", "alias", PARTITION)
 
 logger = Logger(service="ranks")
 
@@ -61,9 +67,18 @@ class RankBuilder:
         if last and not is_due(last.as_of, last.users, now):
             return {"counted": None}
         until = time.monotonic() + SNAPSHOT_SECONDS
-        standings = count_scores(self.dynamodb, self.profiles_table, now, until)
+        counted = count_scores(self.dynamodb, self.profiles_table, now, until)
+        standings = counted.standings
         is_newest = write_snapshot(self.dynamodb, self.boards_table, standings)
+        self._lower(counted.lapsed)
         return {"counted": standings.users if is_newest else None}
+
+    def _lower(self, lapsed: list[Item]) -> None:
+        """Take lapsed streaks out of the index. What fails is left to the next run, or to the night."""
+        # The days are not touched.
+        results = Projections(self.dynamodb, self.profiles_table, days="").lower_all(lapsed)
+        if errors := [each for each in results if isinstance(each, BaseException)]:
+            logger.warning("not lowered", extra={"streaks": len(errors), "first": repr(errors[0])})
 
     def refresh(self, now: datetime) -> dict[str, Any]:
         """Store the lists of the longest streaks in Redis. Returns {"refreshed"}: how many lists."""
@@ -73,19 +88,42 @@ class RankBuilder:
         return {"refreshed": len(lists)}
 
 
-def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Standings:
-    """Count all users' scores. The reads are eventually consistent, at half the price.
+@dataclass(slots=True)
+class Count:
+    """What a pass over the profiles found."""
+
+    standings: Standings
+    _longest: list[tuple[int, str, Item]] = field(default_factory=list)  # a heap
+
+    @property
+    def lapsed(self) -> list[Item]:
+        """Profiles in the index with a lapsed streak, LOWERED_MAX at most: the longest ones."""
+        return [item for _, _, item in self._longest]
+
+    def add(self, scores: dict[str, Any], item: Item) -> None:
+        """Count a user. item: the profile's attributes that were read."""
+        self.standings.add(**scores)
+        if PARTITION not in item or not has_lapsed(scores["lapses_at"], self.standings.as_of):
+            return
+        keep = heapq.heappush if len(self._longest) < LOWERED_MAX else heapq.heappushpop
+        keep(self._longest, (scores["streak"], scores["user_id"], item))
+
+
+def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Count:
+    """Count all users' scores, and find the streaks to take out of the index.
+
+    The reads are eventually consistent, at half the price.
 
     A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
     monotonic second `until`.
     """
-    standings, lock = Standings(now), threading.Lock()
+    found, lock = Count(Standings(now)), threading.Lock()
 
     def count(segment: int) -> None:
         items = scan_all(
             dynamodb,
             TableName=profiles,
-            ProjectionExpression=SCORE_ATTRIBUTES,
+            ProjectionExpression=", ".join((*SCORE_ATTRIBUTES, *LOWERED_MARKS)),
             ExpressionAttributeNames={"#zone": "timezone"},
             Segment=segment,
             TotalSegments=SEGMENTS,
@@ -93,13 +131,13 @@ def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = mat
         for item in items:
             if scores := _scores_of(item):
                 with lock:
-                    standings.add(**scores)
+                    found.add(scores, item)
             if time.monotonic() >= until:
-                raise TimeoutError(f"{standings.users} users were counted when the time was up")
+                raise TimeoutError(f"{found.standings.users} users were counted when the time was up")
 
     with ThreadPoolExecutor(SEGMENTS) as pool:
         list(pool.map(count, range(SEGMENTS)))
-    return standings
+    return found
 
 
 def _scores_of(profile: Item) -> dict[str, Any] | None:

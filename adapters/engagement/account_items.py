@@ -3,7 +3,7 @@
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import date, datetime
 from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item
@@ -22,6 +22,7 @@ from rules.engagement.boards import partition_of
 from rules.engagement.carriers import carried_drafts, carried_text
 from rules.engagement.ledger import Entry, Head, draft_from, draft_values
 from rules.engagement.lots import Expiry, Hold
+from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 from rules.user_ids import kept_partition
 
@@ -139,6 +140,12 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
+
+
+def attributes_to_write(profile: Profile, shards: int, now: datetime) -> dict[str, Any]:
+    """Return a profile as it is written: a streak that has lapsed by then does not enter the index."""
+    attributes = profile_attributes(profile, shards)
+    return lapsed_attributes(attributes) if has_lapsed(attributes.get("lapses_at"), now) else attributes
 
 
 def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:

@@ -26,9 +26,9 @@ from adapters.engagement.account_items import (
     EXPIRY_SHARDS,
     UNDER_REVIEW,
     KeptItems,
+    attributes_to_write,
     day_attributes,
     day_from,
-    profile_attributes,
     profile_from,
 )
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
@@ -44,7 +44,7 @@ from adapters.platform.tables import (
     transact,
     write_if,
 )
-from rules.days import DAY
+from rules.days import DAY, EPOCH, unstamp
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
     NO_AMNESTIES,
@@ -129,10 +129,11 @@ class ArchiveStore:
         """Return a profile's item, with as much put into the archive as makes the item small enough.
 
         Also returns the arguments of a put of the archive; None if the archive stays as it is. shards: see
-        profile_attributes. If the archive is unusable, nothing is archived. Then the profile grows until the
-        archive is repaired.
+        profile_attributes. A streak that had lapsed when the profile changed (updated_at) is lowered. If the
+        archive is unusable, nothing is archived. Then the profile grows until the archive is repaired.
         """
-        item = encode_item(profile_attributes(profile, shards))
+        now = unstamp(profile.updated_at) if profile.updated_at else EPOCH
+        item = encode_item(attributes_to_write(profile, shards, now))
         if item_bytes(item) <= PROFILE_BYTES_MAX or not possible_archive_ends(profile.streak, profile.cover):
             return item, None
         try:
@@ -143,7 +144,8 @@ class ArchiveStore:
         archive = None
         for until in possible_archive_ends(full.streak, full.cover):
             streak, cover, archive = archive_streak(full.streak, full.cover, until)
-            item = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            archived = replace(profile, streak=streak, cover=cover)
+            item = encode_item(attributes_to_write(archived, shards, now))
             if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
                 break
         return item, self._items.put(profile.user_id, archive.text) if archive else None

@@ -233,7 +233,7 @@ class LeaderboardIndex:
     def _partition_query(self, partition: str, now: datetime, above: int | None = None) -> dict[str, Any]:
         """Return a query of a partition's streaks that have not lapsed, or only of those above a length.
 
-        A streak that has lapsed stays in the index until the night lowers it.
+        A streak that lapses stays in the index until RanksFunction or the night lowers it.
         """
         condition = "leaderboard_partition = :partition"
         values: dict[str, Any] = {":partition": partition, ":now": int(now.timestamp())}

@@ -7,6 +7,7 @@ that the marks are as they were read, whatever their type. So it never overwrite
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from adapters.platform.items import Item, encode_item
@@ -14,6 +15,8 @@ from adapters.platform.tables import chunks, get_all, get_one, query_all, write_
 
 # Every writer of a profile or a day changes at least one of these attributes.
 PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
+LOWERED_MARKS = (*PROFILE_MARKS, "lapses_at", "run_length")  # of a lapsed streak
+LOWERING_THREADS = 8
 DAY_MARKS = ("ledger_head", "events_count", "points_earned")
 
 
@@ -76,17 +79,24 @@ class Projections:
         key = {name: before[name] for name in ("user_id", "activity_date")}
         self._write(self._dynamodb.delete_item, self._days, unchanged_condition(before, DAY_MARKS), Key=key)
 
+    def lower_all(self, lapsed: Iterable[Item]) -> list[bool | BaseException]:
+        """Lower lapsed streaks (lower); returns the result or the error of each. Runs side by side."""
+        with ThreadPoolExecutor(LOWERING_THREADS) as pool:
+            futures = [pool.submit(self.lower, item) for item in lapsed]
+        return [future.exception() or future.result() for future in futures]
+
     def lower(self, before: Item) -> bool:
         """Show a lapsed streak as 0 and take it out of the leaderboard's index.
 
-        The version stays, because no answer to a user changes. Returns False if another writer was first.
+        before: the profile's item, with at least the user, current_streak and LOWERED_MARKS. The version
+        stays, because no answer to a user changes. Returns False if another writer was first.
         """
         values = {":zero": {"N": "0"}, ":run": before["current_streak"]}
         try:
             self._write(
                 self._dynamodb.update_item,
                 self._profiles,
-                unchanged_condition(before, (*PROFILE_MARKS, "lapses_at", "run_length"), values=values),
+                unchanged_condition(before, LOWERED_MARKS, values=values),
                 Key={"user_id": before["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
             )

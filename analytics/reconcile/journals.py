@@ -1,8 +1,8 @@
 """A user's journal, as the ledger has it and as the lake has it; and the items that follow from it.
 
 A *lowered* item of a profile shows 0 as its streak, has the length in `run_length`, and is not in the
-leaderboard's index. A sweep lowers an item some time after its streak has lapsed. So an item with a lapsed
-streak is right before and after it is lowered.
+leaderboard's index. RanksFunction or the night lowers an item some time after its streak has lapsed. So an
+item with a lapsed streak is right before and after it is lowered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -99,19 +99,6 @@ class UserView:
         """Whether all items are right as of earlier entries of the journal."""
         profile = self._counted_profile(self.profile, now) if self.profile else None
         return is_only_behind(self.entries, profile, self._counted_days(), bool(self.settings.version))
-
-    def item_to_store(self, profile: Profile, now: datetime) -> Item:
-        """Return the item of a profile that takes the place of the stored one.
-
-        A lapsed streak is lowered if the stored item is lowered or missing. If the stored item still shows
-        the lapsed streak, the new one does, too: the sweep lowers it.
-        """
-        attributes = profile_attributes(profile, self.shards)
-        stored = self.profile
-        shows_no_streak = stored is None or "run_length" in stored or "current_streak" not in stored
-        if shows_no_streak and has_lapsed(attributes.get("lapses_at"), now):
-            attributes = lapsed_attributes(attributes)
-        return encode_item(attributes)
 
     def _right_item(self, place: str, now: datetime) -> Item | None:
         """Return the profile's item as of a place in the journal, lowered and archived as the stored one is.

@@ -321,11 +321,11 @@ class ShareReconciliation:
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
         lapsed = [item for item in lapsed if item["user_id"]["S"] not in wrong]
         if self.reconciler.may_repair:
-            with ThreadPoolExecutor(THREADS) as pool:
-                lowered = [pool.submit(self.reconciler.projections.lower, item) for item in lapsed]
-            findings.lowered += sum(each.result() for each in lowered if not each.exception())
-            for each in lowered:
-                each.result()  # raises its error: the next call lowers those that are left
+            results = self.reconciler.projections.lower_all(lapsed)
+            findings.lowered += results.count(True)
+            for error in results:
+                if isinstance(error, BaseException):
+                    raise error  # the next call lowers those that are left
         else:
             findings.lowered = len(lapsed)
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.account_items import attributes_to_write
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections, RepairOvertaken
@@ -149,7 +149,7 @@ class Reconciler:
             if stored and after == before:
                 return
             after = replace(after, version=before.version + 1, updated_at=stamp(now))
-            new = encode_item(profile_attributes(after, self.accounts.shards))
+            new = encode_item(attributes_to_write(after, self.accounts.shards, now))
             if stored:
                 new = stored | {name: new[name] for name in REVIEW}
             with suppress(RepairOvertaken):
@@ -216,7 +216,8 @@ class Reconciler:
             # The new profile has no archive. Its next writer archives again what can no longer change.
             version = max(profile.version, _version(view.profile)) + 1
             profile = replace(profile, version=version, updated_at=stamp(now))
-            self.projections.put_profile(view.item_to_store(profile, now), view.profile)
+            new = encode_item(attributes_to_write(profile, view.shards, now))
+            self.projections.put_profile(new, view.profile)
         self.cache.write_through([profile] if profile else [], changed_days)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes, profile_from
+from adapters.engagement.account_items import attributes_to_write, day_attributes, entry_item, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.recompute.user_fold import pauses_of
 from analytics.reconcile.profile_settings import BLANK
@@ -70,7 +70,7 @@ def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: date
     user.entries_to_mark = list(_entries_to_mark(entries, stored))
     user.items[DAYS] = [encode_item(day_attributes(day)) for day in days_of(entries).values()]
     user.items[DAYS] += [item_of(row["item"]) for row in rows.items.get(DAYS, ())]
-    _add_profile(user, rows, entries, shards)
+    _add_profile(user, rows, entries, shards, now)
     user.items[REWARDS] = list(_rewards(user, rows.items.get(REWARDS, ()), entries))
     claims = list(_claims(user, rows.items.get(KEYS, ()), entries, now))
     user.items[KEYS] = claims
@@ -88,7 +88,9 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
             yield entry_item(replace(entry, active=active, reversed_by=reversed_by))
 
 
-def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
+def _add_profile(
+    user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int, now: datetime
+) -> None:
     """Add the user's profile, if the lake has settings or there is an entry."""
     settings, lack = settings_of(rows)
     if settings is None and not entries:
@@ -99,7 +101,7 @@ def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], sh
     if lack:
         user.lacks.append(Lack(PROFILES, rows.user_id, lack))
     user.profile = profile_of(settings, entries)
-    user.items[PROFILES] = [encode_item(profile_attributes(user.profile, shards))]
+    user.items[PROFILES] = [encode_item(attributes_to_write(user.profile, shards, now))]
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:

@@ -462,6 +462,8 @@ def plain_profile(stack: Stack, user: str) -> dict[str, Any]:
 
 def lowered(profile: dict[str, Any]) -> dict[str, Any]:
     """A profile as the first night leaves it after its streak has lapsed: it shows 0, and is in no index."""
+    if "run_length" in profile:
+        return profile
     rest = {name: value for name, value in profile.items() if name != "leaderboard_partition"}
     return {**rest, "current_streak": 0, "run_length": profile["current_streak"]}
 

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from adapters.engagement import boards as board_snapshots
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.projections import Projections
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from ingest.engagement import user_services
@@ -160,9 +163,9 @@ def test_who_holds_the_former_manifest_reads_the_former_generation_only(tables: 
 
 
 def test_of_two_builders_at_once_the_later_one_stays(tables: BoardTables) -> None:
-    older = count_scores(tables.dynamodb, tables.users, NOW)
+    older = count_scores(tables.dynamodb, tables.users, NOW).standings
     tables.put([user("eve", 90)])
-    newer = count_scores(tables.dynamodb, tables.users, LATER)
+    newer = count_scores(tables.dynamodb, tables.users, LATER).standings
     assert write_snapshot(tables.dynamodb, tables.boards, newer)
     assert not write_snapshot(tables.dynamodb, tables.boards, older)
     assert not write_snapshot(tables.dynamodb, tables.boards, newer), "as new is not newer"
@@ -268,6 +271,61 @@ def test_without_redis_a_process_reads_a_list_once_a_minute(tables: BoardTables)
     assert boards.top("streaks", "europe", 3, soon) == first
     assert reads.take()[0] == 0
     assert names(boards.top("streaks", "europe", 1, NOW + timedelta(minutes=1))) == [(1, "eve")]
+
+
+# ---- streaks that have ended
+
+
+def indexed(tables: BoardTables) -> set[str]:
+    return {
+        row["user_id"]["S"]
+        for row in tables.dynamodb.scan(TableName=tables.users, IndexName="StreakLeaderboard")["Items"]
+    }
+
+
+def accounts_of(tables: BoardTables) -> AccountStore:
+    ledger = LedgerStore(tables.dynamodb, "RewardsLedger")
+    return AccountStore(tables.dynamodb, tables.users, "DailyActivity", ledger, SHARDS)
+
+
+def test_a_streak_that_had_ended_when_it_was_written_is_not_in_the_index(tables: BoardTables) -> None:
+    accounts, living = accounts_of(tables), indexed(tables)
+    long_ago = replace(user("eve", 1), streak=Streak(NOW.date() - timedelta(days=900), 40, 40, 40), version=1)
+    accounts.put_profile(replace(long_ago, updated_at=stamp(NOW)))
+    assert indexed(tables) == living
+    assert accounts.profile("eve").streak == long_ago.streak, "the run is kept"
+    back = replace(long_ago, version=2, streak=Streak(NOW.date(), 1, 40, 41), updated_at=stamp(NOW))
+    accounts.put_profile(back)
+    assert indexed(tables) == {*living, "eve"}
+
+
+def test_a_streak_that_ends_later_leaves_the_index_with_the_next_snapshot(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.put([replace(user("eve", 1), streak=Streak(NOW.date() + timedelta(days=9), 2, 2, 2))])
+    assert indexed(tables) > {"eve"}
+    later = NOW + timedelta(days=3)
+    monkeypatch.setattr("processors.ranks.LOWERED_MAX", 1)
+    before = indexed(tables)
+    tables.builder().build(later)
+    assert len(indexed(tables)) == len(before) - 1, "a run has a bound"
+    monkeypatch.undo()
+    tables.builder().build(later + timedelta(hours=2))
+    assert indexed(tables) == {"eve"}
+
+
+def test_an_event_that_overtakes_the_lowering_keeps_its_state(tables: BoardTables) -> None:
+    later = NOW + timedelta(days=3)
+    lapsed = count_scores(tables.dynamodb, tables.users, later).lapsed
+    accounts = accounts_of(tables)
+    before = accounts.profile("ann")
+    back = replace(
+        before, version=before.version + 1, streak=Streak(later.date(), 1, 9, 9), updated_at=stamp(later)
+    )
+    accounts.put_profile(back)
+    lowered = Projections(tables.dynamodb, tables.users, "").lower_all(lapsed)
+    assert (lowered.count(False), lowered.count(True)) == (1, len(lapsed) - 1)
+    assert (indexed(tables), accounts.profile("ann")) == ({"ann"}, back)
 
 
 # ---- the schedule

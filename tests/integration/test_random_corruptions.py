@@ -32,9 +32,6 @@ UNHEEDED = {
     "RewardsLedger": {"account_id", "created_at", "chain", "folded"},
 }
 
-# A lowered profile that lacks its run is named, and repaired into the form that it had before it was lowered.
-AS_RIGHT = (("run_length", None),)
-
 
 def changed(chance: random.Random, held: dict[str, Any], others: list[Item], name: str) -> Any:
     """Return another value for an attribute: near, of another type, another item's, or None for nothing."""
@@ -62,7 +59,7 @@ def corrupt(town: Town, chance: random.Random, user: str) -> str:
         found = chance.choice(stored[table])
         name = chance.choice(sorted(set(found) - UNHEEDED[table]))
         value = changed(chance, found[name], stored[table], name)
-        if value == found[name] or (name, value) in AS_RIGHT:
+        if value == found[name]:
             continue
         new = {key: held for key, held in found.items() if key != name} | ({name: value} if value else {})
         try:

@@ -507,8 +507,11 @@ def test_who_is_missing_in_the_index_or_in_a_wrong_partition_of_it_is_put_there(
     assert {user: town.profile(user)["leaderboard_partition"] for user in right} == right
 
 
-def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis_url: str) -> None:
-    town.now = START + timedelta(days=2)
+def test_lowering_changes_no_answer_and_empties_the_index(
+    town: Town, lone_redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.now = START + timedelta(days=1)
+    monkeypatch.setattr("processors.ranks.LOWERED_MAX", 0)
 
     def answers() -> Any:
         Redis(lone_redis_url).call("FLUSHALL")
@@ -531,13 +534,23 @@ def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis
 
     before = answers()
     alive = {row["user_id"] for row in before[2]} & set(town.users)
-    assert indexed() > alive
+    ended = indexed() - alive
+    assert ended
     versions = {user: town.profile(user)["version"] for user in town.users}
-    assert town.reconcile("low")["counts"]["lowered"] == len(town.users) - len(alive)
+    assert town.reconcile("low")["counts"]["lowered"] == len(ended)
     assert indexed() == alive
     assert answers() == before
-    assert {user: town.profile(user)["version"] for user in town.users} == versions
     assert town.reconcile("again")["counts"]["lowered"] == 0
+    town.now += timedelta(days=1)
+    before = answers()
+    assert indexed() == alive
+    monkeypatch.setattr("processors.ranks.LOWERED_MAX", 999)
+    assert answers() == before
+    alive_later = {row["user_id"] for row in before[2]} & set(town.users)
+    assert indexed() == alive_later < alive
+    later = town.reconcile("later")
+    assert (later["different"], later["counts"]["lowered"]) == ([], 0)
+    assert {user: town.profile(user)["version"] for user in town.users} == versions
     back = next(user for user in town.users if user not in alive)
     town.now = START
     town.apply([town.event(back, 98, 0)])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import (
+    attributes_to_write,
     day_attributes,
     day_from,
     entry_from,
@@ -73,6 +74,19 @@ def test_a_streak_lapses_at_the_beginning_of_the_user_s_date(profile: Profile) -
     at = datetime.fromtimestamp(profile_attributes(profile, 1)["lapses_at"], tz=UTC)
     assert today(at, profile.zone) == lapses
     assert today(at - timedelta(seconds=1), profile.zone) < lapses
+
+
+@given(profiles(), st.booleans(), st.integers(0, 900))
+def test_a_profile_is_written_into_the_index_while_its_streak_lives(
+    profile: Profile, is_over: bool, days: int
+) -> None:
+    lapses_at = profile_attributes(profile).get("lapses_at", 0)
+    seconds = days * 86_400
+    now = datetime.fromtimestamp(max(lapses_at + seconds if is_over else lapses_at - 1 - seconds, 0), tz=UTC)
+    stored = decode_item(encode_item(attributes_to_write(profile, 4, now)))
+    assert profile_from(stored) == profile
+    lives = profile.streak is not None and not is_over
+    assert ("leaderboard_partition" in stored, bool(stored.get("current_streak"))) == (lives, lives)
 
 
 days = st.builds(
