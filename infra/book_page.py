@@ -49,8 +49,10 @@ def _rows(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
 def _value(schema: Schema) -> str:
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
-    if schema.get("properties") or "items" in schema:
-        return "list" if "items" in schema else "object"
+    if "items" in schema:
+        return "list"
+    if schema.get("properties"):
+        return f"{schema['minimum']} to {schema['maximum']:,}, or object" if "maximum" in schema else "object"
     least = schema.get("minimum", "above 0" if "exclusiveMinimum" in schema else None)
     if "maximum" in schema:
         return f"{least} to {schema['maximum']:,}"

@@ -45,8 +45,11 @@ export const differences = (before, after, path = "") =>
 const card = (id, title, ...content) => h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, title), ...content);
 
 const most = (cap) => !cap ? "no limit" : "points" in cap ? `${number(cap.points)} a ${cap.per}` : `${count(cap.events, "event")} a ${cap.per}`;
+// An event may earn a number of points, or points by an amount.
+const price = (points) => typeof points === "number" ? number(points)
+  : `${points.base ? `${number(points.base)}, and ` : ""}${number(points.earns)} for each ${number(points.each)} ${spoken(points.of)}`;
 const types = (book) => h("div", { class: "types" }, table("What each event earns", ["Event", "Points", "At most"], Object.entries(book.event_types).map(([name, each]) => [
-  h("span", {}, spoken(name), each.declared_by && h("small", {}, `only from a ${each.declared_by}`)), number(each.points), most(each.cap),
+  h("span", {}, spoken(name), each.declared_by && h("small", {}, `only from a ${each.declared_by}`)), price(each.points), most(each.cap),
 ]), "None."));
 
 const inForce = (rules) => card("force-title", "In force",

@@ -6,7 +6,7 @@ Of each user there are two *worlds*: the points and streak as they are, and as t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any
 
 import pyarrow as pa
@@ -23,9 +23,9 @@ from analytics.what_if.figures import (
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_fold import Outcome, UserFold
-from analytics.what_if.user_history import Row, UserSettings, World, actual_world
-from rules.book.book import Book
-from rules.book.point_rules import Cap
+from analytics.what_if.user_history import MeasuresMemo, Row, UserSettings, World, actual_world
+from rules.book.goal_rules import UNIT
+from rules.book.point_rules import AmountRule, Cap
 from rules.days import EPOCH
 from rules.engagement.events import instant_of
 from rules.engagement.ledger import INTO_DEBT, EntryKind
@@ -52,7 +52,8 @@ class CountedUsers:
     def __init__(self, inputs: ReplayInputs) -> None:
         self._inputs, self._figures = inputs, Figures()
         self._terms = TermsMemo(inputs.timeline)
-        self._goals = Goals(inputs.timeline, inputs.question.now, self._figures)
+        self._measures = MeasuresMemo(inputs.timeline)
+        self._goals = Goals(inputs.timeline, inputs.question.now, self._figures, self._measures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
 
@@ -62,7 +63,7 @@ class CountedUsers:
         settings = inputs.settings.get(user_id, NO_SETTINGS)
         today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
         before = actual_world(rows, settings, inputs.question.now)
-        user = UserFold(rows, inputs.timeline, self._terms, settings).replay()
+        user = UserFold(rows, inputs.timeline, self._terms, self._measures, settings).replay()
         after = user.world(inputs.question.now)
         streak_before = folded_streak(before, today)
         is_same = (before.active, before.cover) == (after.active, after.cover)
@@ -248,13 +249,15 @@ def _cause(outcome: Outcome, timeline: Timeline) -> str:
         why = "breaks the contract" if row.breaks_contract else "is not in this book"
         return f"{judged}: {why}: refused"
     before = next((version.book for version in timeline.real.versions if version.number == number), None)
-    boosted_before, factor_before = _worth(before, kind, occurred)
-    boosted_after, factor_after = ruling.points, ruling.factor
+    rule_before = before.event_types.get(kind) if before else None
+    factor_before = before.factor(kind, occurred) if before and rule_before else 1
+    factor_after = ruling.factor
     changes = []
-    if boosted_before is not None and boosted_after is not None:
-        points_before, points_after = boosted_before // factor_before, boosted_after // factor_after
-        if points_before != points_after:
-            changes.append(f"{points_before} -> {points_after} points each")
+    if rule_before and ruling.points is not None:
+        price_before = _price(rule_before.points, rule_before.by_amount)
+        price_after = _price(ruling.points // factor_after, ruling.by_amount)
+        if price_before != price_after:
+            changes.append(f"{price_before} -> {price_after}")
     if factor_before != factor_after:
         changes.append(f"boost x{factor_before} -> x{factor_after}")
     cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
@@ -265,8 +268,8 @@ def _cause(outcome: Outcome, timeline: Timeline) -> str:
     return f"{judged}: " + ("; ".join(changes) or "other events have used more or less of its cap")
 
 
-def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
-    """Return an event's points, boosted, and the boost's factor; (None, 1) if no book has its type."""
-    if book is None or kind not in book.event_types:
-        return None, 1
-    return book.points(kind, occurred), book.factor(kind, occurred)
+def _price(points: int, by_amount: AmountRule | None) -> str:
+    """Return what an event earns before boost and cap, in words."""
+    if by_amount is None:
+        return f"{points} points"
+    return f"{points} points and {by_amount.earns} for each {by_amount.each / UNIT:g} {by_amount.of}"

@@ -4,16 +4,14 @@ The live rules compute them twice. First over the history as it is, by the versi
 Then over the history as it would be, by the versions that there would be (Timeline.predicted).
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
 
 from analytics.what_if.figures import Figures, GoalChange, GoalSums
-from analytics.what_if.timeline import Terms, Timeline
+from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import UserFold
-from analytics.what_if.user_history import Row
+from analytics.what_if.user_history import MeasuresMemo, Row
 from rules.book.book import Book, Books
 from rules.book.goal_rules import AchievementRule, ConditionKind, StreakPeriod
 from rules.engagement.achievements import (
@@ -23,7 +21,6 @@ from rules.engagement.achievements import (
     measured_days,
     ordered_history,
 )
-from rules.engagement.events import COUNTED, measures_of
 from rules.engagement.goals import KnownPeriods, declared_achievements, unsettled_goals
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.streak import Cover
@@ -60,7 +57,7 @@ class GoalWorld:
 class Goals:
     """Computes the goals that a candidate changes, user by user, and counts them into figures."""
 
-    def __init__(self, timeline: Timeline, now: datetime, figures: Figures) -> None:
+    def __init__(self, timeline: Timeline, now: datetime, figures: Figures, measures: MeasuresMemo) -> None:
         """Set the changes of streaks and achievements in `figures`, into which `count` will count.
 
         now: says which book is in force.
@@ -70,8 +67,7 @@ class Goals:
         changes = [*figures.streaks, *figures.achievements]
         self._before = _world(timeline.real, now, changes, is_after=False)
         self._after = _world(timeline.predicted, now, changes, is_after=True)
-        # Answers of _measure by its arguments, because many events have the same ones
-        self._measures_memo: dict[tuple[Any, ...], str | None] = {}
+        self._measures = measures
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
         """Count a user who was replayed. covers: what protects the user's streak, before and after."""
@@ -109,42 +105,21 @@ class Goals:
         for name in achievement_positions(rules, UserHistory(entries), streaks):
             world.sums(achievements[name]).reached += 1
 
-    def _measures(self, row: Row, terms: Terms) -> str | None:
-        """Return the measures of an event, as a ledger entry has them. terms: those that judge it."""
-        if not terms.ruling.is_new:
-            return row.measures
-        key = (terms.ruling.version, row.event_type, row.measures, row.properties)
-        if key not in self._measures_memo:
-            self._measures_memo[key] = self._measure(*key)
-        return self._measures_memo[key]
-
-    def _measure(
-        self, version: int | None, kind: str, stored: str | None, properties: str | None
-    ) -> str | None:
-        """Return the measures of an event of a kind by the book of a version; None stands for the candidate.
-
-        stored: the measures of the event's entry. They count if the lake does not have the event's
-        properties. Measures that the book does not have are left out then.
-        """
-        candidate, real = self.timeline.candidate, self.timeline.real
-        book = candidate if version is None else real.numbered(version).book
-        measured = book.measured(kind) if book else None
-        if not measured or properties is not None:
-            return measures_of(_read_object(properties), measured)
-        measures = (stored or COUNTED).split(",")
-        return ",".join(text for text in measures if text.partition("=")[0] in (COUNTED, *measured))
-
 
 def summed_types(timeline: Timeline, now: datetime) -> set[str]:
     """Return the event types of which a version of the predicted books sums a property.
 
-    There are none if the candidate changes no streak and no achievement that there would be.
+    If the candidate changes no streak and no achievement that there would be, they are only those that earn
+    points by an amount.
     """
     streaks, achievements = _goal_changes(timeline, now)
-    if not _world(timeline.predicted, now, [*streaks, *achievements], is_after=True).has_changes:
-        return set()
-    books = [version.book for version in timeline.predicted.versions]
-    return {kind for book in books for kind in book.event_types if book.measured(kind)}
+    has_changes = _world(timeline.predicted, now, [*streaks, *achievements], is_after=True).has_changes
+    return {
+        kind
+        for version in timeline.predicted.versions
+        for kind, rule in version.book.event_types.items()
+        if (version.book.measured(kind) if has_changes else timeline.candidate and rule.by_amount)
+    }
 
 
 def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
@@ -216,11 +191,3 @@ def _world(books: Books, now: datetime, changes: Sequence[GoalChange], *, is_aft
     counts_points = any(rule.kind is ConditionKind.POINTS for rule in conditions)
     event_types = None if counts_points else frozenset(types)
     return GoalWorld(is_after, books, streaks, achievements, period_of, event_types)
-
-
-def _read_object(text: str | None) -> Any:
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

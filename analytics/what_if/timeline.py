@@ -21,7 +21,8 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from rules.book.book import Book, Books, Version
-from rules.book.point_rules import Cap, lot_date
+from rules.book.measures import sums_of
+from rules.book.point_rules import AmountRule, Cap, lot_date
 from rules.days import EPOCH, MICROSECOND, key_of_stamp, stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
@@ -32,7 +33,7 @@ CANDIDATE = 0  # its number in PredictedBooks: lower than that of any version
 class Ruling:
     """A book's judgement of an event."""
 
-    points: int | None  # before the cap; None: is_as_entry_says
+    points: int | None  # before the cap, whatever the event's amount; None: is_as_entry_says
     cap: Cap | None = None
     keeps_streak: bool | None = None  # None: the entry says it
     expiry: str | None = None  # the rule by which its points expire
@@ -40,12 +41,19 @@ class Ruling:
     is_refused: bool = False  # no book accepts the event, unless it arrives late (`later`)
     later: tuple["LaterRuling", ...] = ()  # oldest first
     factor: int = 1  # of the boost in `points`
+    by_amount: AmountRule | None = None  # what the event's amount earns besides, before the boost
     version: int | None = None  # of a real book; None: the candidate's, refused, or as the entry says
 
     @property
     def is_as_entry_says(self) -> bool:
         """Whether no known version judges the event, so that the values of its entry stay."""
         return self.points is None
+
+    def points_of(self, measures: str | None) -> int | None:
+        """Return an event's points before the cap; None: is_as_entry_says. measures: of the event."""
+        if self.points is None or self.by_amount is None or measures is None:
+            return self.points
+        return self.points + self.factor * self.by_amount.points(sums_of(measures).get(self.by_amount.of, 0))
 
 
 class LaterRuling(NamedTuple):
@@ -147,10 +155,11 @@ class Timeline:
             return Ruling(None)
         book, number = version.book, version.number
         return Ruling(
-            book.points(event_type, occurred),
+            book.points(event_type, occurred, None),
             book.cap(event_type, occurred),
             expiry=self.expiries.get(number),
             factor=book.factor(event_type, occurred),
+            by_amount=book.event_types[event_type].by_amount,
             version=number,
         )
 
@@ -202,13 +211,15 @@ def _ruling_of(
     book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
 ) -> Ruling:
     """Return a book's new judgement of an event. expiry: the rule by which its points expire."""
+    rule = book.event_types[event_type]
     return Ruling(
-        book.points(event_type, occurred),
+        book.points(event_type, occurred, None),
         book.cap(event_type, occurred),
-        book.event_types[event_type].keeps_streak,
+        rule.keeps_streak,
         expiry,
         is_new=True,
         factor=book.factor(event_type, occurred),
+        by_amount=rule.by_amount,
         version=version,
     )
 

@@ -8,7 +8,7 @@ rules decide. Freezes and the dates of doubtful events have classes of their own
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from analytics.what_if.figures import ImpossibleAct
 from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, Terms, TermsMemo, Timeline
-from analytics.what_if.user_history import NO_DATES, Row, UserSettings, World
+from analytics.what_if.user_history import NO_DATES, MeasuresMemo, Row, UserSettings, World
 from rules.book.point_rules import Cap
 from rules.days import UnknownZone, skipped_dates, stamp
 from rules.engagement.account import days_with_entries
@@ -52,7 +52,12 @@ class UserFold:
     """The replay of one user's ledger under the books of a timeline."""
 
     def __init__(
-        self, rows: Sequence[Row], timeline: Timeline, terms_of: TermsMemo, settings: UserSettings
+        self,
+        rows: Sequence[Row],
+        timeline: Timeline,
+        terms_of: TermsMemo,
+        measures_of: MeasuresMemo,
+        settings: UserSettings,
     ) -> None:
         """Prepare the replay. rows: all of one user, at least one, in the ledger's order."""
         self.rows, self.timeline, self.settings = rows, timeline, settings
@@ -61,6 +66,7 @@ class UserFold:
         self.corrected: list[Draft] = []  # the CLAWBACK and RERATE entries that there would be
         self.impossible: list[ImpossibleAct] = []
         # What does not change during the replay
+        self._measures_of = measures_of
         self._terms = {
             row.event_id: terms_of[row.terms_key].at(row.created_at)
             for row in rows
@@ -176,7 +182,8 @@ class UserFold:
             day = placed.get(row.event_id) or row.day
             points = row.points
             if not self._keeps_points:
-                worth = points if ruling.points is None else ruling.points
+                worth = ruling.points_of(self._measures_of(row, terms))
+                worth = points if worth is None else worth
                 points = self._capped.award(row.event_type, day, worth, terms.cap)
             self._full_balance += points
             self.outcomes.append(Outcome(row, terms, day, points))
@@ -189,7 +196,8 @@ class UserFold:
                 self._differences[points, ends] += 1
                 self._differences[row.points, row.expires_on] -= 1
             if self._rates_anew:
-                self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
+                draft = _earn_draft(row, terms, day, points, ends if points else None)
+                self._drafts.append(replace(draft, measures=self._measures_of(row, terms)))
 
     def _claw_back(self, row: Row) -> None:
         """Reverse an event (rule 12). The entries that follow from that are computed anew."""

@@ -4,6 +4,7 @@ what_if.py reads the settings of all users (`user_settings`), and makes a `Row` 
 counted_users.py then asks for each user's `actual_world`.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
 from analytics.what_if.history_parts import small_database
-from analytics.what_if.timeline import Timeline
+from analytics.what_if.timeline import Terms, Timeline
+from rules.book.measures import COUNTED, measures_of
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote
 from rules.engagement.lots import Spending, expired_points
@@ -48,7 +50,7 @@ class Row(NamedTuple):
     reward_id: str | None
     measures: str | None
     # Values of the event. The first two are read only for users whose dates may be placed anew, the third
-    # only for event types of which streaks or achievements sum a property.
+    # only for event types of which the book sums a property.
     claimed: date | None  # the date that the event claims
     zone: str | None  # the zone that this date was read in
     properties: str | None  # JSON text
@@ -106,6 +108,48 @@ class World:
     expired: int  # points
     active: set[date]  # dates with an event that keeps a streak
     cover: Cover  # what protects the streak
+
+
+class MeasuresMemo:
+    """The measures of events under the books of a timeline, as ledger entries have them."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        # Answers of _measure by its arguments, because many events have the same ones
+        self._memo: dict[tuple[Any, ...], str | None] = {}
+
+    def __call__(self, row: Row, terms: Terms) -> str | None:
+        """Return the measures of a row's event. terms: those that judge it."""
+        if not terms.ruling.is_new:
+            return row.measures
+        key = (terms.ruling.version, row.event_type, row.measures, row.properties)
+        if key not in self._memo:
+            self._memo[key] = self._measure(*key)
+        return self._memo[key]
+
+    def _measure(
+        self, version: int | None, kind: str, stored: str | None, properties: str | None
+    ) -> str | None:
+        """Return the measures of an event of a kind by the book of a version; None stands for the candidate.
+
+        stored: the measures of the event's entry. They count if the lake does not have the event's
+        properties. Measures that the book does not have are left out then.
+        """
+        candidate, real = self._timeline.candidate, self._timeline.real
+        book = candidate if version is None else real.numbered(version).book
+        measured = book.measured(kind) if book else None
+        if not measured or properties is not None:
+            return measures_of(_read_object(properties), measured)
+        measures = (stored or COUNTED).split(",")
+        return ",".join(text for text in measures if text.partition("=")[0] in (COUNTED, *measured))
+
+
+def _read_object(text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> World:

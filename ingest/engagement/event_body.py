@@ -34,7 +34,6 @@ from rules.engagement.events import (
     corrected_time,
     event_id,
     is_late,
-    measures_of,
 )
 from rules.engagement.offline import OfflineProof
 from rules.user_ids import new_user_problem
@@ -169,7 +168,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         is_passive=not terms.keeps_streak,
         expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
-        measures=measures_of(body.get("properties"), terms.measured),
+        measures=terms.measures,
         device_time=body["occurred_at"] if request.skew else None,
         timezone=event_zone or moment.offset,
         properties=_properties(body),
@@ -218,7 +217,7 @@ def _terms_and_refusal(
     for version in request.books.judging(event_type, moment.utc, request.now):
         refusal = _contract_refusal(version, body)
         if refusal is None:
-            terms = terms_of(version, event_type, moment.utc)
+            terms = terms_of(version, event_type, moment.utc, body.get("properties"))
             return terms, _sender_refusal(event_type, terms, request.caller)
         first_refusal = first_refusal or refusal
     reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"

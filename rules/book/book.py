@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
-from rules.book.point_rules import Cap, Period
+from rules.book.measures import measures_of, sums_of
+from rules.book.point_rules import AmountRule, Cap, Period
 from rules.book.rewards import Reward
 from rules.days import EPOCH
 
@@ -30,7 +31,7 @@ class Declarer(StrEnum):
 class EventType:
     """What one type of event is worth, and who may send it."""
 
-    points: int  # of one event
+    points: int  # of one event, whatever its amount
     cap_points: int | None = None  # the most points that a user's events of a period earn; None: no limit
     cap_events: int | None = None  # how many of a user's events of a period earn points; None: no limit
     per: Period = Period.DAY  # the period of the cap
@@ -38,11 +39,19 @@ class EventType:
     keeps_streak: bool = True  # whether an event makes its date an active one
     # The data contract: a JSON Schema that an event's properties must satisfy. None: any properties do
     properties: Mapping[str, Any] | None = None
+    by_amount: AmountRule | None = None  # what an amount in its properties earns besides
+
+    def points_of(self, measures: str | None) -> int:
+        """Return the points of an event before boosts and cap. measures: see Book.points."""
+        if self.by_amount is None or measures is None:
+            return self.points
+        return self.points + self.by_amount.points(sums_of(measures).get(self.by_amount.of, 0))
 
     def cap(self, factor: int = 1) -> Cap | None:
         """Return the cap of an event, None for none. factor: what a boost multiplies the event's points by.
 
         A cap in events is the points that so many events earn. So a boost raises it. A cap in points stays.
+        A type with `by_amount` has no cap in events.
         """
         if self.cap_events is not None:
             return Cap(self.cap_events * self.points * factor, self.per)
@@ -150,21 +159,27 @@ class Book:
         """Return what an event's points are multiplied by."""
         return max((boost.factor for boost in self.boosts if boost.applies(event_type, occurred)), default=1)
 
-    def points(self, event_type: str, occurred: datetime) -> int:
-        """Return an event's points before its cap. Raises KeyError for a type that the book lacks."""
-        return self.event_types[event_type].points * self.factor(event_type, occurred)
+    def points(self, event_type: str, occurred: datetime, measures: str | None = None) -> int:
+        """Return an event's points before its cap. Raises KeyError for a type that the book lacks.
+
+        measures: the event's own. Points by an amount that they do not have are 0.
+        """
+        rule = self.event_types[event_type]
+        return rule.points_of(measures) * self.factor(event_type, occurred)
 
     def cap(self, event_type: str, occurred: datetime) -> Cap | None:
         """Return an event's cap, None for none. Raises KeyError for a type that the book lacks."""
         return self.event_types[event_type].cap(self.factor(event_type, occurred))
 
     def measured(self, event_type: str) -> tuple[str, ...] | None:
-        """Return which properties of a type's events streaks and achievements sum, sorted; () for none.
+        """Return the properties of a type's events by which the book counts, sorted; () for none.
 
-        None: the book declares no streaks and no achievements. Then events are not even counted, and nothing
-        is stored for them.
+        They are those that streaks and achievements sum, and the one by which the type earns points. None:
+        the book has neither. Then events are not even counted, and nothing is stored for them.
         """
-        if not self.streaks and not self.achievements:
+        rule = self.event_types.get(event_type)
+        earning = {rule.by_amount.of} if rule and rule.by_amount else set[str]()
+        if not self.streaks and not self.achievements and not earning:
             return None
         summed_by_streaks = {
             rule.need.property or ""
@@ -177,7 +192,7 @@ class Book:
             for condition in rule.conditions
             if condition.kind is ConditionKind.SUM and condition.event_type == event_type
         }
-        return tuple(sorted(summed_by_streaks | summed_by_achievements))
+        return tuple(sorted(earning | summed_by_streaks | summed_by_achievements))
 
 
 @dataclass(frozen=True)
@@ -216,7 +231,7 @@ class Terms:
     keeps_streak: bool  # see EventType
     declared_by: Declarer  # see EventType
     expiry: str | None = None  # see Book
-    measured: tuple[str, ...] | None = None  # see Book.measured
+    measures: str | None = None  # of the event (rules/book/measures.py)
     offline: OfflineRules = USUAL_OFFLINE  # see Book
 
 
@@ -317,16 +332,22 @@ def _order_of_effect(version: Version) -> tuple[datetime, int]:
     return version.effective_at, version.number
 
 
-def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
-    """Return what a version says of an event. Raises KeyError for a type that the version lacks."""
-    rule = version.book.event_types[event_type]
+def terms_of(
+    version: Version, event_type: str, occurred: datetime, properties: Mapping[str, Any] | None = None
+) -> Terms:
+    """Return what a version says of an event. Raises KeyError for a type that the version lacks.
+
+    properties: the event's, which keep the version's contract.
+    """
+    book = version.book
+    rule, measures = book.event_types[event_type], measures_of(properties, book.measured(event_type))
     return Terms(
         version.number,
-        version.book.points(event_type, occurred),
-        version.book.cap(event_type, occurred),
+        book.points(event_type, occurred, measures),
+        book.cap(event_type, occurred),
         rule.keeps_streak,
         rule.declared_by,
-        version.book.expiry,
-        version.book.measured(event_type),
-        version.book.offline,
+        book.expiry,
+        measures,
+        book.offline,
     )

@@ -67,10 +67,30 @@ _CAP = _object(
     },
     "the most that one user earns with this type; exactly one of points and events",
 )
+_PROPERTY: Schema = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,31}$"}
+_POINTS: Schema = {
+    **_whole(0, POINTS_MAX),
+    **_object(
+        ["of", "each", "earns"],
+        {
+            "base": _whole(0, POINTS_MAX, "points of each event, whatever its amount; left out: 0"),
+            "of": _PROPERTY | {"description": "a number that the data contract bounds"},
+            "each": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": AMOUNT_MAX,
+                "description": "so much of it earns; has up to three decimals",
+            },
+            "earns": _whole(1, POINTS_MAX, "points of each whole `each`"),
+        },
+        "points of one event, before the cap: a number, or an object with base, of, each and earns",
+    ),
+    "type": ["integer", "object"],
+}
 _EVENT_TYPE = _object(
     ["points"],
     {
-        "points": _whole(0, POINTS_MAX, "points of one event, before the cap"),
+        "points": _POINTS,
         "cap": _CAP,
         "declared_by": {
             "enum": ["anybody", "server"],
@@ -180,7 +200,6 @@ _ANSWERS = _object(
     },
     "what answers to questions earn in their own stats; left out: nothing",
 )
-_PROPERTY: Schema = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,31}$"}
 _SUM_LEAST: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": AMOUNT_MAX}
 _NEEDS = _object(
     None,

@@ -27,6 +27,7 @@ from rules.book.book import (
     PauseRules,
     Timing,
 )
+from rules.book.book_schema import POINTS_MAX
 from rules.book.contracts import Path, contract_faults
 from rules.book.goal_rules import (
     DAILY,
@@ -40,7 +41,7 @@ from rules.book.goal_rules import (
     StreakRule,
     thousandths,
 )
-from rules.book.point_rules import DAYS_SUFFIX, Period
+from rules.book.point_rules import DAYS_SUFFIX, AmountRule, Period
 from rules.book.rewards import ALWAYS, NEVER, Reward
 from rules.days import parse_moment
 
@@ -103,9 +104,13 @@ def read_book(document: Section) -> Book:
 
 
 def _event_type(section: Section) -> EventType:
-    cap = section.get("cap", {})
+    cap, points, by_amount = section.get("cap", {}), section["points"], None
+    if isinstance(points, Mapping):
+        by_amount = AmountRule(points["of"], thousandths(points["each"]), points["earns"])
+        points = points.get("base", 0)
     return EventType(
-        points=section["points"],
+        points=points,
+        by_amount=by_amount,
         cap_points=cap.get("points"),
         cap_events=cap.get("events"),
         per=Period(cap.get("per", Period.DAY)),
@@ -195,10 +200,37 @@ def _type_faults(document: Section) -> Faults:
         if (cap := section.get("cap")) is not None:
             if ("points" in cap) == ("events" in cap):
                 yield (*path, "cap"), "must have points or events, and not both"
-            elif cap.get("points", section["points"]) < section["points"]:
-                yield (*path, "cap", "points"), f"is below the {section['points']} points of one event"
+            elif "events" in cap and isinstance(section["points"], Mapping):
+                yield (*path, "cap", "events"), "cannot be, because events differ in points here: take points"
+            elif "points" in cap and cap["points"] < (least := _event_type(section).points):
+                yield (*path, "cap", "points"), f"is below the {least} points of one event"
+        if isinstance(section["points"], Mapping):
+            yield from _amount_faults(document, name, (*path, "points"))
         for inner, reason in contract_faults(section["properties"]) if "properties" in section else ():
             yield (*path, "properties", *inner), reason
+
+
+def _amount_faults(document: Section, event_type: str, path: Path) -> Faults:
+    """Yield the faults of points by an amount. path: to them."""
+    points = document["event_types"][event_type]["points"]
+    if Decimal(str(points["each"])) * UNIT % 1:
+        yield (*path, "each"), "has more than three decimals"
+    elif reason := _property_fault(document, event_type, points["of"]):
+        yield (*path, "of"), reason
+    elif (most := most_points(document["event_types"][event_type])) > POINTS_MAX:
+        yield path, f"let one event earn {most:,} points; {POINTS_MAX:,} are allowed"
+
+
+def most_points(section: Section) -> int:
+    """Return the most points that one event earns before boosts and cap. section: of its type.
+
+    An amount is bounded by the type's data contract.
+    """
+    rule = _event_type(section)
+    if rule.by_amount is None:
+        return rule.points
+    most_amount = thousandths(section["properties"]["properties"][rule.by_amount.of]["maximum"])
+    return rule.points + rule.by_amount.points(most_amount)
 
 
 def _boost_faults(document: Section) -> Faults:
@@ -327,7 +359,7 @@ def _sum_faults(document: Section, path: Path, section: Section) -> Faults:
 
 
 def _excess_sum_faults(document: Section) -> Faults:
-    """Yield the streaks and achievements that sum one property too many of an event type."""
+    """Yield the points, streaks and achievements that sum one property too many of an event type."""
     properties: dict[str, set[str]] = {}  # by event type
     for path, event_type, summed in _declared_sums(document):
         properties.setdefault(event_type, set()).add(summed)
@@ -336,7 +368,10 @@ def _excess_sum_faults(document: Section) -> Faults:
 
 
 def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
-    """Yield each sum that streaks and achievements declare: path, event type, property."""
+    """Yield each sum that points, streaks and achievements declare: path, event type, property."""
+    for name, section in document["event_types"].items():
+        if isinstance(section["points"], Mapping):
+            yield ("event_types", name, "points"), name, section["points"]["of"]
     for name, section in document.get("streaks", {}).items():
         if "sum" in section["needs"]:
             for event_type in section.get("event_types", ()):

@@ -52,6 +52,22 @@ class Cap:
         return Cap(int(points), Period(per)) if text else None
 
 
+@dataclass(frozen=True, slots=True)
+class AmountRule:
+    """What an event earns by a number that it has: minutes read, money spent (docs/rules.md, rule 5).
+
+    Amounts are whole thousandths, so the result is exact.
+    """
+
+    of: str  # the property
+    each: int  # the amount that earns, in thousandths, above 0
+    earns: int  # points of each whole `each` that the event has
+
+    def points(self, amount: int) -> int:
+        """Return the points of an amount in thousandths. With 1 for each 5 minutes, 29 minutes earn 5."""
+        return amount // self.each * self.earns
+
+
 def points_left(points: int, limit: int | None, earned_by_limit: Mapping[int, int]) -> int:
     """Return how many of an event's points its cap still allows.
 

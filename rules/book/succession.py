@@ -34,7 +34,8 @@ def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime
     """Yield what a retroactive book changes besides the points of past events.
 
     It must have every event type that was in force since effective_at, and each must keep streaks as it did.
-    For nobody's streak is judged anew.
+    For nobody's streak is judged anew. Points by an amount are computed anew from what the ledger stores. So
+    the amount must be one that all these versions stored.
     """
     reported: set[str] = set()  # event types
     for version in books.between(effective_at, now):
@@ -49,6 +50,12 @@ def _past_faults(book: Book, books: Books, effective_at: datetime, now: datetime
                 reported.add(name)
                 why = f"differs from version {version.number}: who was told of a streak keeps it"
                 yield Fault((*path, "keeps_streak"), why)
+            elif (new := book.event_types[name].by_amount) and new.of not in (
+                version.book.measured(name) or ()
+            ):
+                reported.add(name)
+                why = f"is {new.of}, which version {version.number} did not store: its events have no amount"
+                yield Fault((*path, "points", "of"), why)
 
 
 def _sender_faults(before: Book, after: Book) -> Iterator[Fault]:

@@ -1,12 +1,11 @@
 """An engagement event as it is stored: ingest writes this shape, and processors read it.
 
-In this order: measures, which are how much an event adds to streaks (docs/rules.md, rule 14); the event, its
-id and its age; its table attributes; positions in the table's stream; clocks of devices (rule 16).
+In this order: what an event's measures add to its day (docs/rules.md, rule 14); the event, its id and its
+age; its table attributes; positions in the table's stream; clocks of devices (rule 16).
 """
 
 import hashlib
 import json
-import math
 import re
 import unicodedata
 import uuid
@@ -16,7 +15,7 @@ from datetime import date, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from rules.book.goal_rules import thousandths
+from rules.book.measures import sums_of
 from rules.book.point_rules import Cap, lot_date
 from rules.days import Moment, key_of_stamp, parse_moment, sent_zone, stamp, stamp_of_key, unstamp
 
@@ -39,25 +38,6 @@ REQUIRED_TEXTS = (
 )
 NUMBERS = ("points_awarded", "rules_version")
 OPTIONAL = ("expiry", "measures", "device_time", "offline_since", "timezone", "properties")
-COUNTED = "n"  # the first part of every event's measures
-
-
-def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:
-    """Return how much an event adds to streaks (rule 14), as a text; None if the book counts nothing of it.
-
-    Examples: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes, because sums are in
-    thousandths. measured: see Book.measured. A property that is missing, or is no number, adds nothing.
-    """
-    if measured is None:
-        return None
-    amount_of = {name: _amount((properties or {}).get(name)) for name in measured}
-    return ",".join([COUNTED, *(f"{name}={amount}" for name, amount in amount_of.items() if amount)])
-
-
-def _amount(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return 0
-    return max(0, thousandths(value))
 
 
 def day_key(event_type: str, summed: str | None = None) -> str:
@@ -70,14 +50,8 @@ def amounts(event_type: str, measures: str) -> dict[str, int]:
 
     Raises ValueError for a text that measures_of did not write.
     """
-    counted, *sums = measures.split(",")
-    if counted != COUNTED:
-        raise ValueError(f"no measures: {measures!r}")
-    by_key = {day_key(event_type): 1}
-    for text in sums:
-        name, _, amount = text.partition("=")
-        by_key[day_key(event_type, name)] = int(amount)
-    return by_key
+    sums = {day_key(event_type, name): amount for name, amount in sums_of(measures).items()}
+    return {day_key(event_type): 1, **sums}
 
 
 def with_measures(
@@ -127,7 +101,7 @@ class Event:
     is_passive: bool = False  # whether it makes no date an active one
     expiry: str | None = None  # the rule by which its points expire (rule 11)
     by_server: bool = False  # whether only a server may declare it
-    measures: str | None = None  # how much it adds to streaks (measures_of)
+    measures: str | None = None  # how much the book counts and sums of it (rules/book/measures.py)
     device_time: str | None = None  # when it occurred by its device's clock, if that was wrong (rule 16)
     # A stamp: since when the device was offline, if the event is late and a receipt proves it (rule 16)
     offline_since: str | None = None

@@ -98,7 +98,7 @@ def _worth_of(draft: Draft, books: Books) -> Worth:
     book, cap = version.book, version.book.cap(slot.event_type, occurred)
     expires = lot_date(book.expiry, slot.activity_date, cap).isoformat() if book.expiry else None
     slot_by_book = Slot(slot.event_type, slot.activity_date, cap, expires)
-    return Worth(slot_by_book, book.points(slot.event_type, occurred))
+    return Worth(slot_by_book, book.points(slot.event_type, occurred, draft.measures))
 
 
 def reversed_events(drafts: Iterable[Draft]) -> set[str]:

@@ -19,7 +19,7 @@ from rules.book.goal_rules import (
     StreakPeriod,
     StreakRule,
 )
-from rules.book.point_rules import Period
+from rules.book.point_rules import AmountRule, Period
 from rules.days import stamp
 from rules.lake.schema import Entity, Field, Required, Row, Type
 
@@ -63,8 +63,12 @@ def book_items(book: Book) -> Iterator[Row]:
 
 def _type_row(rule: EventType) -> Row:
     has_cap = rule.cap_points is not None or rule.cap_events is not None
+    by_amount = rule.by_amount
     return {
         "points": rule.points,
+        "property": by_amount.of if by_amount else None,
+        "points_each": by_amount.each if by_amount else None,
+        "points_earned": by_amount.earns if by_amount else None,
         "cap_points": rule.cap_points,
         "cap_events": rule.cap_events,
         "per": rule.per.value if has_cap else None,
@@ -120,7 +124,9 @@ RULES = Entity(
         Required("note", TEXT, "why, in the author's words", 4096),
         Required("stored_at", TIMESTAMP, "when it came into the table RuleBooks"),
         Field("event_type", TEXT, "event_type: its name; achievement: a condition's type", 64),
-        Field("points", INTEGER, "event_type: points of one event, before boosts and cap"),
+        Field(
+            "points", INTEGER, "event_type: points of one event, whatever its amount; before boosts and cap"
+        ),
         Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
         Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
         Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", 16),
@@ -134,12 +140,19 @@ RULES = Entity(
         Field("name", TEXT, "streak, achievement: its name", 64),
         Field("need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", 16),
         Field("at_least", INTEGER, "streak, achievement: how much is needed; a sum in thousandths"),
-        Field("property", TEXT, "streak, achievement: the property that is summed", 64),
+        Field(
+            "property",
+            TEXT,
+            "streak, achievement: the property that is summed; event_type: the one that earns",
+            64,
+        ),
         Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", 32),
         Field("streak", TEXT, "achievement: the streak in a condition", 64),
         Field("combined", TEXT, "achievement: whether all or any condition must be true", 8),
         Field("of_history", BOOLEAN, "achievement: whether its date may be before its declaration"),
         Field("stays", BOOLEAN, "achievement: whether it is never withdrawn"),
+        Field("points_each", INTEGER, "event_type: how many thousandths of the property earn"),
+        Field("points_earned", INTEGER, "event_type: points of each whole points_each"),
     ),
     key=("version", "item"),
     occurred="stored_at",
@@ -162,8 +175,12 @@ def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:
+    by_amount = None
+    if row["property"]:
+        by_amount = AmountRule(row["property"], row["points_each"], row["points_earned"])
     return EventType(
         points=row["points"],
+        by_amount=by_amount,
         cap_points=row["cap_points"],
         cap_events=row["cap_events"],
         per=Period(row["per"] or Period.DAY),

@@ -26,7 +26,6 @@ from rules.engagement.events import (
     body_hash,
     count_of,
     event_id,
-    measures_of,
     text_of,
 )
 from rules.key_ring import PersonHashes
@@ -226,9 +225,9 @@ def event_of_answer(
     version = next(books.judging(EVENT_TYPE, minute, answered), None)
     if version is None:
         return None
-    terms = terms_of(version, EVENT_TYPE, minute)
-    day, zone = date_of(moment, response.timezone, stored_zone)
     properties = {"category": response.category}
+    terms = terms_of(version, EVENT_TYPE, minute, properties)
+    day, zone = date_of(moment, response.timezone, stored_zone)
     return Event(
         user_id=user_id,
         event_id=event_id(user_id, key, moment),
@@ -245,7 +244,7 @@ def event_of_answer(
         is_passive=not terms.keeps_streak,
         expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
-        measures=measures_of(properties, terms.measured),
+        measures=terms.measures,
         timezone=response.timezone,
         properties=json.dumps(properties, separators=(",", ":")),
     )

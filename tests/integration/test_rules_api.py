@@ -161,6 +161,29 @@ def test_nothing_is_published_into_the_past_or_broken(api: Site) -> None:
     assert api.engine.client("dynamodb").scan(TableName="RuleBooks")["Items"] == []
 
 
+def test_an_event_earns_by_its_amount_and_only_by_one_that_the_contract_takes(api: Site, user: str) -> None:
+    contract = {
+        "required": ["minutes"],
+        "properties": {"minutes": {"type": "number", "minimum": 0, "maximum": 60}},
+    }
+    points = {"base": 2, "of": "minutes", "each": 5, "earns": 3}
+    assert publish(api, book(READ={"points": points, "properties": contract}))[0] == 201
+    sent = [
+        event("READ", properties={"minutes": each}) for each in (0, 4.999, 5, 29, 60, 60.001, -1, "29", None)
+    ]
+    told = api.send(user, *sent)["results"]
+    assert [each["status"] for each in told] == ["accepted"] * 5 + ["rejected"] * 4
+    assert {each["error"]["field"] for each in told[5:]} == {"properties.minutes"}
+    stored = api.engine.client("dynamodb").scan(TableName="BPEvents")["Items"]
+    assert {item["measures"]["S"]: int(item["points_awarded"]["N"]) for item in stored} == {
+        "n": 2,
+        "n,minutes=4999": 2,
+        "n,minutes=5000": 5,
+        "n,minutes=29000": 17,
+        "n,minutes=60000": 38,
+    }
+
+
 def test_a_contract_refuses_by_field_and_reason_and_may_only_get_wider(api: Site, user: str) -> None:
     contract = {"required": ["pages"], "properties": {"pages": {"type": "integer", "minimum": 1}}}
     publish(api, book(READ={"points": 7, "properties": contract}))

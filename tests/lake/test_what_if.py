@@ -21,6 +21,7 @@ from analytics.what_if import user_fold, user_history
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
+from analytics.what_if.user_history import MeasuresMemo
 from analytics.what_if.what_if import ProcessDied, _received_answer, doubtful_users, what_if
 from local.event_sources import from_csv
 from rules.book.document import read_book
@@ -36,6 +37,7 @@ STORIES = (0, 9)
 # 1143 takes back the event after a flight before the event that would have shown the flight arrives.
 CORRECTED, CORRECTED_STORIES = 1000, (1013, 1050, 1143)
 GOAL_STORIES = (2, 105)
+BY_AMOUNT = 5000
 PAUSING = 2
 TOLD = ("earned", "balance", "shown", "length", "longest", "active_days")
 
@@ -57,7 +59,10 @@ def ask(
 
 
 def story_of(seed: int) -> WhatIfStory:
-    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late."""
+    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late.
+
+    From seed 5000 on some types earn by minutes.
+    """
     if seed < CORRECTED:
         return WhatIfStory(seed, travels=seed % 4 == 3, calm=seed % 4 in (0, 1))
     return WhatIfStory(
@@ -68,6 +73,7 @@ def story_of(seed: int) -> WhatIfStory:
         taken_back=0.12,
         sold=0.12,
         retroactive=2 * (seed % 3 == 0),
+        by_amount=seed >= BY_AMOUNT,
     )
 
 
@@ -126,6 +132,12 @@ def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
     range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)),
 )
 def test_what_is_reversed_rated_anew_and_sold_is_predicted(tmp_path: Path, seed: int) -> None:
+    compare(tmp_path, seed)
+
+
+@pytest.mark.parametrize("seed", range(BY_AMOUNT, BY_AMOUNT + effort(3, soak=1000)))
+def test_points_by_an_amount_are_predicted(tmp_path: Path, seed: int) -> None:
+    """A book may begin to pay by minutes, that the ledger does not have: the lake has what events were sent with."""
     compare(tmp_path, seed)
 
 
@@ -216,7 +228,7 @@ def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> 
     story, known = WhatIfStory(0, users=0), user_history.UserSettings()
     timeline = Timeline(story.books, read_book(small_book(10, 1)))
     was = user_history.actual_world(rows, known, story.now)
-    fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), known).replay()
+    fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), MeasuresMemo(timeline), known).replay()
     then = fold_of.world(story.now)
     assert (was.cover.freezes, then.cover.freezes) == (((first, 1),), ((first, 1),))
     assert (was.earned, then.earned, then.active) == (0, 20, {first, later})

@@ -18,7 +18,7 @@ from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake, Laptop, family
 from tests.support.effort import effort, only_soak
-from tests.support.point_story import KINDS, VERSIONS_MIN, PointStory, as_they_were_and_rewritten
+from tests.support.point_story import ALL_KINDS, VERSIONS_MIN, Json, PointStory, as_they_were_and_rewritten
 
 MART, WEEKS = "marts.points_recomputed", "facts.user_point_weeks"
 ASKED = (MART, "dimensions.event_types")
@@ -88,11 +88,14 @@ def agree(story: PointStory, objects: Objects, *warehouses: Warehouse) -> None:
 def wrong_version(story: PointStory) -> None:
     """Judge by the version in force, and take the price of the one before it."""
 
-    def judge(version: Version, kind: str, at: datetime) -> Terms:
-        terms, other = terms_of(version, kind, at), story.books.numbered(max(2, version.number - 1))
+    def judge(version: Version, kind: str, at: datetime, properties: Json) -> Terms:
+        terms, other = (
+            terms_of(version, kind, at, properties),
+            story.books.numbered(max(2, version.number - 1)),
+        )
         if kind not in other.book.event_types:
             return terms
-        return replace(terms, points=terms_of(other, kind, at).points)
+        return replace(terms, points=terms_of(other, kind, at, properties).points)
 
     story.judge = judge
 
@@ -100,9 +103,9 @@ def wrong_version(story: PointStory) -> None:
 def no_boost(story: PointStory) -> None:
     """Leave boosts out."""
 
-    def judge(version: Version, kind: str, at: datetime) -> Terms:
+    def judge(version: Version, kind: str, at: datetime, properties: Json) -> Terms:
         plain = Version(version.number, version.effective_at, lambda: replace(version.book, boosts=()))
-        return terms_of(plain, kind, at)
+        return terms_of(plain, kind, at, properties)
 
     story.judge = judge
 
@@ -110,10 +113,10 @@ def no_boost(story: PointStory) -> None:
 def other_caps(story: PointStory) -> None:
     """Take the cap of the newest version."""
 
-    def judge(version: Version, kind: str, at: datetime) -> Terms:
+    def judge(version: Version, kind: str, at: datetime, properties: Json) -> Terms:
         newest = story.books.newest
         cap = newest.book.cap(kind, at) if kind in newest.book.event_types else None
-        return replace(terms_of(version, kind, at), cap=cap)
+        return replace(terms_of(version, kind, at, properties), cap=cap)
 
     story.judge = judge
 
@@ -193,7 +196,7 @@ def test_the_lake_has_the_books_that_judge(lake: Lake) -> None:
         assert now == {kind: rule.points for kind, rule in known.at(newest).book.event_types.items()}
         left = warehouse.rows("SELECT event_type FROM dimensions.event_types WHERE NOT is_current")
         assert {each["event_type"] for each in left}.isdisjoint(now)
-        assert {*now, *(each["event_type"] for each in left)} >= {*KINDS, "CHECK_IN"}
+        assert {*now, *(each["event_type"] for each in left)} >= {*ALL_KINDS, "CHECK_IN"}
 
 
 @pytest.mark.parametrize("order", list(permutations(("events", "ledger", "rules")))[:: effort(6, soak=1)])

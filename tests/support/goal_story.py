@@ -10,7 +10,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import Item, encode_item
 from rules.book.book import terms_of
 from rules.days import date_of, parse_moment, stamp
-from rules.engagement.events import Event, event_id, measures_of
+from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import Entry
 from rules.lake.entities import STREAKS, Entity
 from tests.support.account_world import grant, revoke
@@ -84,7 +84,7 @@ class GoalStory(PointStory):
             if self.chance.random() < 0.8
             else {}
         )
-        terms, moment = terms_of(version, kind, at), parse_moment(at.isoformat())
+        terms, moment = terms_of(version, kind, at, said), parse_moment(at.isoformat())
         day, read_in = date_of(moment, zone, None)
         made = Event(
             *(user, event_id(user, key, moment), key, kind, at.isoformat(), day, read_in),
@@ -94,7 +94,7 @@ class GoalStory(PointStory):
             rules_version=terms.version,
             cap=terms.cap,
             is_passive=not terms.keeps_streak,
-            measures=measures_of(said, terms.measured),
+            measures=terms.measures,
             timezone=zone,
         )
         self.properties[made.event_id] = said

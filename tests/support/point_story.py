@@ -36,10 +36,21 @@ from tests.support.raw_lake import ARRIVED
 BASES = tuple(datetime(*day, tzinfo=UTC) for day in ((2026, 12, 21), (2027, 3, 22), (2026, 10, 19)))
 ZONES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "America/New_York")
 KINDS = ("A", "B_B", "B.B", "W", "P")
+BY_AMOUNT = "M"  # a type that earns by minutes
+ALL_KINDS = (*KINDS, BY_AMOUNT)
 VERSIONS_MIN = 12
 HOURS = 24 * 20  # of a history
 Json = dict[str, Any]
-Judge = Callable[[Version, str, datetime], Terms]
+Judge = Callable[[Version, str, datetime, Json], Terms]
+
+
+def type_by_amount(chance: random.Random) -> Json:
+    """Return a type that earns by minutes, often with a cap."""
+    each, earns = chance.choice(((5, 1), (0.1, 2), (0.003, 1), (30, 100)))
+    said: Json = {"points": {"base": chance.choice((0, 2)), "of": "minutes", "each": each, "earns": earns}}
+    if chance.random() < 0.6:
+        said["cap"] = {"points": chance.choice((2, 7, 40)), "per": chance.choice(("day", "week"))}
+    return said
 
 
 def as_they_were_and_rewritten(seeds: int) -> list[tuple[int, bool]]:
@@ -83,10 +94,14 @@ class PointStory:
         return self.base + timedelta(hours=self.chance.choice((0, 1, 23, 120, 168, *range(-48, HOURS, 6))))
 
     def some_book(self) -> Json:
-        types = {kind: self.some_type(kind) for kind in KINDS if kind == "A" or self.chance.random() < 0.9}
+        types = {
+            kind: self.some_type(kind) for kind in ALL_KINDS if kind == "A" or self.chance.random() < 0.9
+        }
         return {"event_types": types, "boosts": list(self.some_boosts(sorted(types)))}
 
     def some_type(self, kind: str) -> Json:
+        if kind == BY_AMOUNT:
+            return type_by_amount(self.chance)
         points = self.chance.choice((0, 1, 3, 7, 10, 900))
         said: Json = {"points": points, "keeps_streak": kind != "P"}
         if self.chance.random() < 0.85:
@@ -133,11 +148,14 @@ class PointStory:
         """An event of a random instant, as the door accepts it; None if no version takes its type."""
         days, hours = self.chance.randrange(18), self.chance.choice((0, 5, 12, 22, 23))
         at = self.base + timedelta(days=days, hours=hours, minutes=self.chance.choice((0, 30, 59)))
-        kind, zone = self.chance.choice(KINDS), ZONES[int(user[1:]) % len(ZONES)]
+        kind, zone = self.chance.choice(ALL_KINDS), ZONES[int(user[1:]) % len(ZONES)]
         version = next(self.books.judging(kind, at, self.now), None)
         if version is None:
             return None
-        terms, moment = self.judge(version, kind, at), parse_moment(at.isoformat())
+        properties = (
+            {"minutes": self.chance.choice((0, 0.1, 0.3, 4.999, 5, 29.5, 600))} if kind == BY_AMOUNT else {}
+        )
+        terms, moment = self.judge(version, kind, at, properties), parse_moment(at.isoformat())
         day, read_in = date_of(moment, zone, None)
         key = f"k{number}"
         return Event(
@@ -147,6 +165,7 @@ class PointStory:
             rules_version=terms.version,
             cap=terms.cap,
             is_passive=not terms.keeps_streak,
+            measures=terms.measures,
             timezone=zone,
         )
 
@@ -159,7 +178,7 @@ class PointStory:
                     self.reverse_one(world)
             for _ in range(versions):
                 book = self.some_book()
-                book["event_types"] = {kind: self.some_type(kind) for kind in KINDS} | book["event_types"]
+                book["event_types"] = {kind: self.some_type(kind) for kind in ALL_KINDS} | book["event_types"]
                 publish(self.table, book, self.some_instant(), self.now)
             self.books = BookStore(self.table, "RuleBooks").look()
             for world in worlds:

@@ -58,7 +58,7 @@ def a_document() -> Attributes:
         "format": 1,
         "event_types": {
             "READ": {
-                "points": 5,
+                "points": {"base": 5, "of": "pages", "each": 2.5, "earns": 3},
                 "cap": {"points": 20, "per": "week"},
                 "properties": {
                     "type": "object",

@@ -24,14 +24,14 @@ from rules.book.document import read_book
 from rules.days import date_of, parse_moment, stamp, unstamp
 from rules.engagement.account import decide
 from rules.engagement.account_state import Decision, History, Profile, date_at
-from rules.engagement.events import Event, event_id, measures_of
+from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.lots import Expiry, SettlementBasis, settlement_of
 from rules.engagement.points import balancing_entries, clawback, shortfalls
 from rules.engagement.streak import fold, revocation_date, shown_streak
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
-from tests.support.point_story import BASES, KINDS, WholeWorld
+from tests.support.point_story import BASES, KINDS, WholeWorld, type_by_amount
 
 Json = dict[str, Any]
 HOMES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "America/New_York", "Pacific/Apia")
@@ -122,15 +122,17 @@ class Told:
             version = next(self.known(act.at).judging(kind, occurred, act.at), None)
             if version is None:
                 continue
-            terms, moment = terms_of(version, kind, occurred), parse_moment(occurred.isoformat())
+            properties = properties_of(key)
+            terms = terms_of(version, kind, occurred, properties)
+            moment = parse_moment(occurred.isoformat())
             day, zone = date_of(moment, home, None)
             yield Event(
                 *(self.user, event_id(self.user, key, moment), key, kind, occurred.isoformat(), day, zone),
                 *(terms.points, "test", stamp(act.at), terms.version, terms.cap, not terms.keeps_streak),
                 expiry=terms.expiry,
                 timezone=home,
-                properties=json.dumps(properties_of(key)),
-                measures=measures_of(properties_of(key), terms.measured),
+                properties=json.dumps(properties),
+                measures=terms.measures,
             )
 
     def events_(self, act: Act) -> None:
@@ -302,11 +304,12 @@ class WhatIfStory:
         paused_dates: int = 92,
         sold: float = 0,
         retroactive: int = 0,
+        by_amount: bool = False,
     ) -> None:
         self.chance = random.Random(seed)
         self.base = BASES[seed % len(BASES)]
         self.now = self.base + timedelta(days=DAYS + 12)
-        self.travels, self.calm = travels, calm
+        self.travels, self.calm, self.by_amount = travels, calm, by_amount
         self.taken_back, self.sold, self.paused_dates = taken_back, sold, paused_dates
         self.documents = [self.some_book() for _ in range(self.chance.randrange(1, 5))]
         instants = sorted(self.some_instant() for _ in self.documents[1:])
@@ -360,6 +363,8 @@ class WhatIfStory:
         return made
 
     def some_type(self, kind: str) -> Json:
+        if self.by_amount and kind in ("A", "W") and self.chance.random() < 0.6:
+            return type_by_amount(self.chance)
         points = self.chance.choice((0, 1, 3, 7, 10, 30))
         keeps = kind != "P" if self.calm else self.chance.random() < (0.2 if kind == "P" else 0.8)
         said: Json = {"points": points, "keeps_streak": keeps}

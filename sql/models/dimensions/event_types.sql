@@ -9,7 +9,16 @@ latest AS (
     SELECT MAX(known_at) AS as_of FROM known
 ),
 rules AS (
-    SELECT versions.version, versions.event_type, versions.points, versions.cap, versions.per, versions.keeps_streak
+    SELECT
+        versions.version,
+        versions.event_type,
+        versions.points,
+        versions.points_of,
+        versions.points_each,
+        versions.points_earned,
+        versions.cap,
+        versions.per,
+        versions.keeps_streak
     FROM dimensions.event_type_versions AS versions
     CROSS JOIN latest
     WHERE versions.effective_from <= latest.as_of
@@ -23,6 +32,9 @@ seen AS (
 SELECT
     seen.event_type,
     rules.points,
+    rules.points_of,
+    rules.points_each,
+    rules.points_earned,
     CASE WHEN rules.per = 'day' THEN rules.cap END AS daily_cap,
     CASE WHEN rules.per = 'week' THEN rules.cap END AS weekly_cap,
     rules.keeps_streak,

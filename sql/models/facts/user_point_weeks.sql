@@ -16,6 +16,7 @@ earning AS (
         ledger.points,
         ledger.rules_version,
         ledger.cap,
+        ledger.measures,
         CASE WHEN ledger.kind = 'EARN' AND reversed.event_id IS NULL THEN 1 ELSE 0 END AS is_counted,
         CASE WHEN ledger.event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z([.][0-9]{6})?#'
             THEN CAST(REPLACE(REPLACE(SPLIT_PART(ledger.event_id, '#', 1), 'T', ' '), 'Z', '') AS TIMESTAMP)
@@ -41,6 +42,7 @@ judged AS (
             WHEN events.event_id IS NULL THEN ledger.rules_version
             ELSE events.rules_version END AS version,
         CASE WHEN anew.version IS NULL THEN 0 ELSE 1 END AS is_anew,
+        ledger.measures,
         ledger.occurred_at
     FROM earning AS ledger
     LEFT JOIN dimensions.event_type_versions AS anew
@@ -70,6 +72,21 @@ boosted AS (
             )
     GROUP BY judged.user_id, judged.event_id
 ),
+-- Points by an amount: `n,minutes=30500` has the amounts in thousandths. What is no such text has none.
+amounts AS (
+    SELECT
+        judged.user_id,
+        judged.event_id,
+        CAST(
+            NULLIF(
+                SPLIT_PART(SPLIT_PART(judged.measures || ',', ',' || types.points_of || '=', 2), ',', 1), ''
+            ) AS BIGINT
+        ) AS amount
+    FROM judged
+    INNER JOIN dimensions.event_type_versions AS types
+        ON types.version = judged.version AND types.event_type = judged.event_type
+    WHERE types.points_of IS NOT NULL AND judged.measures ~ '^n(,[A-Za-z][A-Za-z0-9_]*=[0-9]{1,15})*$'
+),
 priced AS (
     SELECT
         judged.user_id,
@@ -84,7 +101,12 @@ priced AS (
         CASE WHEN judged.event_cap ~ '^[0-9]{1,17}/(day|week)$' THEN SPLIT_PART(judged.event_cap, '/', 2)
         END AS event_per,
         -- A version that is not here (yet) cannot judge: then what the event stores counts.
-        types.points * COALESCE(boosted.factor, 1) AS book_points,
+        (
+            types.points + COALESCE(
+                CAST((amounts.amount - MOD(amounts.amount, types.points_each)) / types.points_each AS BIGINT) * types.points_earned,
+                0
+            )
+        ) * COALESCE(boosted.factor, 1) AS book_points,
         CASE WHEN types.cap_events IS NULL THEN types.cap ELSE types.cap * COALESCE(boosted.factor, 1)
         END AS book_limit,
         types.per AS book_per
@@ -92,6 +114,7 @@ priced AS (
     LEFT JOIN dimensions.event_type_versions AS types
         ON types.version = judged.version AND types.event_type = judged.event_type
     LEFT JOIN boosted ON boosted.user_id = judged.user_id AND boosted.event_id = judged.event_id
+    LEFT JOIN amounts ON amounts.user_id = judged.user_id AND amounts.event_id = judged.event_id
 ),
 -- What an event stores says nothing of a version that was not there yet.
 stored AS (

@@ -49,7 +49,9 @@ SELECT
     streak,
     combined,
     of_history,
-    stays
+    stays,
+    points_each,
+    points_earned
 FROM staging.rules
 WHERE kind <> 'book'
 UNION ALL
@@ -80,7 +82,9 @@ SELECT
     streak,
     combined,
     of_history,
-    stays
+    stays,
+    CAST(NULL AS BIGINT) AS points_each,
+    CAST(NULL AS BIGINT) AS points_earned
 FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = 1) AS first_version
 WHERE first_version.stored = 0

@@ -11,6 +11,7 @@ from ingest.book import Proposal, publish
 from ingest.book_document import book_of_document
 from rules.book.book import Book, Books, EventType, Version
 from rules.book.document import BookRefused
+from rules.book.point_rules import AmountRule
 from rules.book.succession import check_succession
 from tests.support.published_books import Table
 
@@ -86,6 +87,23 @@ def test_a_version_of_the_past_may_change_points_alone(book: dict[str, EventType
         assert len(refused.faults) == faults
     else:
         assert faults == 0
+
+
+def test_a_version_of_the_past_pays_by_an_amount_only_where_all_versions_stored_it() -> None:
+    """Version 2 did not sum minutes, so its events' entries do not have them."""
+
+    def listen(of: str | None) -> Book:
+        return Book({"LISTEN": EventType(1, by_amount=AmountRule(of, 5000, 1) if of else None)})
+
+    known = Books(
+        Version(number, march(day), lambda of=of: listen(of), march(1))  # type: ignore[misc]
+        for number, day, of in ((1, 1, "minutes"), (2, 9, None), (3, 12, "minutes"))
+    )
+    check_succession(listen("minutes"), known, march(12), march(20))
+    check_succession(listen("minutes"), known, march(21), march(20))
+    for of, since, version in (("minutes", 9, 2), ("minutes", 5, 2), ("pages", 12, 3)):
+        with pytest.raises(BookRefused, match=rf"LISTEN.points.of is {of}, which version {version} did not"):
+            check_succession(listen(of), known, march(since), march(20))
 
 
 def test_a_stock_is_raised_and_never_lowered_over_all_versions() -> None:

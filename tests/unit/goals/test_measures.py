@@ -7,7 +7,8 @@ import pytest
 from adapters.book import shipped_document
 from ingest.book_document import book_of_document
 from rules.book.document import BookRefused
-from rules.engagement.events import amounts, measures_of, with_measures
+from rules.book.measures import measures_of
+from rules.engagement.events import amounts, with_measures
 
 MINUTES: Any = {"type": "number", "minimum": 0, "maximum": 600}
 

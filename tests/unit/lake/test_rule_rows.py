@@ -57,6 +57,8 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
         assert (each["author"], each["note"], each["stored_at"]) == ("ann", 'a, "better"\nbook', ARRIVED)
     read, walk, boost = found["event_type/READ"], found["event_type/WALK"], found["boost/1"]
     assert (read["points"], read["cap_points"], read["cap_events"], read["per"]) == (5, 20, None, "week")
+    assert (read["property"], read["points_each"], read["points_earned"]) == ("pages", 2500, 3)
+    assert (walk["property"], walk["points_each"], walk["points_earned"]) == (None, None, None)
     assert (walk["cap_events"], walk["per"], walk["keeps_streak"]) == (2, "day", False)
     assert read["keeps_streak"], "a type whose document does not say so keeps it"
     assert (found["event_type/A_B"]["per"], found["event_type/A_B"]["declared_by"]) == (None, "server")

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 35ac19779b4df2e4776a739fa7b89433f01c54f65c40373217cb8ff3a7317eab."""
+"""Made by `make clients` from the API with the digest 8482f1215359deb26000a74e02697f8b549e0f5ee8de3f0609661b265a0aa966."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ class Event(TypedDict):
     properties: NotRequired[dict[str, Any]]
 
 
+class BookEventTypesPoints(TypedDict):
+    base: NotRequired[int]
+    of: str
+    each: float
+    earns: int
+
+
 class BookEventTypesCap(TypedDict):
     points: NotRequired[int]
     events: NotRequired[int]
@@ -32,7 +39,7 @@ class BookEventTypesCap(TypedDict):
 
 
 class BookEventTypes(TypedDict):
-    points: int
+    points: BookEventTypesPoints | int
     cap: NotRequired[BookEventTypesCap]
     declared_by: NotRequired[Literal["anybody", "server"]]
     keeps_streak: NotRequired[bool]

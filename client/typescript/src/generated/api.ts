@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 35ac19779b4df2e4776a739fa7b89433f01c54f65c40373217cb8ff3a7317eab.
+// Made by `make clients` from the API with the digest 8482f1215359deb26000a74e02697f8b549e0f5ee8de3f0609661b265a0aa966.
 
 export interface paths {
     "/": {
@@ -1428,8 +1428,17 @@ export interface components {
                     description?: string;
                     /** @description whether an event makes its date active; default: true */
                     keeps_streak?: boolean;
-                    /** @description points of one event, before the cap */
-                    points: number;
+                    /** @description points of one event, before the cap: a number, or an object with base, of, each and earns */
+                    points: number | {
+                        /** @description points of each event, whatever its amount; left out: 0 */
+                        base?: number;
+                        /** @description so much of it earns; has up to three decimals */
+                        each: number;
+                        /** @description points of each whole `each` */
+                        earns: number;
+                        /** @description a number that the data contract bounds */
+                        of: string;
+                    };
                     /** @description the data contract: a JSON Schema that an event's properties must satisfy */
                     properties?: Record<string, unknown>;
                 };
