@@ -257,7 +257,7 @@ def _cause(outcome: Outcome, timeline: Timeline) -> str:
         price_before = _price(rule_before.points, rule_before.by_amount)
         price_after = _price(ruling.points // factor_after, ruling.by_amount)
         if price_before != price_after:
-            changes.append(f"{price_before} -> {price_after}")
+            changes.append(f"{price_before} -> {price_after} points each")
     if factor_before != factor_after:
         changes.append(f"boost x{factor_before} -> x{factor_after}")
     cap_before, cap_after = (cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap))
@@ -271,5 +271,5 @@ def _cause(outcome: Outcome, timeline: Timeline) -> str:
 def _price(points: int, by_amount: AmountRule | None) -> str:
     """Return what an event earns before boost and cap, in words."""
     if by_amount is None:
-        return f"{points} points"
-    return f"{points} points and {by_amount.earns} for each {by_amount.each / UNIT:g} {by_amount.of}"
+        return str(points)
+    return f"{points} (and {by_amount.earns} for each {by_amount.each / UNIT:g} {by_amount.of})"
