@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from rules.book.book import Book, Books, EventType, Version
-from rules.book.point_rules import Cap, Period
+from rules.book.point_rules import AmountRule, Cap, Period
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, event_id
@@ -41,6 +41,25 @@ def read(number: int, at: datetime = NOON, points: int = 10, cap: int = 15) -> E
         created_at=stamp(NOON),
         cap=Cap(cap),
     )
+
+
+def test_amounts_are_rated_from_what_the_entries_stored() -> None:
+    """A point for each 5 minutes becomes two for each 3, at most 15: 29 and 4 minutes earned 5 and 0 of them."""
+    made = []
+    for number, (each, earns) in enumerate(((5000, 1), (3000, 2)), 1):
+        book = Book({"READ": EventType(0, cap_points=15, by_amount=AmountRule("minutes", each, earns))})
+        made.append(Version(number, EARLY, lambda book=book: book, EARLY if number == 1 else NOON))  # type: ignore[misc]
+    sent = [
+        replace(read(number, points=points), measures=f"n,minutes={amount}")
+        for number, (amount, points) in enumerate(((29_000, 5), (4000, 0)))
+    ]
+    world, known = lived(*sent), Books(made)
+    assert shortfalls([each.draft for each in world.entries], Books(made[:1])) == {}
+    lacking = shortfalls([each.draft for each in world.entries], known)
+    assert sum(lacking.values()) == 15 - 5
+    world.apply(commands=balancing_entries(lacking, 2, "rated anew"))
+    reverse(world, 0, known)
+    assert sum(each.draft.points for each in world.entries) == 2, "of 4 minutes one whole 3 earns"
 
 
 def reverse(world: World, place: int, known: Books) -> list[Draft]:
