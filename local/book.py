@@ -3,6 +3,7 @@
 import getpass
 import json
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from local.stores import books_of, lake_of
 from rules.book.book_schema import BOOK
-from rules.book.document import BookRefused
+from rules.book.document import BookRefused, most_points, read_book
 from rules.book.succession import differences
 from rules.days import parse_moment
 from rules.engagement.goals import beginnings
@@ -62,9 +63,9 @@ def schema() -> None:
 @command("rules check book.yaml")
 @book_argument
 def check_command(file: Path) -> None:
-    """Say what is wrong with a book, by line; this needs no deployment."""
-    check(file)
-    print(f"{file.name}: a book of rules")
+    """Say what is wrong with a book, by line, or what its events earn; this needs no deployment."""
+    book = check(file)
+    print(f"{file.name}: a book of rules", *earnings(book.document), sep="\n")
 
 
 @command("rules diff book.yaml", "rules diff book.yaml --at 2027-01-01")
@@ -141,6 +142,20 @@ def check(path: Path) -> BookFile:
     except BookRefused as refused:
         raise RuntimeError(book.faults_text(refused)) from None
     return book
+
+
+def earnings(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each event type: what one event earns, at most, and what a user earns in a period.
+
+    document: of a book without faults. Boosts are left out.
+    """
+    book = read_book(document)
+    for name, section in document["event_types"].items():
+        rule, most = book.event_types[name], most_points(section)
+        each = f"{rule.points:,}" if most == rule.points else f"{rule.points:,} to {most:,}"
+        cap = rule.cap()
+        limit = f", at most {cap.points:,} a {cap.per}" if cap else ""
+        yield f"  {name}: {each} points{limit}"
 
 
 def recompute(objects: Objects) -> str:

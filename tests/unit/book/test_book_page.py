@@ -8,7 +8,7 @@ import yaml
 
 from infra.book_page import book_tables
 from ingest.book_document import book_of_document
-from local.book import check
+from local.book import check, earnings
 from rules.book.book import Declarer, Version, terms_of
 from rules.days import EPOCH
 from tests.support.template import ROOT
@@ -29,6 +29,9 @@ def test_the_guide_to_points_for_money_says_what_its_book_does() -> None:
     version = Version(1, EPOCH, lambda: book)
     paid = (sent["properties"], {"euros": 10_000})
     assert [terms_of(version, sent["event_type"], EPOCH, said).points for said in paid] == [29, 10_010]
+    assert list(earnings(yaml.safe_load(text))) == [
+        "  PURCHASE_COMPLETED: 10 to 10,010 points, at most 2,000 a day"
+    ]
 
 
 def test_the_example_is_a_book_with_every_field(tmp_path: Path) -> None:
