@@ -5,17 +5,17 @@ and a reason.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.book import BookStore, Publication, PublicationConflict
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.platform.objects import S3Objects
 from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning
 from ingest.book_document import book_of_document
@@ -143,17 +143,17 @@ logger, handler = app.logger, app.handler
 class _Parts:
     books: BookStore
     what_ifs: WhatIfJobs
-    what_if_function: str
+    work_out: Callable[[str], None]  # lets a what-if, by its id, be worked out, without waiting for it
 
 
-@cache
-def _parts() -> _Parts:
-    config = settings.read_settings(RulesApiSettings)
-    return _Parts(
-        BookStore(fence_writer(client("dynamodb")), config.rule_books_table),
-        WhatIfJobs(S3Objects(client("s3"), config.lake_bucket)),
-        config.what_if_function,
-    )
+@bootstrap(RulesApiSettings)
+def _parts(config: RulesApiSettings, client: ClientOf) -> _Parts:
+    def work_out(job_id: str) -> None:
+        function, request = config.what_if_function, json.dumps({"job_id": job_id})
+        client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=request)
+
+    jobs = WhatIfJobs(S3Objects(client("s3"), config.lake_bucket))
+    return _Parts(BookStore(client("dynamodb"), config.rule_books_table), jobs, work_out)
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
@@ -238,7 +238,8 @@ def post_what_ifs() -> dict[str, Any]:
         raise invalid_field("to", "must be after from")
     span = [day.isoformat() if day else None for day in (since, until)]
     try:
-        outcome = _parts().what_ifs.ask(WhatIfJob(body["book"], span, stamp(clock.now())), _work_out)
+        parts = _parts()
+        outcome = parts.what_ifs.ask(WhatIfJob(body["book"], span, stamp(clock.now())), parts.work_out)
     except WhatIfRunning as other:
         raise ApiError(409, "conflict", str(other)) from None
     logger.info("what-if", extra={"job_id": outcome.job_id})
@@ -254,12 +255,6 @@ def get_what_if(what_if_id: str) -> dict[str, Any]:
     if outcome is None:
         raise ApiError(404, "not_found", "nobody has asked for such a what-if in the last week")
     return _what_if_view(outcome)
-
-
-def _work_out(job_id: str) -> None:
-    """Let a what-if be worked out, without waiting for it."""
-    function, request = _parts().what_if_function, json.dumps({"job_id": job_id})
-    client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=request)
 
 
 def _what_if_view(outcome: WhatIfOutcome) -> dict[str, Any]:

@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import ENDED, EndpointStore, NoEndpoint
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
@@ -132,9 +130,9 @@ app = Api("EndpointsApi", {"endpoint_id": text(pattern=ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 
 
-@cache
-def _parts() -> _Parts:
-    config, dynamodb = settings.read_settings(EndpointsApiSettings), fence_writer(client("dynamodb"))
+@bootstrap(EndpointsApiSettings)
+def _parts(config: EndpointsApiSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     return _Parts(
         EndpointStore(dynamodb, config.webhook_endpoints_table),
         HookStore(client("secretsmanager"), config.endpoint_secret_prefix),

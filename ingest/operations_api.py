@@ -7,14 +7,13 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.freshness import Freshness
-from adapters.platform.aws import client
 from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges
 from adapters.platform.objects import S3Objects
@@ -102,9 +101,8 @@ def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part 
         return None
 
 
-@cache
-def _parts() -> OperationsView:
-    config = settings.read_settings(OperationsApiSettings)
+@bootstrap(OperationsApiSettings)
+def _parts(config: OperationsApiSettings, client: ClientOf) -> OperationsView:
     urls = json.loads(config.queue_urls)
     return OperationsView(
         Gauges(config.redis_url),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
 from ingest.web.json_schema import text
@@ -194,9 +194,9 @@ def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool 
     }
 
 
-@cache
-def _parts() -> Site:
-    return build_site(FOLDER, settings.read_settings(PageSettings))
+@bootstrap(PageSettings)
+def _parts(config: PageSettings, _client: ClientOf) -> Site:
+    return build_site(FOLDER, config)
 
 
 @cache

@@ -7,12 +7,10 @@ next one finds it awake.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.postgresql.postgres import database
@@ -186,9 +184,9 @@ class _Parts:
         return person
 
 
-@cache
-def _parts() -> _Parts:
-    config, dynamodb = settings.read_settings(PrivacyApiSettings), fence_writer(client("dynamodb"))
+@bootstrap(PrivacyApiSettings)
+def _parts(config: PrivacyApiSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     url = config.identity_url
     counters = SharedCounters(lambda: dynamodb, config.limits_table)

@@ -14,8 +14,9 @@ from functools import wraps
 from typing import Any, Self, TypeVar
 
 from adapters import clock, settings
+from adapters.bootstrap import process_client
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import Unavailable
 from adapters.platform.queues import Consumer, Deadline, FailureQueue, SourceQueue, partial_failures
 from adapters.platform.tables import Unprocessed
 
@@ -37,7 +38,9 @@ class ConsumerSettings:
     @classmethod
     def failures(cls) -> FailureQueue:
         """Return the process's failure queue."""
-        return FailureQueue(lambda: client("sqs"), settings.read_settings(ConsumerSettings).failure_queue_url)
+        return FailureQueue(
+            lambda: process_client("sqs"), settings.read_settings(ConsumerSettings).failure_queue_url
+        )
 
 
 @dataclass(slots=True)

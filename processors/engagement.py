@@ -15,7 +15,8 @@ from datetime import date, datetime
 from functools import partial
 from typing import Self
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import (
     ATTEMPTS_MAX,
     AccountContended,
@@ -26,8 +27,7 @@ from adapters.engagement.amnesty import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.gauges import Gauges
 from adapters.platform.items import decode_item
 from adapters.platform.tables import BEFORE_ALL
@@ -262,9 +262,9 @@ class EngagementProcessor:
         return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
 
 
-@settings.wiring(EngagementSettings)
-def _parts(config: EngagementSettings) -> EngagementProcessor:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(EngagementSettings)
+def _parts(config: EngagementSettings, client: ClientOf) -> EngagementProcessor:
+    dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb,
@@ -275,7 +275,9 @@ def _parts(config: EngagementSettings) -> EngagementProcessor:
         AmnestyStore(dynamodb, config.rule_books_table).recent,
     )
     cache = EngagementCache(config.redis_url)
-    return EngagementProcessor(accounts, cache, WRITERS, Gauges(config.redis_url), tombstones_of(config))
+    return EngagementProcessor(
+        accounts, cache, WRITERS, Gauges(config.redis_url), tombstones_of(config, client)
+    )
 
 
 @stream_consumer(CONSUMER, logger)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger, error_summary
-from adapters.platform.aws import Unavailable, client
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import Unavailable
 from adapters.platform.items import decode_item
 from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
@@ -189,9 +189,15 @@ def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
 
 
-@settings.wiring(ErasureSettings)
-def _parts(config: ErasureSettings) -> ErasureRunner:
-    dynamodb = fence_writer(client("dynamodb"))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    runner: ErasureRunner
+    exporter: Exporter
+
+
+@bootstrap(ErasureSettings)
+def _parts(config: ErasureSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     clients = Clients(
         dynamodb,
         lambda: client("s3"),
@@ -200,7 +206,7 @@ def _parts(config: ErasureSettings) -> ErasureRunner:
     )
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     people = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    return ErasureRunner(
+    runner = ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         Tombstones(dynamodb, config.erasures_table, key),
         lambda now: all_stores(clients, config, now),
@@ -208,18 +214,15 @@ def _parts(config: ErasureSettings) -> ErasureRunner:
         lambda: key.ring.keys[0],
         timedelta(seconds=config.settle_seconds),
     )
-
-
-def _exporter() -> Exporter:
-    config, runner = settings.read_settings(ErasureSettings), _parts()
-    return Exporter(
-        ExportJobs(fence_writer(client("dynamodb")), config.limits_table),
+    exporter = Exporter(
+        ExportJobs(dynamodb, config.limits_table),
         runner.tombstones,
         runner.stores,
         runner.hashes,
         lambda: client("s3", answer_seconds=PUT_SECONDS),
         config.payload_bucket,
     )
+    return _Parts(runner, exporter)
 
 
 @logger.inject_lambda_context
@@ -231,10 +234,10 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, int]:
     """
     now = clock.now()
     if request := event.get("export"):
-        job = _exporter().make(request, now)
+        job = _parts().exporter.make(request, now)
         logger.info("exported", extra={"export_id": request["job_id"], "bytes": job.size if job else 0})
         return {"exports": int(job is not None)}
-    counts = _parts().run(now, time.monotonic() + RUN_SECONDS)
+    counts = _parts().runner.run(now, time.monotonic() + RUN_SECONDS)
     logger.info("erased", extra={**counts, "at": stamp(now)})
     if counts["late"]:
         raise ErasureLate(f"{counts['late']} erasures, which the log names")

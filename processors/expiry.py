@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.book import BookStore
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import EXPIRY_SHARDS
 from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
-from adapters.platform.aws import client, is_away
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import is_away
 from adapters.platform.tables import Unprocessed
 from rules.book.point_rules import last_expired
 from rules.privacy.tombstones import SafeToLog
@@ -73,9 +73,9 @@ class ExpirySweep:
         return {"settled": settled, "failed": failed, "is_whole": True}
 
 
-@settings.wiring(ExpirySettings)
-def _parts(config: ExpirySettings) -> ExpirySweep:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(ExpirySettings)
+def _parts(config: ExpirySettings, client: ClientOf) -> ExpirySweep:
+    dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.rewards import redemption_from
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import Unavailable
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
@@ -99,20 +99,29 @@ def _lake_rows(
                 yield from ((record, row) for row in item_rows.rows(record))
 
 
-@settings.wiring(FulfilmentSettings)
-def _parts(config: FulfilmentSettings) -> tuple[str, TableItemRows, ErasureCheck]:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    shipment_queue: Callable[[], Any]  # makes the client of SQS
+    shipment_queue_url: str
+    item_rows: TableItemRows
+    erased: ErasureCheck
+
+
+@bootstrap(FulfilmentSettings)
+def _parts(config: FulfilmentSettings, client: ClientOf) -> _Parts:
     stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
-    return (
+    return _Parts(
+        lambda: client("sqs"),
         config.shipment_queue_url,
         TableItemRows({config.rewards_table: "Rewards"}, stream),
-        tombstones_of(config),
+        tombstones_of(config, client),
     )
 
 
 @stream_consumer("fulfilment", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of Rewards' stream."""
-    queue_url, item_rows, erased = _parts()
-    outcome = send_shipments(lambda: client("sqs"), queue_url, records)
-    outcome.again += put_rows(item_rows.stream, _lake_rows(item_rows, records, erased))
+    parts = _parts()
+    outcome = send_shipments(parts.shipment_queue, parts.shipment_queue_url, records)
+    outcome.again += put_rows(parts.item_rows.stream, _lake_rows(parts.item_rows, records, parts.erased))
     return outcome

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import Unavailable
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
@@ -207,8 +207,8 @@ def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
     return entity is RULES and attributes["book"] != DOCUMENTS
 
 
-@settings.wiring(PublisherSettings)
-def _parts(config: PublisherSettings) -> Publisher:
+@bootstrap(PublisherSettings)
+def _parts(config: PublisherSettings, client: ClientOf) -> Publisher:
     firehose = client("firehose")
     destinations = {
         config.bp_events_table: (EVENTS, config.events_delivery_stream),
@@ -236,7 +236,7 @@ def _parts(config: PublisherSettings) -> Publisher:
         config.subscriptions_table: "Subscriptions",
     }
     item_rows = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
-    return Publisher(streams, tombstones_of(config), item_rows)
+    return Publisher(streams, tombstones_of(config, client), item_rows)
 
 
 @stream_consumer("publisher", logger)

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import PARTITION
 from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import LOWERED_MARKS, Projections
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.items import Item
 from adapters.platform.tables import scan_all
 from rules.days import stamp
@@ -156,9 +155,9 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
         return None
 
 
-@settings.wiring(RanksSettings)
-def _parts(config: RanksSettings) -> RankBuilder:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(RanksSettings)
+def _parts(config: RanksSettings, client: ClientOf) -> RankBuilder:
+    dynamodb = client("dynamodb")
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
     return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client, free_client
+from adapters.platform.aws import Unavailable, free_client
 from adapters.platform.fence import Fence, current_region, fence_follower, process_fence
 from adapters.platform.queues import PoisonMessage, SourceQueue
 from adapters.regions import Follower
@@ -72,8 +72,8 @@ class _Parts:
     queue: SourceQueue
 
 
-@settings.wiring(ReceiverSettings)
-def _parts(config: ReceiverSettings) -> _Parts:
+@bootstrap(ReceiverSettings)
+def _parts(config: ReceiverSettings, client: ClientOf) -> _Parts:
     fence = process_fence()
     assert fence is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     follower = Follower(fence_follower(free_client("dynamodb")), json.loads(config.tables))

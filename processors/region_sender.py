@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.aws import free_client
 from adapters.platform.fence import current_region, process_fence
@@ -94,8 +94,8 @@ class ChangeSender:
         return outcome
 
 
-@settings.wiring(SenderSettings)
-def _parts(config: SenderSettings) -> ChangeSender:
+@bootstrap(SenderSettings)
+def _parts(config: SenderSettings, client: ClientOf) -> ChangeSender:
     sqs = free_client("sqs", region=config.peer_region)
     template_names = {name: template_name for template_name, name in json.loads(config.tables).items()}
     return ChangeSender(sqs, config.peer_queue_url, template_names, current_region())

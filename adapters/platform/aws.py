@@ -43,7 +43,7 @@ def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     """Return the process's client of a service; endpoint and credentials come from the environment.
 
     attempts: 1 for calls that must not be made twice. answer_seconds: how long to wait for an answer.
-    A function puts its client of DynamoDB behind a fence (adapters.platform.fence).
+    A function gets its clients from adapters.bootstrap, which puts that of DynamoDB behind a fence.
     """
     return free_client(service, attempts, answer_seconds)
 

@@ -2,8 +2,8 @@
 
 The register says which region may: one item, in a table that all regions read and write with strong
 consistency. A function that writes while its region is the writer has a client of DynamoDB from
-`fence_writer`. One that writes while its region follows has a client from `fence_follower`. In a deployment
-of one region both return the client unchanged.
+`fence_writer`: adapters.bootstrap gives no other. One that writes while its region follows has a client from
+`fence_follower`. In a deployment of one region both return the client unchanged.
 """
 
 import os

@@ -6,8 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
+from adapters.bootstrap import ClientOf
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
@@ -104,10 +103,10 @@ class TombstoneSettings(Protocol):
         """The secret with the key of the hash."""
 
 
-def tombstones_of(config: TombstoneSettings) -> Tombstones:
+def tombstones_of(config: TombstoneSettings, client: ClientOf) -> Tombstones:
     """Return a process's view of the tombstones."""
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
-    return Tombstones(fence_writer(client("dynamodb")), config.erasures_table, key)
+    return Tombstones(client("dynamodb"), config.erasures_table, key)
 
 
 class NoErasures(Tombstones):

@@ -1,21 +1,16 @@
 """The settings of each Lambda function, read from the environment when they are first needed.
 
-A function has one class of settings, beside its handler. `wiring` makes a handler's parts of them.
+A function has one class of settings, beside its handler. adapters.bootstrap makes a handler's parts of them.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rules.privacy.tombstones import SafeToLog
 
-if TYPE_CHECKING:
-    from functools import _lru_cache_wrapper
-
 T = TypeVar("T")
-P = TypeVar("P")
 
 
 class SettingsMissing(SafeToLog, RuntimeError):
@@ -46,22 +41,6 @@ def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
     if wrong:
         raise SettingsMissing("; ".join(wrong))
     return kind(**values)
-
-
-def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]]":
-    """Return a decorator for a function that makes a handler's parts of its settings. The decorated function
-    takes no settings, and makes the parts once. `cache_clear()` forgets them, as the end of a process does.
-    """
-
-    def decorate(make: Callable[[T], P]) -> "_lru_cache_wrapper[P]":
-        @cache
-        @wraps(make)
-        def parts() -> P:
-            return make(read_settings(kind))
-
-        return parts
-
-    return decorate
 
 
 def _flag(text: str) -> bool:

@@ -7,15 +7,15 @@ also starts the job for `streakline night backfill`.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from analytics.curation.curate import curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
@@ -49,11 +49,19 @@ class CurateSettings:
     spark_from_gb: int  # the Glue job curates a night whose raw objects have more GB; 0: it curates none
 
 
-@cache
-def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read_settings(CurateSettings)
-    objects = S3Objects(client("s3"), config.lake_bucket)
-    return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    config: CurateSettings
+    objects: Objects
+    catalog: Catalog
+    job: SparkJob
+
+
+@bootstrap(CurateSettings)
+def _parts(config: CurateSettings, client: ClientOf) -> _Parts:
+    objects, glue = S3Objects(client("s3"), config.lake_bucket), client("glue")
+    catalog = Catalog(glue, config.glue_database, config.lake_bucket)
+    return _Parts(config, objects, catalog, SparkJob(objects, glue, config.curate_job_name))
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +72,9 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     is_handed_over (whether the Spark job does them), and the keys of the plan's objects: tasks_key and
     batches_key.
     """
-    objects, catalog = _parts()
-    catalog.ensure()
+    parts = _parts()
+    objects = parts.objects
+    parts.catalog.ensure()
     today = clock.now().date()
     moved, staying = recover(objects, today, partial(run_notes.note_odd_object, objects, event["run_id"]))
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
@@ -84,7 +93,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     if rebuild:
         _note_deleted(objects, event, today)
     tasks_key, batches_key = write_plan(objects, event["run_id"], planned, rebuild)
-    limit = settings.read_settings(CurateSettings).spark_from_gb * GIGABYTE
+    limit = parts.config.spark_from_gb * GIGABYTE
     return {
         "run_id": event["run_id"],
         "tasks": len(planned.tasks),
@@ -102,7 +111,7 @@ def _note_strays(objects: Objects, run_id: str, strays: Sequence[str]) -> None:
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
     """Note for the report that raw objects of some days that are to be made anew are already deleted."""
-    retention_days = settings.read_settings(CurateSettings).raw_retention_days
+    retention_days = _parts().config.raw_retention_days
     first_kept = (today - timedelta(days=retention_days)).isoformat()
     if retention_days and (event.get("from") or FIRST) < first_kept:
         run_notes.note_deleted_file(objects, event["run_id"], first_kept)
@@ -113,18 +122,18 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
 
     counts: the sum over the files. A task that fails does not disturb the others.
     """
-    objects, catalog = _parts()
+    parts = _parts()
     tasks = [Place(**task) for task in event["tasks"]]
     run_id, rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
     curated, total, failed = [], Counts(), []
     for task in tasks:
         try:
-            total += curate_in_run(objects, run_id, task, rebuild=rebuild, arrived=arrived)
+            total += curate_in_run(parts.objects, run_id, task, rebuild=rebuild, arrived=arrived)
             curated.append(task)
         except Exception:
             logger.exception("task failed", extra=asdict(task))
             failed.append(asdict(task))
-    catalog.register(curated)
+    parts.catalog.register(curated)
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
     return {**event, "tasks": failed, "counts": total.as_dict()}
@@ -135,7 +144,7 @@ def _give_up(event: dict[str, Any]) -> dict[str, Any]:
 
     The report names the task, and the next run plans it again.
     """
-    note_failed_task(_parts()[0], event["run_id"], Place(**event["task"]), event["error"])
+    note_failed_task(_parts().objects, event["run_id"], Place(**event["task"]), event["error"])
     return {}
 
 
@@ -145,7 +154,7 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     Before that, the partitions that the warehouse lacks are noted. The warehouse's own step notes them, too.
     So if that step has begun, nothing is noted here. failed: how many tasks were given up.
     """
-    objects, run_id = _parts()[0], event["run_id"]
+    objects, run_id = _parts().objects, event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
         places = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
         run_notes.note_unloaded(objects, run_id, [*places, *changed_places(objects, run_id)])
@@ -153,19 +162,15 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     return {"run_id": run_id, "watermark": watermark, "failed": len(failed_tasks(objects, run_id))}
 
 
-def _spark_job() -> SparkJob:
-    return SparkJob(_parts()[0], client("glue"), settings.read_settings(CurateSettings).curate_job_name)
-
-
 def _spark(event: dict[str, Any]) -> dict[str, Any]:
     """Start the night's job, or ask about it: {"run_id"} -> {"job_run", "state", "reason", "is_over"}."""
-    return _spark_job().go_on(event["run_id"])
+    return _parts().job.go_on(event["run_id"])
 
 
 def _backfill(event: dict[str, Any]) -> dict[str, Any]:
     """Start the job for a range of days: {"arguments", "workers"} -> {"job_run"}. Raises Glue's refusal."""
     options = {"WorkerType": "G.1X", "NumberOfWorkers": event["workers"]}
-    return {"job_run": _spark_job().start(event["arguments"], **options)}
+    return {"job_run": _parts().job.start(event["arguments"], **options)}
 
 
 STEPS = {

@@ -4,15 +4,13 @@ A task that ends its process ends no other.
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from analytics.curation.curate import curate_in_run
 from analytics.lake.catalog import Catalog
@@ -30,9 +28,8 @@ class CurateLargeSettings:
     glue_database: str
 
 
-@cache
-def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read_settings(CurateLargeSettings)
+@bootstrap(CurateLargeSettings)
+def _parts(config: CurateLargeSettings, client: ClientOf) -> tuple[Objects, Catalog]:
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 

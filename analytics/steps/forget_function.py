@@ -9,17 +9,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
-from adapters.platform.objects import ForgettingObjects, objects_at
+from adapters.platform.objects import ForgettingObjects, S3Objects
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from analytics.curation.plan import curated_tasks
@@ -124,13 +122,12 @@ class ForgetSteps:
         return after_pass(erasure, progress.run_id, found, self.settle_time, began, left)
 
 
-@cache
-def _steps() -> ForgetSteps:
-    config = settings.read_settings(ForgetSettings)
+@bootstrap(ForgetSettings)
+def _parts(config: ForgetSettings, client: ClientOf) -> ForgetSteps:
     return ForgetSteps(
-        objects_at(f"s3://{config.lake_bucket}"),
-        ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table),
-        tombstones_of(config),
+        S3Objects(client("s3"), config.lake_bucket),
+        ErasureJobs(client("dynamodb"), config.erasures_table),
+        tombstones_of(config, client),
         timedelta(seconds=config.lake_settle_seconds),
     )
 
@@ -140,7 +137,7 @@ def _steps() -> ForgetSteps:
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    steps, end = _steps(), time.monotonic() + SECONDS_MAX
+    steps, end = _parts(), time.monotonic() + SECONDS_MAX
     if event["step"] == "finish":
         answer = steps.finish(event)
     else:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +17,9 @@ import pyarrow.parquet as pq
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.objects import Objects, StoredObject, objects_at
+from adapters.platform.objects import Objects, S3Objects, StoredObject
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, key_of_stamp, stamp, unstamp
@@ -122,9 +121,9 @@ def _span_of(stored: StoredObject) -> tuple[str, str]:
     return key_of_stamp(stamp(begin)), key_of_stamp(stamp(end))
 
 
-@cache
-def _parts() -> Objects:
-    return objects_at(f"s3://{settings.read_settings(PastEventsSettings).lake_bucket}")
+@bootstrap(PastEventsSettings)
+def _parts(config: PastEventsSettings, client: ClientOf) -> Objects:
+    return S3Objects(client("s3"), config.lake_bucket)
 
 
 @logger.inject_lambda_context

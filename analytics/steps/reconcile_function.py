@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from pyarrow import Table
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
@@ -25,9 +25,7 @@ from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
-from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.platform.objects import NoObject, Objects, S3Objects
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
@@ -176,11 +174,10 @@ def _measure(name: str, number: int) -> None:
     metrics.add_metric(name, MetricUnit.Count, number)
 
 
-@cache
-def _steps() -> ReconcileSteps:
-    config, dynamodb = settings.read_settings(ReconcileSettings), fence_writer(client("dynamodb"))
-    lake = f"s3://{config.lake_bucket}"
-    objects = objects_at(lake)
+@bootstrap(ReconcileSettings)
+def _parts(config: ReconcileSettings, client: ClientOf) -> ReconcileSteps:
+    dynamodb = client("dynamodb")
+    objects = S3Objects(client("s3"), config.lake_bucket)
     profiles, days = config.user_streaks_table, config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     shares = ShareSteps(
@@ -188,12 +185,12 @@ def _steps() -> ReconcileSteps:
         AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
         Projections(dynamodb, profiles, days),
         EngagementCache(config.redis_url),
-        erased=tombstones_of(config),
-        roots=objects_at(f"s3://{config.roots_bucket}"),
+        erased=tombstones_of(config, client),
+        roots=S3Objects(client("s3"), config.roots_bucket),
     )
     return ReconcileSteps(
         objects,
-        warehouse_at(config.warehouse_url, lake),
+        warehouse_at(config.warehouse_url, f"s3://{config.lake_bucket}"),
         shares,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
@@ -208,7 +205,7 @@ def _steps() -> ReconcileSteps:
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     """Lambda entry: {"step", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    steps, now = _steps(), clock.now()
+    steps, now = _parts(), clock.now()
     end = time.monotonic() + SECONDS_MAX
     step_functions: dict[str, Callable[[], StepAnswer]] = {
         "plan": lambda: steps.shares.plan(event, now),

@@ -5,18 +5,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.item_tables import AgedItems
-from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
 from analytics.retention import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionPass, RetentionRule
@@ -97,12 +95,11 @@ def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[Retention
     yield AnswerTexts(answers, config.answer_text_retention_days)
 
 
-@cache
-def _steps() -> RetainSteps:
-    config = settings.read_settings(RetainSettings)
+@bootstrap(RetainSettings)
+def _parts(config: RetainSettings, client: ClientOf) -> RetainSteps:
     return RetainSteps(
-        objects_at(f"s3://{config.lake_bucket}"),
-        list(retention_rules(config, fence_writer(client("dynamodb")))),
+        S3Objects(client("s3"), config.lake_bucket),
+        list(retention_rules(config, client("dynamodb"))),
     )
 
 
@@ -111,7 +108,7 @@ def _steps() -> RetainSteps:
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda entry: {"run_id", "tasks_key"}; see RetainSteps.retain."""
     end = time.monotonic() + SECONDS_MAX
-    answer = _steps().retain(event, clock.now(), lambda: time.monotonic() < end)
+    answer = _parts().retain(event, clock.now(), lambda: time.monotonic() < end)
     metrics.add_metric("LeftTables", MetricUnit.Count, answer["left"])
     metrics.add_metric("StayedInTables", MetricUnit.Count, answer["stayed"])
     logger.info("done", extra={"run_id": event["run_id"], **answer})

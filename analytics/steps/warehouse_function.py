@@ -7,17 +7,16 @@ tests them.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
-from adapters.platform.objects import Objects, objects_at
+from adapters.platform.objects import Objects, S3Objects
 from adapters.privacy.erasure_jobs import ErasureJobs
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
@@ -237,9 +236,8 @@ class ItemWorker:
         return failures
 
 
-@cache
-def _steps() -> WarehouseSteps:
-    config = settings.read_settings(WarehouseSettings)
+@bootstrap(WarehouseSettings)
+def _parts(config: WarehouseSettings, client: ClientOf) -> WarehouseSteps:
     lake = f"s3://{config.lake_bucket}"
     if config.warehouse_workgroup_arn:  # a workgroup of this stack: it has the limit before it computes
         ensure_daily_limit(
@@ -247,10 +245,10 @@ def _steps() -> WarehouseSteps:
         )
     return WarehouseSteps(
         warehouse_at(config.warehouse_url, lake),
-        objects_at(lake),
+        S3Objects(client("s3"), config.lake_bucket),
         lake,
         config.copy_role_arn,
-        open_erasures=ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table).opened,
+        open_erasures=ErasureJobs(client("dynamodb"), config.erasures_table).opened,
         filled_by=version(config.warehouse_url, config.campaign_grace_days),
         grace_days=config.campaign_grace_days,
     )
@@ -261,6 +259,6 @@ def _steps() -> WarehouseSteps:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"run_id", "tasks_key", "full"?, "everybody"?}. It is called until 0 items are left."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    answer = _steps().work(event, clock.now())
+    answer = _parts().work(event, clock.now())
     logger.info("done", extra={"run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

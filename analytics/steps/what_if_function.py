@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger, error_summary
-from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.platform.objects import NoObject, Objects, S3Objects
 from adapters.what_if_jobs import ATTEMPT, LOST, WhatIfJob, WhatIfJobs
 from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
@@ -55,9 +55,9 @@ def _question(job: WhatIfJob) -> WhatIfQuestion:
     return WhatIfQuestion(read_book(job.document), unstamp(job.asked_at), since, until)
 
 
-@cache
-def _parts() -> Objects:
-    return objects_at(f"s3://{settings.read_settings(WhatIfSettings).lake_bucket}")
+@bootstrap(WhatIfSettings)
+def _parts(config: WhatIfSettings, client: ClientOf) -> Objects:
+    return S3Objects(client("s3"), config.lake_bucket)
 
 
 @logger.inject_lambda_context

@@ -13,10 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
+from adapters.bootstrap import ClientOf
 from adapters.engagement.claims import ClaimKey, ClaimStore, IdempotencyClaim, claimed_event, derived_fields
 from adapters.engagement.event_store import EventStore, ZoneStore
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of, time_problems
@@ -254,13 +253,13 @@ def _error(code: str, reason: str, field: str) -> dict[str, str]:
     return {"code": code, "message": f"{field} {reason}", "field": field}
 
 
-def acceptor_of(config: IntakeSettings) -> Acceptor:
+def acceptor_of(config: IntakeSettings, client: ClientOf) -> Acceptor:
     """Return the Acceptor of a deployment."""
-    dynamodb = fence_writer(client("dynamodb"))
+    dynamodb = client("dynamodb")
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),
         EventStore(dynamodb, config.bp_events_table),
         ZoneStore(dynamodb, config.user_streaks_table),
         BookStore(dynamodb, config.rule_books_table),
-        tombstones_of(config),
+        tombstones_of(config, client),
     )

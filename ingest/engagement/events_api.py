@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.stretch_store import StretchStore
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.gauges import Gauges
+from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from ingest.engagement.acceptance import (
@@ -22,7 +21,7 @@ from ingest.engagement.acceptance import (
     acceptor_of,
 )
 from ingest.engagement.event_body import EVENTS, RESULTS
-from ingest.engagement.receipts import Batch, OfflineProver, device_of, receipt_keys, with_receipt
+from ingest.engagement.receipts import Batch, OfflineProver, device_of, with_receipt
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -42,17 +41,17 @@ class EventsApiSettings(Allowance, IntakeSettings):
     receipt_secret_arn: str
 
 
-@cache
-def _parts() -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
-    config = settings.read_settings(EventsApiSettings)
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(EventsApiSettings)
+def _parts(config: EventsApiSettings, client: ClientOf) -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
+    dynamodb = client("dynamodb")
     counters = SharedCounters(lambda: dynamodb, config.limits_table)
     redis = EngagementCache(config.redis_url)
     limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
     stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
-    # The prover reads the keys when the first receipt comes.
-    prover = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
-    return acceptor_of(config), limit, prover, Gauges(config.redis_url)
+    # It reads the keys when the first receipt comes.
+    keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
+    prover = OfflineProver(keys, stretches, tombstones_of(config, client))
+    return acceptor_of(config, client), limit, prover, Gauges(config.redis_url)
 
 
 @app.route("POST /v1/events", body=EVENTS, status=202, answer=RESULTS)
@@ -108,4 +107,4 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return with_receipt(app.resolve(event, context), event, EventsApiSettings)
+    return with_receipt(app.resolve(event, context), event, lambda: _parts()[2].keys)

@@ -14,15 +14,14 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain, islice
 from typing import Any
 
 from aws_kinesis_agg import DIGEST_SIZE, MAGIC
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
 from adapters.platform.queues import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
 from ingest.engagement.acceptance import (
@@ -189,11 +188,10 @@ def _match_end(match: re.Match[str] | None, otherwise: int) -> int:
     return match.end() if match else otherwise
 
 
-@cache
-def _parts() -> tuple[Acceptor, FailureQueue]:
-    config = settings.read_settings(EventsStreamSettings)
+@bootstrap(EventsStreamSettings)
+def _parts(config: EventsStreamSettings, client: ClientOf) -> tuple[Acceptor, FailureQueue]:
     large = LargeRecords(lambda: client("s3"), config.payload_bucket)
-    return acceptor_of(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
+    return acceptor_of(config, client), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
 
 
 def reason_of(part: RecordPart, result: AcceptResult) -> str | None:

@@ -5,16 +5,16 @@ device's receipt back, and OfflineProver finds or begins its *stretch*: the time
 rules/engagement/offline.py decides about receipts and stretches, and later about each event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.engagement.stretch_store import StretchStore
 from adapters.logs import Logger, error_summary
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import Unavailable
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.event_body import occurred_at_of
@@ -39,12 +39,6 @@ DEVICE_HEADER, RECEIPT_HEADER = "streakline-device", "Streakline-Time-Receipt"
 logger = Logger(service="receipts")
 
 
-@cache
-def receipt_keys(secret_arn: str) -> KeyedHash:
-    """Return the keys that receipts are signed with; a process reads them once for all its parts."""
-    return KeyedHash(lambda: client("secretsmanager"), secret_arn)
-
-
 def device_of(event: Mapping[str, Any]) -> str:
     """Return the device that a request names; "" if it names none, or not as a device may be named."""
     device = str((event.get("headers") or {}).get(DEVICE_HEADER) or "")
@@ -52,12 +46,12 @@ def device_of(event: Mapping[str, Any]) -> str:
 
 
 def with_receipt(
-    answer: dict[str, Any], event: Mapping[str, Any], settings_class: type[Any]
+    answer: dict[str, Any], event: Mapping[str, Any], receipt_keys: Callable[[], KeyedHash]
 ) -> dict[str, Any]:
     """Return an answer, with a receipt for the caller's device.
 
-    settings_class: the function's settings, which have `receipt_secret_arn`. Servers get no receipt: they
-    need none. Neither does an answer wait for keys that cannot be read.
+    receipt_keys: returns the keys that receipts are signed with. Servers get no receipt: they need none.
+    Neither does an answer wait for keys that cannot be read.
     """
     device = device_of(event)
     if not device:
@@ -66,8 +60,7 @@ def with_receipt(
         caller = caller_of(event)
         if caller.is_server:
             return answer
-        keys = receipt_keys(settings.read_settings(settings_class).receipt_secret_arn)
-        receipt = new_receipt(keys.ring.keys[0], caller.user_id, device, clock.now())
+        receipt = new_receipt(receipt_keys().ring.keys[0], caller.user_id, device, clock.now())
     except ApiError:
         return answer
     except (*Unavailable, ValueError) as error:

@@ -5,11 +5,10 @@ Each route begins with one of the `require_...` functions below, and is answered
 
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
-from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.book import BookStore
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore, ReviewIndex
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
@@ -20,8 +19,6 @@ from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
@@ -77,7 +74,8 @@ class UsersApiSettings(Allowance):
 class UserServices:
     """What answers the requests, each under the name of what it knows."""
 
-    def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
+    def __init__(self, config: UsersApiSettings, client: ClientOf) -> None:
+        dynamodb = client("dynamodb")
         redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
         ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
         self.amnesties = AmnestyStore(dynamodb, config.rule_books_table)
@@ -132,17 +130,18 @@ class UserServices:
         self.all_past_limit = RateLimit(
             counters, "reads of everybody's past", ALL_PAST_PER_MINUTE, redis=redis
         )
-        self.erased = tombstones_of(config)
+        self.receipt_keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
+        self.erased = tombstones_of(config, client)
 
     def is_erased(self, user_id: str) -> bool:
         """Whether a user was erased: no answer names them, although a list may still have them."""
         return self.erased.stands(user_subject(user_id))
 
 
-@cache
-def services() -> UserServices:
-    """Return what answers requests, made of this function's settings; once a process."""
-    return UserServices(settings.read_settings(UsersApiSettings), fence_writer(client("dynamodb")))
+@bootstrap(UsersApiSettings)
+def services(config: UsersApiSettings, client: ClientOf) -> UserServices:
+    """Return what answers requests."""
+    return UserServices(config, client)
 
 
 app = Api(

@@ -42,7 +42,7 @@ from ingest.engagement.preferences import (
 )
 from ingest.engagement.profiles import PROFILE
 from ingest.engagement.receipts import with_receipt
-from ingest.engagement.user_services import UsersApiSettings, app, services
+from ingest.engagement.user_services import app, services
 from ingest.web.api import ERASED_REASON, error_response, json_response
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import FLAG, one_of, text
@@ -253,4 +253,4 @@ def post_amnesty_revocation(number: str) -> dict[str, Any]:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return with_receipt(app.resolve(event, context), event, UsersApiSettings)
+    return with_receipt(app.resolve(event, context), event, lambda: services().receipt_keys)

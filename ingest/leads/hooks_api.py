@@ -11,16 +11,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
 from ingest.leads import forms, sources
 from ingest.leads.hooks import HookAuthenticator, HookRequest, KnownHooks, hook_request, origin_of
@@ -83,15 +81,14 @@ class _Parts:
     phone_regions: str
 
 
-@cache
-def _parts() -> _Parts:
-    config = settings.read_settings(HooksApiSettings)
+@bootstrap(HooksApiSettings)
+def _parts(config: HooksApiSettings, client: ClientOf) -> _Parts:
     store = HookStore(client("secretsmanager"), config.hook_secret_prefix)
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     return _Parts(
         HookAuthenticator(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        SharedCounters(lambda: fence_writer(client("dynamodb")), config.limits_table),
+        SharedCounters(lambda: client("dynamodb"), config.limits_table),
         config.currency,
         config.phone_regions,
     )

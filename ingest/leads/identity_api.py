@@ -6,14 +6,12 @@ database sleeps, the first request may take half a minute or end in a 5xx: the n
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.identity_store import CannotRepair, IdentityStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs
@@ -58,14 +56,13 @@ class _Parts:
     phone_regions: str
 
 
-@cache
-def _parts() -> _Parts:
-    config = settings.read_settings(IdentityApiSettings)
+@bootstrap(IdentityApiSettings)
+def _parts(config: IdentityApiSettings, client: ClientOf) -> _Parts:
     # The only message is ANNOUNCE_COMMAND. It has no payload, so the queue needs no bucket.
     payloads = LeadPayloads(lambda: None, "")
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    jobs = ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table)
-    erased = ErasedLeads(jobs, tombstones_of(config))
+    jobs = ErasureJobs(client("dynamodb"), config.erasures_table)
+    erased = ErasedLeads(jobs, tombstones_of(config, client))
     return _Parts(IdentityStore(database(config.identity_url)), erased, queue, config.phone_regions)
 
 

@@ -12,9 +12,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client, pauses
+from adapters.platform.aws import pauses
 from adapters.platform.custom_resources import send_response
 from adapters.postgresql.migrations import apply_migrations
 from adapters.postgresql.postgres import database
@@ -45,11 +45,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, str]:
     The operator's answer is {"Applied": names of migrations}, or an error.
     """
     if "ResponseURL" not in event:
-        return {"Applied": ", ".join(run(settings.read_settings(MigrateSettings)))}
+        return {"Applied": ", ".join(run(*_parts()))}
     data, failed = {}, ""
     try:
         if event["RequestType"] != "Delete":
-            data = {"Applied": ", ".join(run(settings.read_settings(MigrateSettings)))}
+            data = {"Applied": ", ".join(run(*_parts()))}
     except Exception as error:
         logger.exception("not migrated")
         failed = f"{type(error).__name__}: {error}"
@@ -57,14 +57,19 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, str]:
     return {}
 
 
-def run(config: MigrateSettings) -> list[str]:
+@bootstrap(MigrateSettings)
+def _parts(config: MigrateSettings, client: ClientOf) -> tuple[MigrateSettings, ClientOf]:
+    return config, client
+
+
+def run(config: MigrateSettings, client: ClientOf) -> list[str]:
     """Apply the migrations as the owner of the schema; returns the names of those that were still missing."""
-    owned = database(config.identity_url, lambda: _secret(config.admin_secret_arn)["password"])
+    owned = database(config.identity_url, lambda: _secret(client, config.admin_secret_arn)["password"])
     try:
         _wake(owned)
         applied = owned.run(apply_migrations)
         logger.info("migrated", extra={"applied": applied})
-        secret = _secret(config.app_secret_arn)
+        secret = _secret(client, config.app_secret_arn)
         owned.run(lambda connection: set_password(connection, secret))
         return applied
     finally:
@@ -81,7 +86,7 @@ def _wake(owned: Database) -> None:
                 raise
 
 
-def _secret(arn: str) -> dict[str, str]:
+def _secret(client: ClientOf, arn: str) -> dict[str, str]:
     """Return a secret of a database user: {"username", "password"}."""
     answer = client("secretsmanager").get_secret_value(SecretId=arn)
     secret: dict[str, str] = json.loads(answer["SecretString"])

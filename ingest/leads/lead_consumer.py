@@ -10,10 +10,10 @@ Poison is kept with its reason.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.identity_store import (
     AlreadyUndone,
     CannotRepair,
@@ -31,8 +31,7 @@ from adapters.leads.lead_event_store import (
 from adapters.leads.lead_queue import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage, SourceQueue, TimeIsUp
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
@@ -375,10 +374,10 @@ def _is_unavailable(error: Exception) -> bool:
     return isinstance(error, Unprocessed) or aws.is_away(error)
 
 
-@cache
-def _parts() -> tuple[LeadConsumer, Consumer]:
-    config, dynamodb = settings.read_settings(LeadsSettings), fence_writer(client("dynamodb"))
-    identities, tombstones = database(config.identity_url), tombstones_of(config)
+@bootstrap(LeadsSettings)
+def _parts(config: LeadsSettings, client: ClientOf) -> tuple[LeadConsumer, Consumer]:
+    dynamodb = client("dynamodb")
+    identities, tombstones = database(config.identity_url), tombstones_of(config, client)
     jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(
         IdentityStore(identities),

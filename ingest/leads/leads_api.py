@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.leads.person_events import PersonEvents
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.choices import exchange_rates
@@ -87,9 +85,9 @@ class _Parts:
     erased: ErasedLeads
 
 
-@cache
-def _parts() -> _Parts:
-    config, dynamodb = settings.read_settings(LeadsApiSettings), fence_writer(client("dynamodb"))
+@bootstrap(LeadsApiSettings)
+def _parts(config: LeadsApiSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     views = LeadViews(
         PersonEvents.of(dynamodb, config),
@@ -99,7 +97,7 @@ def _parts() -> _Parts:
         config.campaign_grace_days,
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    erased = ErasedLeads(ErasureJobs(dynamodb, config.erasures_table), tombstones_of(config))
+    erased = ErasedLeads(ErasureJobs(dynamodb, config.erasures_table), tombstones_of(config, client))
     return _Parts(queue, views, config.currency, config.phone_regions, erased)
 
 

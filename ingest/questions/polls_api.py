@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
@@ -127,9 +125,9 @@ app = Api("PollsApi", {"question_id": text(pattern=UUID)})
 handler = app.handler
 
 
-@cache
-def _parts() -> Polls:
-    config, dynamodb = settings.read_settings(PollsApiSettings), fence_writer(client("dynamodb"))
+@bootstrap(PollsApiSettings)
+def _parts(config: PollsApiSettings, client: ClientOf) -> Polls:
+    dynamodb = client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
     questions = Questions(QuestionStore(dynamodb, config.questions_table))
     return Polls(

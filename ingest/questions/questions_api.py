@@ -1,17 +1,15 @@
 """The routes under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats, and a user's own answers."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.book import BookStore
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import ZoneStore
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
@@ -98,9 +96,9 @@ class _Parts:
     tombstones: Tombstones
 
 
-@cache
-def _parts() -> _Parts:
-    config, dynamodb = settings.read_settings(QuestionsApiSettings), fence_writer(client("dynamodb"))
+@bootstrap(QuestionsApiSettings)
+def _parts(config: QuestionsApiSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
     questions = Questions(QuestionStore(dynamodb, config.questions_table))
     claims_table, events_table = config.idempotency_keys_table, config.bp_events_table
@@ -124,7 +122,7 @@ def _parts() -> _Parts:
         RateLimit(counters, "questions", config.commands_per_minute, redis=redis),
         Subscriptions(phones, lambda: SnsPush(client("sns")), quota, config.subscriptions_max),
         RateLimit(counters, "subscriptions", config.commands_per_minute, redis=redis),
-        tombstones_of(config),
+        tombstones_of(config, client),
     )
 
 

@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, wraps
+from functools import wraps
 from inspect import cleandoc
 from typing import Any
 from urllib.parse import quote, unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import Unavailable
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
 from ingest.web.bodies import BODY_BYTES_MAX, read_plain_body
@@ -68,11 +68,10 @@ class Allowance:
     reads_per_minute: int  # of one caller
 
 
-@cache
-def _parts() -> tuple[RateLimit, RateLimit]:
+@bootstrap(Allowance)
+def _parts(config: Allowance, client: ClientOf) -> tuple[RateLimit, RateLimit]:
     """Return the limits of callers' reads, and of addresses."""
-    config = settings.read_settings(Allowance)
-    counters = SharedCounters(lambda: fence_writer(client("dynamodb")), config.limits_table)
+    counters = SharedCounters(lambda: client("dynamodb"), config.limits_table)
     reads = RateLimit(counters, "reads", config.reads_per_minute, step=CHEAP_STEP)
     return reads, RateLimit(counters, "requests", REQUESTS_PER_MINUTE_OF_ADDRESS, step=CHEAP_STEP)
 

@@ -16,13 +16,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.feature_store import FeatureItemChanged, FeatureStore, Topology
 from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.queues import PoisonMessage
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
@@ -216,9 +215,9 @@ def _until_done(attempt: Callable[[], bool]) -> None:
         raise Unprocessed("the features of a lead kept changing")
 
 
-@settings.wiring(FeaturesSettings)
-def _parts(config: FeaturesSettings) -> FeatureProcessor:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(FeaturesSettings)
+def _parts(config: FeaturesSettings, client: ClientOf) -> FeatureProcessor:
+    dynamodb = client("dynamodb")
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = PersonEvents.of(dynamodb, config, store)
     return FeatureProcessor(
@@ -226,7 +225,7 @@ def _parts(config: FeaturesSettings) -> FeatureProcessor:
         Topology(dynamodb, config.feature_table, store),
         GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events),
         events,
-        tombstones_of(config),
+        tombstones_of(config, client),
         config.campaign_grace_days,
     )
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.person_events import GroupEvents
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
@@ -76,12 +74,12 @@ def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:
     return event, TopicMessage(body, about)
 
 
-@settings.wiring(LeadEventsSettings)
-def _parts(config: LeadEventsSettings) -> tuple[Topic, Note, ErasureCheck]:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(LeadEventsSettings)
+def _parts(config: LeadEventsSettings, client: ClientOf) -> tuple[Topic, Note, ErasureCheck]:
+    dynamodb = client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
     note = partial(note_at_roots, features=features, rows=GroupEvents(dynamodb, config.group_events_table))
-    return Topic(client("sns"), config.lead_events_topic_arn), note, tombstones_of(config)
+    return Topic(client("sns"), config.lead_events_topic_arn), note, tombstones_of(config, client)
 
 
 @stream_consumer("lead-events", logger)

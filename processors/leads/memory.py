@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
@@ -82,13 +80,15 @@ class MemoryProcessor:
                 self.memory.absorb(group.root, group.leaves, now)
 
 
-@settings.wiring(MemorySettings)
-def _parts(config: MemorySettings) -> MemoryProcessor:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(MemorySettings)
+def _parts(config: MemorySettings, client: ClientOf) -> MemoryProcessor:
+    dynamodb = client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
     events = PersonEvents.of(dynamodb, config, features)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)
-    return MemoryProcessor(Topology(dynamodb, config.feature_table, features), memory, tombstones_of(config))
+    return MemoryProcessor(
+        Topology(dynamodb, config.feature_table, features), memory, tombstones_of(config, client)
+    )
 
 
 @queue_consumer("memory", logger)

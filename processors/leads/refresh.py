@@ -6,12 +6,11 @@ Time alone changes some of their features: `days_since_last_purchase` grows ever
 from dataclasses import dataclass
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.feature_store import ActiveLeads
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from rules.days import parse_moment, stamp
 from rules.leads.feature_changes import AHEAD_MAX
 
@@ -27,9 +26,9 @@ class RefreshSettings:
     feature_shards: int
 
 
-@settings.wiring(RefreshSettings)
-def _parts(config: RefreshSettings) -> tuple[ActiveLeads, FeatureQueue]:
-    leads = ActiveLeads(fence_writer(client("dynamodb")), config.feature_table, config.feature_shards)
+@bootstrap(RefreshSettings)
+def _parts(config: RefreshSettings, client: ClientOf) -> tuple[ActiveLeads, FeatureQueue]:
+    leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 
 

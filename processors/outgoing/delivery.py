@@ -13,15 +13,14 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore, WorkerLeases
 from adapters.outgoing.outbox_store import EndpointShare, endpoint_share
 from adapters.outgoing.transports import HookSender, SendAnswer, Transport
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMessage
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
@@ -219,9 +218,9 @@ class Deliverer:
         return LaneOutcome.REFUSED
 
 
-@settings.wiring(WebhookDeliverySettings)
-def _parts(config: WebhookDeliverySettings) -> Deliverer:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(WebhookDeliverySettings)
+def _parts(config: WebhookDeliverySettings, client: ClientOf) -> Deliverer:
+    dynamodb = client("dynamodb")
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
@@ -231,7 +230,7 @@ def _parts(config: WebhookDeliverySettings) -> Deliverer:
         LaneStore(dynamodb, config.notifications_table),
         WorkerLeases(dynamodb, config.notifications_table),
         transport.send,
-        config.failures(),
+        FailureQueue(lambda: client("sqs"), config.failure_queue_url),
     )
 
 

@@ -17,8 +17,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
 from adapters.book import BookStore
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import profile_from
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
@@ -38,8 +39,7 @@ from adapters.outgoing.outbox_store import (
     OutboxWrite,
     endpoint_share,
 )
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item
 from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
@@ -330,9 +330,9 @@ def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
     return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table))
 
 
-@settings.wiring(NotificationSettings)
-def _parts(config: NotificationSettings) -> _Parts:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(NotificationSettings)
+def _parts(config: NotificationSettings, client: ClientOf) -> _Parts:
+    dynamodb = client("dynamodb")
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = OutboxStore(dynamodb, config.notifications_table)
     return _Parts(
@@ -341,7 +341,7 @@ def _parts(config: NotificationSettings) -> _Parts:
         ),
         LaneStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
-        tombstones_of(config),
+        tombstones_of(config, client),
     )
 
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item
 from adapters.platform.tables import chunks
 from adapters.questions.response_store import COUNTED, ResponseStore
@@ -108,9 +107,9 @@ def _response_of(record: Record) -> Response:
     return from_item(decode_item(record["dynamodb"]["NewImage"]))
 
 
-@settings.wiring(AnswersSettings)
-def _parts(config: AnswersSettings) -> AnswerCounter:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(AnswersSettings)
+def _parts(config: AnswersSettings, client: ClientOf) -> AnswerCounter:
+    dynamodb = client("dynamodb")
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     return AnswerCounter(stats, ResponseStore(dynamodb, config.responses_table))
 

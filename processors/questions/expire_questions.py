@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.questions.question_store import QuestionStore
 from processors.questions.messages import stop_at
 
@@ -36,9 +35,9 @@ def expire(questions: QuestionStore, now: datetime, until: datetime | None = Non
     return expired
 
 
-@settings.wiring(ExpireQuestionsSettings)
-def _parts(config: ExpireQuestionsSettings) -> QuestionStore:
-    return QuestionStore(fence_writer(client("dynamodb")), config.questions_table)
+@bootstrap(ExpireQuestionsSettings)
+def _parts(config: ExpireQuestionsSettings, client: ClientOf) -> QuestionStore:
+    return QuestionStore(client("dynamodb"), config.questions_table)
 
 
 @logger.inject_lambda_context

@@ -18,10 +18,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
-from adapters.platform.aws import client, pauses
-from adapters.platform.fence import fence_writer
+from adapters.platform.aws import pauses
 from adapters.platform.queues import PoisonMessage
 from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue, Announcements
 from adapters.questions.push import SnsPush
@@ -145,9 +145,9 @@ def announce(
     return counts
 
 
-@settings.wiring(FanOutSettings)
-def _parts(config: FanOutSettings) -> tuple[Notifier | None, AnnouncementQueue]:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(FanOutSettings)
+def _parts(config: FanOutSettings, client: ClientOf) -> tuple[Notifier | None, AnnouncementQueue]:
+    dynamodb = client("dynamodb")
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if not config.platform_application_arn:
         return None, queue

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters import settings
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
@@ -56,13 +54,13 @@ class _Parts:
     invoker: DeliveryInvoker
 
 
-@settings.wiring(NotifySettings)
-def _parts(config: NotifySettings) -> _Parts:
+@bootstrap(NotifySettings)
+def _parts(config: NotifySettings, client: ClientOf) -> _Parts:
     queue, writer = None, None
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if config.outgoing_webhooks:
-        dynamodb = fence_writer(client("dynamodb"))
+        dynamodb = client("dynamodb")
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
         outbox = OutboxStore(dynamodb, config.notifications_table)
         writer = NotificationWriter(dynamodb, "", outbox, endpoints)

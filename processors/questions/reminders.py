@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import clock
+from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.fence import fence_writer
 from adapters.platform.tables import chunks
 from adapters.questions.message_claims import DueReminder, ReminderMarker, ReminderStore
 from adapters.questions.push import SnsPush
@@ -104,9 +103,9 @@ class Reminder:
         return len(lost)
 
 
-@settings.wiring(RemindersSettings)
-def _parts(config: RemindersSettings) -> Reminder | None:
-    dynamodb = fence_writer(client("dynamodb"))
+@bootstrap(RemindersSettings)
+def _parts(config: RemindersSettings, client: ClientOf) -> Reminder | None:
+    dynamodb = client("dynamodb")
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only

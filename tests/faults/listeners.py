@@ -42,7 +42,7 @@ class Listeners(Spenders):
 
     def _wire(self, patch: Any) -> None:
         clients = {"dynamodb": self.faults, "sqs": lean_client(self.engine, "sqs"), "lambda": _Nobody()}
-        patch.setattr(processors.outgoing.notifications, "client", clients.__getitem__)
+        patch.setattr(processors.outgoing.notifications._parts, "client", clients.__getitem__)
         super()._wire(patch)
 
     def _book(self) -> dict[str, Any]:

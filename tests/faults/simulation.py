@@ -26,6 +26,12 @@ from tests.faults.turns import Faults, Killed, Turns
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
 
+HANDLERS = (
+    ingest.engagement.events_api,
+    ingest.engagement.users_api,
+    ingest.engagement.events_stream,
+    processors.engagement,
+)
 # Most schedules are of one user, on whom all actors and faults meet. Some are of several, who share a batch.
 USERS, SEVERAL_EACH = 3, 5
 ACTORS_MAX = 3
@@ -64,19 +70,8 @@ class Simulation(Callers):
             "sqs": lean_client(self.engine, "sqs"),
             "s3": lean_client(self.engine, "s3"),
         }
-        for module in (
-            ingest.engagement.user_services,
-            ingest.engagement.events_stream,
-            ingest.engagement.acceptance,
-            processors.engagement,
-        ):
-            patch.setattr(module, "client", clients.__getitem__)
-        for module in (
-            ingest.engagement.events_api,
-            ingest.engagement.users_api,
-            ingest.engagement.events_stream,
-            processors.engagement,
-        ):
+        for module in HANDLERS:
+            patch.setattr(module._parts, "client", clients.__getitem__)
             patch.setattr(module.clock, "now", self._tick)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         patch.setattr("adapters.book.FRESH_SECONDS", self.book_fresh_seconds)
@@ -90,12 +85,7 @@ class Simulation(Callers):
 
     def _new_process(self) -> None:
         """Forget what a process holds in memory."""
-        for module in (
-            ingest.engagement.events_api,
-            ingest.engagement.users_api,
-            ingest.engagement.events_stream,
-            processors.engagement,
-        ):
+        for module in HANDLERS:
             module._parts.cache_clear()
 
     def _tick(self) -> datetime:

@@ -36,7 +36,7 @@ class Spenders(Simulation):
         self._publish(self.real, START - timedelta(days=30))
 
     def _wire(self, patch: Any) -> None:
-        patch.setattr(processors.expiry, "client", {"dynamodb": self.faults}.__getitem__)
+        patch.setattr(processors.expiry._parts, "client", {"dynamodb": self.faults}.__getitem__)
         real_due = ExpiryIndex.due
         patch.setattr(
             ExpiryIndex,

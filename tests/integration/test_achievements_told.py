@@ -75,7 +75,7 @@ class Told:
 def told(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     book: Any = copy.deepcopy(shipped_document()) | {"achievements": RULES}
     monkeypatch.setattr("adapters.outgoing.endpoint_store.FRESH_SECONDS", -1.0)
-    monkeypatch.setattr(telling, "client", lambda name: lean_client(api.engine, name))
+    monkeypatch.setattr(telling._parts, "client", lambda name: lean_client(api.engine, name))
     telling._parts.cache_clear()
     with published(api, book, FIRST - DAY, monkeypatch) as at:
         made = Told(api, at)

@@ -94,7 +94,7 @@ def backfilled(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     def run(glue: Glue, outputs: dict[str, str] = OUTPUTS, **options: Any) -> str:
         clients = {"lambda": Deployed(), "glue": glue}
         stack: Any = SimpleNamespace(outputs=outputs, client=lambda name: clients[name])
-        monkeypatch.setattr(curate_function, "client", lambda name: {"s3": s3, "glue": glue}[name])
+        monkeypatch.setattr(curate_function._parts, "client", lambda name: {"s3": s3, "glue": glue}[name])
         curate_function._parts.cache_clear()
         asked = {"rebuild": False, "workers": 4, **options}
         return nightly_run.run_backfill(stack, SINCE, UNTIL, pause=lambda _: None, **asked)

@@ -10,8 +10,8 @@ from tests.support.engine import Engine
 def test_the_functions_go_by_their_variable(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (engine.environment("") | {"CAMPAIGN_GRACE_DAYS": "3"}).items():
         monkeypatch.setenv(name, value)
-    assert features._parts.__wrapped__().grace_days == 3
-    steps = warehouse_function._steps.__wrapped__()
+    assert features._parts.build().grace_days == 3
+    steps = warehouse_function._parts.build()
     assert steps.grace_days == 3
     monkeypatch.setenv("CAMPAIGN_GRACE_DAYS", "4")
-    assert warehouse_function._steps.__wrapped__().filled_by != steps.filled_by
+    assert warehouse_function._parts.build().filled_by != steps.filled_by

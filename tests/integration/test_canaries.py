@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from adapters.bootstrap import process_client
 from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
@@ -135,7 +136,7 @@ class World:
         self.publish(fresh)
 
     def publish(self, records: list[dict[str, Any]]) -> None:
-        erased = tombstones_of(read_settings(ErasureSettings))
+        erased = tombstones_of(read_settings(ErasureSettings), process_client)
         told = Publisher(self.destinations, erased, self.kept).publish(  # type: ignore[arg-type]  # into a folder
             [each for each in records if is_published(each)]
         )
@@ -157,7 +158,7 @@ class World:
             how = dies.choice(["before", "after"]) if dies else ""
             calls = dies.randrange(2, 12 + 4 * attempt) if dies else 10**9
             lake = DyingFolder.at(self.lake.root, calls, how)
-            steps = ForgetSteps(lake, jobs, tombstones_of(config), timedelta(0))
+            steps = ForgetSteps(lake, jobs, tombstones_of(config, process_client), timedelta(0))
             try:
                 for place in sorted(places, key=str):
                     curate(lake, place)
@@ -309,7 +310,7 @@ def admin(method: str, path: str) -> dict[str, Any]:
 def runner(world: World, chance: random.Random | None) -> ErasureRunner:
     """A process that goes on with erasures, and dies after so many calls."""
     erasure._parts.cache_clear()
-    made, config = erasure._parts(), read_settings(ErasureSettings)
+    made, config = erasure._parts().runner, read_settings(ErasureSettings)
     if chance is None:
         return made
     dynamodb: Any = Dying(
@@ -388,12 +389,14 @@ def test_nobody_who_was_erased_is_anywhere_and_nothing_brings_them_back(world: W
         now = datetime.now(UTC)
         deaths = sweep(world, chance, beside, now)
         forget()  # every process has the news before the second sweep begins
-        object.__setattr__(world.leads.consumer, "erased", tombstones_of(read_settings(ErasureSettings)))
+        object.__setattr__(
+            world.leads.consumer, "erased", tombstones_of(read_settings(ErasureSettings), process_client)
+        )
         deaths += sweep(world, chance, beside, now + SETTLES)
         for dies in (chance, None, None):
             world.night(now + 2 * SETTLES, dies)
         erasure._parts.cache_clear()
-        told = erasure._parts().run(now + 2 * SETTLES, FOREVER)
+        told = erasure._parts().runner.run(now + 2 * SETTLES, FOREVER)
         assert (deaths > 5, told["open"]) == (True, 0)
 
         assert world.left(CANARY) == set()

@@ -101,7 +101,7 @@ def desk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     client.cache_clear()
     made = Desk(engine)
     for module in MODULES:
-        monkeypatch.setattr(module, "client", made.services.__getitem__)
+        monkeypatch.setattr(module._parts, "client", made.services.__getitem__)
         module._parts.cache_clear()
     for table, keys in (
         ("WebhookEndpoints", ("registry", "endpoint_id")),

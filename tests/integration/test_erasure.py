@@ -102,7 +102,7 @@ def live(site: Site, user: str) -> None:
 def runner(**clients: Any) -> ErasureRunner:
     """The real runner, as a process that starts now; clients: some that die."""
     erasure._parts.cache_clear()
-    made = erasure._parts()
+    made = erasure._parts().runner
     if not clients:
         return made
     config = read_settings(ErasureSettings)

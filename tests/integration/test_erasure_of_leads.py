@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapters.bootstrap import process_client
 from adapters.platform.items import decode_item
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
@@ -65,7 +66,7 @@ def shop(
 
 def fresh() -> Tombstones:
     """A process's view that knows what is written now."""
-    return tombstones_of(read_settings(ErasureSettings))
+    return tombstones_of(read_settings(ErasureSettings), process_client)
 
 
 def api(
@@ -114,13 +115,13 @@ def process(site: Site, engine: Engine) -> None:
 
 def run() -> dict[str, int]:
     forget()
-    return erasure._parts().run(datetime.now(UTC), FOREVER)
+    return erasure._parts().runner.run(datetime.now(UTC), FOREVER)
 
 
 def finish() -> dict[str, int]:
     """Everything that an erasure takes, nights included."""
     run()
-    two_nights(erasure._parts().jobs, datetime.now(UTC))
+    two_nights(erasure._parts().runner.jobs, datetime.now(UTC))
     return run()
 
 
@@ -295,7 +296,7 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
     Redis(lone_redis_url).call("FLUSHALL")
     shop.send({**bought, "id": 9})  # by a process that knows nothing of it yet: a lead of a new id
     assert leads_of(shop)
-    made = erasure._parts()
+    made = erasure._parts().runner
     assert made.run(datetime.now(UTC) + timedelta(seconds=61), FOREVER)["open"] == 1
     assert leads_of(shop) == []
     assert stores_with(engine, word) == set()

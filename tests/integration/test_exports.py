@@ -157,7 +157,7 @@ def exporter(**clients: Any) -> Exporter:
     dynamodb, s3 = clients.get("dynamodb", client("dynamodb")), clients.get("s3", client("s3"))
     reached = Clients(dynamodb, lambda: s3, lambda: None, None)
     return replace(
-        erasure._exporter(),
+        erasure._parts().exporter,
         jobs=ExportJobs(dynamodb, config.limits_table),
         stores=lambda now: all_stores(reached, config, now),
         s3=lambda: s3,

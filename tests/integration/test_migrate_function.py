@@ -17,7 +17,7 @@ from adapters import settings
 from adapters.platform.aws import client
 from adapters.postgresql import postgres
 from ingest.leads import identity_migration as function
-from ingest.leads.identity_migration import ROLE, MigrateSettings, scram_verifier
+from ingest.leads.identity_migration import ROLE, scram_verifier
 from local.paths import ROOT
 from tests.support.effort import only_soak
 from tests.support.identity_server import WAYS, Server
@@ -93,6 +93,7 @@ def stack(
 
 def ask(stack: CloudFormation, kind: str) -> dict[str, Any]:
     request = json.loads((ROOT / "tests/events/MigrateFunction.json").read_text())
+    function._parts.cache_clear()  # a deployment's settings come to a new process
     function.handler({**request, "RequestType": kind, "ResponseURL": stack.url}, CONTEXT)
     return stack.answers[-1]
 
@@ -111,7 +112,7 @@ def test_the_stack_is_told_what_was_applied(stack: CloudFormation) -> None:
 def test_deleting_the_stack_deletes_no_leads(stack: CloudFormation, empty: str) -> None:
     ask(stack, "Create")
     assert ask(stack, "Delete")["Status"] == "SUCCESS"
-    assert function.run(settings.read_settings(MigrateSettings)) == []
+    assert function.run(*function._parts.build()) == []
 
 
 def test_the_stack_is_told_why_not(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,7 @@ def test_an_operator_gives_the_role_a_rotated_password_without_a_deployment(
         assert signs_in(empty, password)
     assert len(stack.answers) == 1, "CloudFormation asked nothing"
     monkeypatch.delenv("IDENTITY_URL")
+    function._parts.cache_clear()
     with pytest.raises(settings.SettingsMissing):
         function.handler({}, CONTEXT)
 

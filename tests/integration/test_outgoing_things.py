@@ -36,7 +36,7 @@ AT = "2026-03-10T12:00:00.000000Z"
 @pytest.fixture
 def told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """A desk whose functions hear of leads and questions, too."""
-    monkeypatch.setattr(notify, "client", desk.services.__getitem__)
+    monkeypatch.setattr(notify._parts, "client", desk.services.__getitem__)
     monkeypatch.setattr("adapters.outgoing.endpoint_store.FRESH_SECONDS", -1.0)
     notify._parts.cache_clear()
     for table, keys in (

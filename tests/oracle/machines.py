@@ -115,9 +115,8 @@ class Machines:
         self.turns = Turns(self.chance)
         losing = Losing(self, self.stream.real)
         clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
-        for module in (ingest.engagement.user_services, ingest.engagement.acceptance, processors.engagement):
-            self.patch.setattr(module, "client", clients.__getitem__)
-        self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
+        for module in (ingest.engagement.events_api, ingest.engagement.users_api, processors.engagement):
+            self.patch.setattr(module._parts, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         for each in ("book", "engagement.amnesty", "privacy.tombstones"):

@@ -83,16 +83,16 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> FirstNight:
         "ERASURES_TABLE": "Erasures",  # not asked: nobody is to be forgotten
         "AWS_DEFAULT_REGION": "us-east-1",
     }
-    warehouse_function._steps.cache_clear()
+    warehouse_function._parts.cache_clear()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(written):
         for name, value in variables.items():
             patch.setenv(name, value)
         patch.setattr(clock, "now", lambda: MONDAY)
-        patch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
+        patch.setattr(warehouse_function, "S3Objects", lambda *_: objects)
         patch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)
         working(patch, *FIRST)
         answers = [warehouse_function.handler(event, CONTEXT) for _ in range(2)]
-    warehouse_function._steps.cache_clear()
+    warehouse_function._parts.cache_clear()
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     return FirstNight(folder, story, answers, lines, run_notes.read_unloaded(objects))
 

@@ -47,8 +47,9 @@ def workgroup(tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPa
     lake = FolderObjects(tmp_path / "lake")
     api = Workgroup(databases.new(), "s3://lake", lake)
     monkeypatch.setattr(clock, "now", lambda: datetime(2026, 3, 9, 2, 30, tzinfo=UTC))
-    for module in ("steps.warehouse_function", "steps.reconcile_function", "warehouse.warehouse"):
-        monkeypatch.setattr(f"analytics.{module}.objects_at", lambda _: lake)
+    for module in (warehouse_function, reconcile_function):
+        monkeypatch.setattr(module, "S3Objects", lambda *_: lake)
+    monkeypatch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: lake)
     monkeypatch.setattr(redshift_warehouse, "POLL_SECONDS_MAX", 0.01)
     monkeypatch.setattr(warehouse_function, "grant_analysts", lambda _: None)  # PostgreSQL has no svv_roles
     with serving(api) as url, running() as engine:
@@ -63,11 +64,11 @@ def workgroup(tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPa
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
         client.cache_clear()
-        warehouse_function._steps.cache_clear()
-        reconcile_function._steps.cache_clear()
+        warehouse_function._parts.cache_clear()
+        reconcile_function._parts.cache_clear()
         yield api
-        warehouse_function._steps.cache_clear()
-        reconcile_function._steps.cache_clear()
+        warehouse_function._parts.cache_clear()
+        reconcile_function._parts.cache_clear()
         client.cache_clear()
 
 
@@ -78,7 +79,7 @@ def test_the_functions_load_build_and_ask(workgroup: Workgroup, monkeypatch: pyt
     workgroup.objects.put(EVENT["tasks_key"], json.dumps(tasks).encode())
     assert warehouse_function.handler(EVENT, CONTEXT) == {"run_id": "r1", "left": 0, "failed": 0}
     assert workgroup.limits == ["CreateUsageLimit"]
-    warehouse_function._steps.cache_clear()  # another process: the limit is another one
+    warehouse_function._parts.cache_clear()  # another process: the limit is another one
     assert warehouse_function.handler(EVENT, CONTEXT)["left"] == 0
     assert workgroup.limits == ["CreateUsageLimit", "UpdateUsageLimit"]
 

@@ -48,7 +48,7 @@ def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
 def deliver_by(dying: Dying, batch: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Hand records to a processor whose client dies; returns what is to come again: ["all"] if it was killed."""
     with monkeypatch.context() as patched:
-        patched.setattr(answers, "client", lambda _: dying)
+        patched.setattr(answers._parts, "client", lambda _: dying)
         answers._parts.cache_clear()
         try:
             return deliver(batch)

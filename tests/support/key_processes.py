@@ -34,7 +34,7 @@ class Process:
     """A process of the API; it knows the keys that the secret has now, for the next five minutes."""
 
     def __init__(self) -> None:
-        self.parts = questions_api._parts.__wrapped__()
+        self.parts = questions_api._parts.build()
         self.hashes_of = self.parts.answers.fingerprints.of_user
         self.hashes_of("anybody")
 

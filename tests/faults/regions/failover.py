@@ -116,15 +116,8 @@ class Failover(Callers):
         here = Here(lambda: self.clients[self.here.name])
         other = {name: Here(partial(self._client, name)) for name in ("sqs", "s3")}
         clients = {"dynamodb": here, **other}
-        wired = (
-            ingest.engagement.user_services,
-            ingest.engagement.events_stream,
-            ingest.engagement.acceptance,
-            processors.engagement,
-        )
-        for module in wired:
-            patch.setattr(module, "client", clients.__getitem__)
         for module in HANDLERS:
+            patch.setattr(module._parts, "client", clients.__getitem__)
             patch.setattr(module.clock, "now", self._now)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         patch.setattr("adapters.platform.item_tables.ThreadPoolExecutor", OneByOne)

@@ -4,13 +4,10 @@ import json
 from dataclasses import fields
 from typing import Any
 
-import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from adapters import settings
 from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
-from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NO_ERASURES
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
@@ -91,14 +88,9 @@ def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
     assert (outcome.counts["published"], outcome.again) == (0, ["100005"])
 
 
-def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in fields(PublisherSettings):
-        monkeypatch.setenv(settings.variable_name(field.name), field.name)
-    monkeypatch.setattr(publisher, "client", lambda _: None)
-    monkeypatch.setattr(tombstones, "client", lambda _: None)
-    publisher._parts.cache_clear()
-    made = publisher._parts()
-    publisher._parts.cache_clear()
+def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name() -> None:
+    config = PublisherSettings(**{field.name: field.name for field in fields(PublisherSettings)})
+    made = publisher._parts.make(config, lambda _: None)
     names = {entity.name: stream._name for entity, stream in made.destinations.values()}
     assert made.item_rows
     names["table_items"] = made.item_rows.stream._name

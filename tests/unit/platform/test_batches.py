@@ -42,7 +42,7 @@ class Sqs:
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Sqs:
     made = Sqs()
-    monkeypatch.setattr(batches, "client", lambda _: made)
+    monkeypatch.setattr(batches, "process_client", lambda _: made)
     monkeypatch.setenv("FAILURE_QUEUE_URL", "https://failures")
     return made
 

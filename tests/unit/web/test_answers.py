@@ -33,7 +33,7 @@ def test_a_refusal_has_the_contract_s_shape(
         raise AssertionError("no store may be asked")
 
     ingest.engagement.user_services.services.cache_clear()
-    monkeypatch.setattr(ingest.engagement.user_services, "client", never)
+    monkeypatch.setattr(ingest.engagement.user_services.services, "client", never)
     answer = called(ingest.engagement.users_api.handler, method, path)
     error = json.loads(answer["body"])["error"]
     assert (answer["statusCode"], error["code"]) == (status, code)
