@@ -193,6 +193,11 @@ def test_who_comes_back_needs_no_application_and_no_past() -> None:
     late.know(outage(1, 2))
     late.apply([event("a", june(1))])
     assert shown(late, june(3)) == (2, 2, [])
+    within = Forgiving()
+    within.apply([event("c", june(3))])
+    within.know(outage(1, 2, 4))
+    within.apply([event("f", june(6))])
+    assert shown(within, june(6)) == (2, 2, []), "the rest of an outage in which the user was active"
     untouched = Forgiving()
     untouched.apply([event(str(day), june(day)) for day in (1, 3, 4)])
     untouched.know(outage(1, 2))
