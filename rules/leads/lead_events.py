@@ -107,7 +107,7 @@ class LeadEvent:
     | preference_stated | preferences?, consent?, as above; consent_channel? if it is about one channel |
     | objection_raised | objections: [topic] |
     | identity_replaced | nothing |
-    | campaign_* | campaign_id; campaign_unsubscribed also consent?, as above |
+    | campaign_* | campaign_id; campaign_unsubscribed and campaign_bounced also consent?, as above |
     | leads_merged, leads_unmerged | change: int; groups: [{root, leaves: [lead_organization_id]}]: the leads
       that the change moved, and their root, which is among the leaves |
     """

@@ -25,6 +25,7 @@ from typing import Any
 from rules.days import DAY, EPOCH, unstamp
 from rules.leads.features import Contact
 from rules.leads.lead_events import (
+    CAMPAIGN_BOUNCED,
     CAMPAIGN_SENT,
     CAMPAIGN_TYPES,
     CAMPAIGN_UNSUBSCRIBED,
@@ -350,9 +351,10 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
         ),
     ),
     **dict.fromkeys(CAMPAIGN_TYPES, (Derivation(CAMPAIGN_CONTACT, 1000, _reaction),)),
-    CAMPAIGN_UNSUBSCRIBED: (
-        Derivation(CAMPAIGN_CONTACT, 1000, _reaction),
-        Derivation(CONSENT, 1000, _consent),
+    # Who has unsubscribed before may be told by a mail that was not sent for that.
+    **dict.fromkeys(
+        (CAMPAIGN_UNSUBSCRIBED, CAMPAIGN_BOUNCED),
+        (Derivation(CAMPAIGN_CONTACT, 1000, _reaction), Derivation(CONSENT, 1000, _consent)),
     ),
 }
 

@@ -15,6 +15,8 @@ the mail's id name it.
   mail it was (docs/rules.md, "Who wants no more messages"). `group_unsubscribe` of a campaign's mail is a
   reaction to that campaign alone; of any other mail it refuses all messages, because we know no groups.
   `group_resubscribe` is no event: it brings one kind of mail back, and not all messages.
+- A mail is `dropped` where its recipient has unsubscribed from all mail, or reported spam, before: so the
+  reason says, and it is an opt-out, too. A "Bounced Address" does not work, and nobody has decided anything.
 - The recipient is verified: the mail provider knows whose mailbox did this.
 """
 
@@ -45,6 +47,7 @@ SIGNATURE = Signature(
     algorithm=Algorithm.ECDSA_SHA256,
 )
 
+DROPPED = "dropped"
 TYPES = {
     "delivered": lead_events.CAMPAIGN_SENT,
     "open": lead_events.CAMPAIGN_OPENED,
@@ -52,10 +55,12 @@ TYPES = {
     "reply": lead_events.CAMPAIGN_REPLIED,
     "bounce": lead_events.CAMPAIGN_BOUNCED,
     "blocked": lead_events.CAMPAIGN_BOUNCED,
-    "dropped": lead_events.CAMPAIGN_BOUNCED,
+    DROPPED: lead_events.CAMPAIGN_BOUNCED,
 }
-REFUSES_ALL_MAIL = ("unsubscribe", "spamreport")
-OPT_OUTS = (*REFUSES_ALL_MAIL, "group_unsubscribe")
+OF_ONE_KIND = "group_unsubscribe"
+OPT_OUTS = ("unsubscribe", "spamreport", OF_ONE_KIND)
+# https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event#dropped
+REASONS_OF_OPT_OUTS = ("unsubscribed address", "spam reporting address")
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
@@ -87,8 +92,8 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     if not isinstance(kind, str) or not kind:
         kinds = ", ".join((*TYPES, *OPT_OUTS))
         raise DecodeError("event", f"must be text, such as {kinds}" if kind else "is missing")
-    if kind.strip().lower() in OPT_OUTS:
-        return _opt_out(event, kind.strip().lower(), context)
+    if (word := kind.strip().lower()) in OPT_OUTS or (word == DROPPED and _is_dropped_by_opt_out(event)):
+        return _opt_out(event, word, context)
     is_by_machine = str(event.get("sg_machine_open")).casefold() in ("true", "1")
     if kind not in TYPES or (kind == "open" and is_by_machine):
         return None
@@ -114,7 +119,7 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
 
 
 def _opt_out(event: Mapping[str, Any], kind: str, context: DecodeContext) -> DecodedEvent:
-    """Read who unsubscribes. Only the recipient is needed; everything else is read where it can be."""
+    """Read who unsubscribes, or has done so. Only the recipient is needed; the rest is read if it can be."""
     side = SideFields()
     recipient = identities([("email", event.get("email"))], context, "email", are_verified=True)
     occurred_at, named_time = opt_out_time(event.get("timestamp"), "timestamp", context, side)
@@ -128,7 +133,8 @@ def _opt_out(event: Mapping[str, Any], kind: str, context: DecodeContext) -> Dec
         message=side.read(text_id, event.get("sg_message_id"), "sg_message_id"),
     )
     campaign_id = _first_id(_campaign_candidates(event), side)
-    consent = {} if campaign_id and kind not in REFUSES_ALL_MAIL else {"consent": {NOTIFICATIONS: OFF}}
+    is_of_campaign = campaign_id and kind == OF_ONE_KIND
+    consent = {} if is_of_campaign else {"consent": {NOTIFICATIONS: OFF}}
     if campaign_id is None:
         preference = lead_events.PREFERENCE_STATED
         return DecodedEvent(
@@ -136,7 +142,7 @@ def _opt_out(event: Mapping[str, Any], kind: str, context: DecodeContext) -> Dec
         )
     return DecodedEvent(
         external_event_id=event_id,
-        event_type=lead_events.CAMPAIGN_UNSUBSCRIBED,
+        event_type=TYPES.get(kind, lead_events.CAMPAIGN_UNSUBSCRIBED),
         occurred_at=occurred_at,
         identities=recipient,
         object_id=campaign_id,
@@ -144,6 +150,11 @@ def _opt_out(event: Mapping[str, Any], kind: str, context: DecodeContext) -> Dec
         payload={"campaign_id": campaign_id, **consent},
         omissions=side.omissions,
     )
+
+
+def _is_dropped_by_opt_out(event: Mapping[str, Any]) -> bool:
+    reason = " ".join(str(event.get("reason")).lower().split())
+    return reason.startswith(REASONS_OF_OPT_OUTS)
 
 
 def _campaign_candidates(event: Mapping[str, Any]) -> list[Any]:

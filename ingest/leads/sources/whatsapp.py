@@ -12,11 +12,15 @@ tomorrow it may be another person's.
 https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids
 
 Consent: a sender who writes or chooses a word of rules.leads.consent ("stop"), or who stops marketing
-messages in WhatsApp (value.user_preferences[]), wants no more notifications. That is remembered for good. Of
-an edited message only this is read.
+messages in WhatsApp (value.user_preferences[], or a system message `user_preference_changed`), wants no more
+notifications. So does who is told to have stopped them by the error of a message that the business sent
+(131050). That is remembered for good. Of an edited message only this is read. A preference that we do not
+know is refused, so that an operator finds it.
+https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences
 
-A changed number or id is an event of its own (IDENTITY_REPLACED). These are no events: statuses of what the
-business sent (value.statuses[]), withdrawn reactions, revoked messages, and what WhatsApp does not deliver.
+A changed number or id is an event of its own (IDENTITY_REPLACED). These are no events: any other status of
+what the business sent (value.statuses[]), withdrawn reactions, revoked messages, and what WhatsApp does not
+deliver.
 """
 
 import re
@@ -58,6 +62,10 @@ SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welcome"})
 
 MARKETING = "marketing_messages"  # the only category of user_preferences[]
+PREFERENCES = {"stop": OFF, "resume": ON}
+# https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+STOPPED_MARKETING = "131050"
+STATUSES = "statuses"
 # Types of messages in which people write or choose words.
 WITH_WORDS = ("button", "interactive", "text")
 
@@ -65,8 +73,11 @@ WITH_WORDS = ("button", "interactive", "text")
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
 # The fields of an item, or of a contact, with the person's numbers and ids. Some partners of Meta write an id
 # in a number's field.
-NUMBER_FIELDS = ("from", "wa_id")
-USER_ID_FIELDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
+NUMBER_FIELDS = ("from", "wa_id", "recipient_id")
+USER_ID_FIELDS = (
+    *("from_user_id", "user_id", "from_parent_user_id", "parent_user_id"),
+    *("recipient_user_id", "recipient_parent_user_id"),
+)
 USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
 # The fields of a changed number or id, in a system message.
 NEW_NUMBER_FIELDS = ("customer", "wa_id", "new_wa_id")
@@ -162,8 +173,18 @@ def _items_of(change: Any) -> Iterator[_Item]:
     for list_name in READERS:
         bodies = [] if value.get(list_name) is None else _required_list(value, list_name, "value.")
         for index, body in enumerate(bodies):
+            if list_name == STATUSES and not _tells_of_a_stop(body):
+                continue
             contact = _contact_with_more_ids(body, contacts, is_only_item=len(bodies) == 1)
             yield _Item(f"value.{list_name}.{index}", list_name, body, contact)
+
+
+def _tells_of_a_stop(status: Any) -> bool:
+    """Return whether a status says that a message was not sent, because its recipient has stopped them."""
+    errors = status.get("errors") if isinstance(status, Mapping) else None
+    return isinstance(errors, list) and any(
+        isinstance(error, Mapping) and str(error.get("code")) == STOPPED_MARKETING for error in errors
+    )
 
 
 def _required_list(holder: Any, name: str, path: str = "") -> list[Any]:
@@ -189,6 +210,9 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     message, kind = item.body, _kind(item.body)
     if kind in NOTICES or (kind == "reaction" and not _content(message).get("emoji")):
         return None
+    if kind == "system" and str(_content(message).get("type")).endswith("preference_changed"):
+        meaning = _meaning_of_preference(_content(message).get("marketing"), "system.marketing")
+        return _statement(item, message.get("id"), {NOTIFICATIONS: meaning}, context)
     if kind == "system":
         return _number_change(item, context)
     if kind == "edit":
@@ -271,17 +295,34 @@ def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    """Read an entry of user_preferences[]: who stops or resumes marketing messages. None for others."""
+    """Read an entry of user_preferences[]: who stops or resumes marketing messages.
+
+    Who stops messages of another category, of which we know none, wants none at all.
+    """
     preference = item.body
-    meaning = {"stop": OFF, "resume": ON}.get(str(preference.get("value")).casefold())
-    if (preference.get("category") or MARKETING) != MARKETING or meaning is None:
-        return None
+    meaning = _meaning_of_preference(preference.get("value"), "value")
+    if meaning == ON and str(preference.get("category") or MARKETING).casefold() != MARKETING:
+        raise DecodeError("category", f"must be {MARKETING}: we know no other that somebody may resume")
     ids = [*_person_ids(preference), *_person_ids(item.contact)]
     sender = ids[0][1].removeprefix("+") if ids else None
     # The entry has no id. Sender and time make one that a resend has, too.
     stated_at = SideFields().read(epoch, preference.get("timestamp"), "timestamp")
     event_id = f"preference:{sender}:{stated_at}" if stated_at else None
     return _statement(item, event_id, {NOTIFICATIONS: meaning}, context)
+
+
+def _status(item: _Item, context: DecodeContext) -> DecodedEvent:
+    """Read an entry of statuses[] whose recipient has stopped marketing messages."""
+    message_id = item.body.get("id")
+    event_id = f"stopped:{message_id}" if isinstance(message_id, str) and message_id else None
+    return _statement(item, event_id, {NOTIFICATIONS: OFF}, context)
+
+
+def _meaning_of_preference(value: Any, name: str) -> str:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if word not in PREFERENCES:
+        raise DecodeError(name, f"must be {' or '.join(PREFERENCES)}")
+    return PREFERENCES[word]
 
 
 def _statement(
@@ -304,6 +345,7 @@ READERS: Mapping[str, Callable[[_Item, DecodeContext], DecodedEvent | None]] = {
     "messages": _message,
     "user_preferences": _preference,
     "user_id_update": _user_id_update,
+    STATUSES: _status,
 }
 
 
@@ -356,7 +398,7 @@ def _contact_with_more_ids(body: Any, contacts: Mapping[PersonId, Contact], *, i
 def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
     """Return the identities of an item's sender, its contact's too; raises DecodeError without any."""
     ids = _person_ids(item.body) | _person_ids(item.contact)
-    field_name = "wa_id" if item.list_name == "user_preferences" else "from"
+    field_name = {"user_preferences": "wa_id", STATUSES: "recipient_id"}.get(item.list_name, "from")
     if not ids:
         raise DecodeError(field_name, "is missing, and there is no user id")
     return identities(ids, context, field_name, are_verified=True, side=side)

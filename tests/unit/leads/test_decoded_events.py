@@ -177,16 +177,16 @@ def test_the_warehouse_expects_every_type() -> None:
 
 def test_who_says_stop_is_remembered_to_have_said_so() -> None:
     """https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences"""
-    stopped, resumed, other = (
+    stopped, resumed = (
         {
             "wa_id": "16505551234",
             "category": "marketing_messages",
             "value": value,
             "timestamp": 1772000000 + at,
         }
-        for at, value in enumerate(("stop", "resume", "later"))
+        for at, value in enumerate(("stop", "resume"))
     )
-    value = {"messaging_product": "whatsapp", "user_preferences": [stopped, resumed, other]}
+    value = {"messaging_product": "whatsapp", "user_preferences": [stopped, resumed]}
     webhook = {"entry": [{"changes": [{"field": "user_preferences", "value": value}]}]}
     events = [*decode("whatsapp", whatsapp(text("Stop!"))), *decode("whatsapp", webhook)]
     assert [each.payload for each in events] == [
@@ -237,6 +237,29 @@ def test_who_refuses_all_mail_by_a_campaign_s_mail_wants_no_more_messages(kind: 
         "campaign_contact#12345": "unsubscribed 2026-02-25",
         **({"consent#notifications": "off"} if is_of_all else {}),
     }
+
+
+@pytest.mark.parametrize(
+    "reason", ["Unsubscribed Address", "SPAM REPORTING ADDRESS", " unsubscribed  address"]
+)
+def test_a_mail_that_is_dropped_because_somebody_has_unsubscribed_tells_that(reason: str) -> None:
+    dropped = {**MAIL, "event": "dropped", "reason": reason}
+    (event,) = decode("email_campaign", [dropped], replace(CONTEXT, is_signed=True))
+    assert (event.event_type, event.object_id, event.is_opt_out) == ("campaign_bounced", "12345", True)
+    stored = stored_event(event, Envelope("email_campaign", CONTEXT), "leaf", "leaf")
+    assert {name: each.value for name, each in remembered_entries([stored]).items()} == {
+        "campaign_contact#12345": "bounced 2026-02-25",
+        "consent#notifications": "off",
+    }
+    of_no_campaign = {"email": "ada@example.com", "event": "dropped", "reason": reason}
+    (event,) = decode("email_campaign", [of_no_campaign], replace(CONTEXT, is_signed=True))
+    assert (event.event_type, event.payload) == ("preference_stated", {"consent": {"notifications": "off"}})
+
+
+@pytest.mark.parametrize("reason", ["Bounced Address", "Invalid", "Spam Content", None, 7])
+def test_an_address_that_does_not_work_is_no_decision_of_a_person(reason: Any) -> None:
+    (event,) = decode("email_campaign", [{**MAIL, "event": "dropped", "reason": reason}])
+    assert (event.event_type, event.payload) == ("campaign_bounced", {"campaign_id": "12345"})
 
 
 def test_who_wants_one_kind_of_mail_again_does_not_want_all_messages_again() -> None:

@@ -287,6 +287,12 @@ OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
         for kind in ("unsubscribe", "group_unsubscribe", "spamreport")
     ),
     (
+        "email_campaign",
+        [{**UNSUBSCRIBED, "event": "dropped", "reason": "Unsubscribed Address"}],
+        "0",
+        ("event", "email", "reason"),
+    ),
+    (
         "whatsapp",
         whatsapp(text("STOP")),
         "entry.0.changes.0.value.messages.0",
@@ -302,7 +308,13 @@ OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
         "whatsapp",
         preference("stop", wa_id="16505551234"),
         "entry.0.changes.0.value.user_preferences.0",
-        ("wa_id", "value", "category"),
+        ("wa_id", "value"),
+    ),
+    (
+        "whatsapp",
+        whatsapp(system("user_preference_changed", **{"from": "16505551234"}, marketing="stop")),
+        "entry.0.changes.0.value.messages.0",
+        ("from", "type", "system", "system.type", "system.marketing"),
     ),
     ("web_form", TYPED_STOP, "", ("fields", "fields.email", "fields.message")),
     ("generic", CRM_STOP, "", ("event_type", "identities", "identities.email", "data", "data.text")),

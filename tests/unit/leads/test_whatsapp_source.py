@@ -6,6 +6,7 @@ import pytest
 
 from ingest.leads import sources
 from ingest.leads.lead_accept import Envelope, open_payload
+from ingest.leads.readers import DecodeError
 from rules.leads.identity import Identity
 from tests.support.webhooks import CONTEXT, NOW, decode, preference, system, text, whatsapp
 
@@ -85,6 +86,59 @@ def test_a_preference_of_nobody_is_refused_by_field() -> None:
     opened = open_payload(preference("stop"), Envelope("whatsapp", CONTEXT), NOW)
     assert [each.field for each in opened.refusals] == [
         "payload.entry.0.changes.0.value.user_preferences.0.wa_id"
+    ]
+
+
+@pytest.mark.parametrize("category", ["MARKETING_MESSAGES", "Marketing_Messages", " ", 7, "utility_messages"])
+def test_a_stop_hangs_on_no_category(category: Any) -> None:
+    for value in ("stop", "STOP", " Stop "):
+        (event,) = decode("whatsapp", preference(value, wa_id=PHONE, category=category))
+        assert event.payload == {"consent": {"notifications": "off"}}
+
+
+def test_a_preference_that_we_do_not_know_is_kept_for_an_operator() -> None:
+    (event,) = decode("whatsapp", preference("RESUME", wa_id=PHONE, category="MARKETING_MESSAGES"))
+    assert event.payload == {"consent": {"notifications": "on"}}
+    for stated, reason in (
+        (
+            preference("resume", wa_id=PHONE, category="utility_messages"),
+            "category must be marketing_messages",
+        ),
+        (preference("later", wa_id=PHONE), "value must be stop or resume"),
+        (
+            whatsapp(system("user_preference_changed", **{"from": PHONE}, marketing="later")),
+            "system.marketing must",
+        ),
+    ):
+        with pytest.raises(DecodeError, match=reason):
+            decode("whatsapp", stated)
+
+
+@pytest.mark.parametrize(("marketing", "said"), [("stop", "off"), ("Resume", "on")])
+def test_a_preference_may_come_as_a_system_message(marketing: str, said: str) -> None:
+    told = system("user_preference_changed", **{"from": PHONE}, marketing=marketing)
+    (event,) = decode("whatsapp", whatsapp(told))
+    assert (event.event_type, event.payload) == ("preference_stated", {"consent": {"notifications": said}})
+    assert {each.external_id for each in event.identities} == {PHONE}
+
+
+def test_an_error_of_what_was_sent_may_tell_who_has_stopped_messages() -> None:
+    """https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes"""
+    failed = {"id": "wamid.8", "status": "failed", "timestamp": "1772000000", "recipient_id": PHONE,
+              "errors": [{"code": 131050, "title": "User stopped marketing messages"}]}  # fmt: skip
+    others = [{**failed, "id": "wamid.9", "errors": [{"code": code}]} for code in (131049, 131026, None)]
+    read = {"id": "wamid.7", "status": "read", "timestamp": "1772000000", "recipient_id": PHONE}
+    webhook = whatsapp(text("hello"), statuses=[read, *others, failed, 7, {**failed, "recipient_id": None}])
+    opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
+    assert [(event.external_event_id, event.is_opt_out) for event, _ in opened.events] == [
+        ("wamid.1", False),
+        ("stopped:wamid.8", True),
+    ]
+    (_, (stop, part)) = opened.events
+    assert {each.external_id for each in stop.identities} == {PHONE}
+    assert part.path == "entry.0.changes.0.value.statuses.4"
+    assert [each.field for each in opened.refusals] == [
+        "payload.entry.0.changes.0.value.statuses.6.recipient_id"
     ]
 
 
