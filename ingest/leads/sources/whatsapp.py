@@ -171,7 +171,9 @@ def _items_of(change: Any) -> Iterator[_Item]:
         raise DecodeError("value", "must be an object")
     contacts = _contacts_by_id(value.get("contacts"))
     for list_name in READERS:
-        bodies = [] if value.get(list_name) is None else _required_list(value, list_name, "value.")
+        if value.get(list_name) is None or (list_name == STATUSES and not isinstance(value[STATUSES], list)):
+            continue  # of statuses only few are of interest: no other fault of theirs is
+        bodies = _required_list(value, list_name, "value.")
         for index, body in enumerate(bodies):
             if list_name == STATUSES and not _tells_of_a_stop(body):
                 continue

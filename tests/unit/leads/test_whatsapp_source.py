@@ -140,6 +140,8 @@ def test_an_error_of_what_was_sent_may_tell_who_has_stopped_messages() -> None:
     assert [each.field for each in opened.refusals] == [
         "payload.entry.0.changes.0.value.statuses.6.recipient_id"
     ]
+    odd = open_payload(whatsapp(text("hello"), statuses={"a": failed}), Envelope("whatsapp", CONTEXT), NOW)
+    assert (len(odd.events), odd.refusals) == (1, [])
 
 
 NEW_PHONE, NEW_ID = Identity("phone", "4915112345678"), Identity("whatsapp", "DE.90210000000000002")
