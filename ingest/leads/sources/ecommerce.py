@@ -29,11 +29,14 @@ somebody typed them at the till. If it has none, it counts for the lead that ano
 names.
 
 Customers: the webhooks of a customer, and of a consent, say what the customer wants by e-mail, text messages
-or WhatsApp. `unsubscribed` wants no more messages. Neither does who is `not_subscribed`, `redacted` or
-`invalid` since a time that the shop names. Without a time these state nothing, nor does `pending`, where the
-shop still waits for an answer. `subscribed` wants messages since the time that the shop names; to text
-messages or WhatsApp alone, it takes back no more than a refusal of these (rules.leads.memory). If a webhook
-says both, of two channels, the customer wants none. customers/merge joins the leads of two customers.
+or WhatsApp, and so does the customer within an order. Older shops say accepts_marketing, true or false, in
+place of `subscribed` or `not_subscribed` to e-mail. An order's buyer_accepts_marketing is not read: it is
+false for all who have not ticked a box. `unsubscribed` wants no more messages. Neither does who is
+`not_subscribed`, `redacted` or `invalid` since a time that the shop names. Without a time these state
+nothing, nor does `pending`, where the shop still waits for an answer. `subscribed` wants messages since the
+time that the shop names; to text messages or WhatsApp alone, it takes back no more than a refusal of these
+(rules.leads.memory). If a webhook says both, of two channels, the customer wants none. customers/merge joins
+the leads of two customers.
 
 A webhook of a consent that we cannot read, or of a merge that the shop has not made, is refused, so that an
 operator finds it. Topics of other things, such as products, are left out.
@@ -124,6 +127,11 @@ CONSENTS = {
     "sms_marketing_consent": ConsentField("sms", "consent_updated_at"),
     "whats_app_marketing_consent": ConsentField("whatsapp", "updated_at"),
 }
+# Until 2022 shops said so, true or false, beside its time: not if the field that took its place is there.
+ACCEPTS, ACCEPTS_SINCE = "accepts_marketing", "accepts_marketing_updated_at"
+REPLACES_ACCEPTS = "email_marketing_consent"
+CONSENT_NAMES = frozenset({*CONSENTS, ACCEPTS})
+STATE_NAMES = ("state", "marketing_state")
 CUSTOMER_TOPICS = (
     *(f"customers/{what}" for what in ("create", "update", "enable", "disable")),
     "customers_email_marketing_consent/update",
@@ -197,8 +205,16 @@ class Amounts(NamedTuple):
 
 
 def parts(payload: Any) -> Iterable[PayloadPart]:
-    """Return a webhook as it came, but of a customer only the consents, and whose they are."""
-    return [PayloadPart(_stated_part(payload) if _has_consent(payload) else payload)]
+    """Return a webhook as it came, but of a customer only the consents, and whose they are.
+
+    An order's customer is a part beside the order: what the shop says of a consent, it says again and again.
+    """
+    if _has_consent(payload):
+        return [PayloadPart(_stated_part(payload))]
+    customer = payload.get("customer") if isinstance(payload, dict) else None
+    if isinstance(customer, dict) and not all(is_absent(customer.get(name)) for name in CONSENT_NAMES):
+        return [PayloadPart(payload), PayloadPart(_stated_part(customer), "customer")]
+    return [PayloadPart(payload)]
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -211,13 +227,13 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         return []
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
+    of_customer = _of_customer(payload, context)
+    if of_customer is not None:
+        return of_customer
     if privacy_topic := _privacy_topic(payload, context):
         return [_erasure_request(payload, privacy_topic, context)]
     if DELETION in (context.topic, payload.get("topic")):
         return [_deletion(payload, context)]
-    of_customer = _of_customer(payload, context)
-    if of_customer is not None:
-        return of_customer
     side = SideFields()
     event_type = _event_type(payload, side)
     if payload.get("test") is True:
@@ -295,13 +311,14 @@ def _of_customer(body: Body, context: DecodeContext) -> list[DecodedEvent] | Non
         topic = MERGE if set(MERGED_IDS) <= body.keys() else CUSTOMER_TOPICS[0] if _has_consent(body) else ""
     if topic == MERGE:
         return _merge(body, context)
-    return _consent_statement(body, topic, context) if topic in CUSTOMER_TOPICS else None
+    is_of_order = topic in TOPICS and _has_consent(body)  # as `parts` parts it from the order
+    return _consent_statement(body, topic, context) if topic in CUSTOMER_TOPICS or is_of_order else None
 
 
 def _has_consent(payload: Any) -> bool:
     if not isinstance(payload, dict):
         return False
-    return not CONSENTS.keys().isdisjoint(payload) and OF_AN_ORDER.isdisjoint(payload)
+    return not CONSENT_NAMES.isdisjoint(payload) and OF_AN_ORDER.isdisjoint(payload)
 
 
 def _merge(body: Body, context: DecodeContext) -> list[DecodedEvent]:
@@ -343,8 +360,12 @@ def _consent_statement(body: Body, topic: str, context: DecodeContext) -> list[D
     if not OF_AN_ORDER.isdisjoint(body):
         raise DecodeError("topic", f"is {topic}, but the body tells of an order")
     side = SideFields()
+    if CONSENT in topic and all(is_absent(body.get(name)) for name in CONSENT_NAMES):
+        raise DecodeError("", f"has none of {', '.join(CONSENTS)}: we do not read this consent")
     stated = {name: side.read(_consent, body.get(name), name) for name in CONSENTS}
     told = [(*each, CONSENTS[name].channel) for name, each in stated.items() if each]
+    if is_absent(body.get(REPLACES_ACCEPTS)) and (each := side.read(_acceptance, body, ACCEPTS)):
+        told.append((*each, CONSENTS[REPLACES_ACCEPTS].channel))
     is_off = any(meaning == OFF for meaning, _, _ in told)
     if side.omissions and not is_off:  # what cannot be read might be an opt-out
         raise DecodeError(side.omissions[0].field, side.omissions[0].reason)
@@ -374,23 +395,40 @@ def _consent_statement(body: Body, topic: str, context: DecodeContext) -> list[D
 
 def _stated_part(body: Body) -> Body:
     """Return what a customer's body says of consent. Other fields change, and the consent is the same."""
-    names = ("topic", *CONSENTS, *(field for _, field in CUSTOMER_FIELDS))
+    names = ["topic", *CONSENTS, *(field for _, field in CUSTOMER_FIELDS)]
+    if is_absent(body.get(REPLACES_ACCEPTS)):
+        names += [ACCEPTS, ACCEPTS_SINCE]
     return {name: body[name] for name in names if name in body}
 
 
 def _consent(value: Any, name: str) -> tuple[str | None, str]:
     """Read a consent: what it means (None: nothing), and since when (a stamp, or "")."""
     fields = value if isinstance(value, dict) else {"state": value}
-    state, since = fields.get("state"), fields.get(CONSENTS[name].since)
-    if is_absent(state):
-        return None, ""
+    state = next((each for each in map(fields.get, STATE_NAMES) if not is_absent(each)), None)
+    if is_absent(state):  # who has said nothing has no such field at all
+        raise DecodeError(f"{name}.state", "is missing")
     if not isinstance(state, str) or state.lower() not in STATES:
         raise DecodeError(f"{name}.state", f"must be one of {', '.join(STATES)}")
-    meaning, needs_time = STATES[state.lower()]
+    return _since(*STATES[state.lower()], fields.get(CONSENTS[name].since), f"{name}.{CONSENTS[name].since}")
+
+
+def _acceptance(body: Body, name: str) -> tuple[str | None, str] | None:
+    """Read accepts_marketing as _consent reads a state."""
+    if is_absent(accepts := body.get(name)):
+        return None
+    if not isinstance(accepts, bool):
+        raise DecodeError(name, "must be true or false")
+    return _since(
+        *STATES["subscribed" if accepts else "not_subscribed"], body.get(ACCEPTS_SINCE), ACCEPTS_SINCE
+    )
+
+
+def _since(meaning: str | None, needs_time: bool, since: Any, name: str) -> tuple[str | None, str]:
+    """Return what a consent means since a time that the shop names; nothing if it needs one and has none."""
     if is_absent(since):
         return (None if needs_time else meaning), ""
     try:
-        return meaning, moment(since, f"{name}.{CONSENTS[name].since}")
+        return meaning, moment(since, name)
     except DecodeError:
         if needs_time and meaning:
             raise

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.warehouse.models import models
 from ingest.leads import sources
-from ingest.leads.lead_accept import Envelope, stored_event
+from ingest.leads.lead_accept import Envelope, open_payload, part_digest, stored_event
 from ingest.leads.readers import DecodedEvent, DecodeError, minor_units
 from rules.leads.identity import Identity, in_order
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
@@ -24,6 +24,7 @@ from tests.support.webhooks import (
     FORM,
     GENERIC,
     MAIL,
+    NOW,
     ORDER,
     REFUND,
     changed,
@@ -474,8 +475,78 @@ def test_a_consent_that_cannot_be_read_is_kept_for_an_operator(told: Any) -> Non
     for told_by in (of_mail, of_texts, of_whatsapp, of_customer):
         with pytest.raises(DecodeError, match="state must be one of subscribed, not_subscribed"):
             read_consent(*told_by(told))
-    with pytest.raises(DecodeError, match="we do not read this consent"):
-        decode("ecommerce", {"id": 7}, replace(CONTEXT, topic="customers_fax_marketing_consent/update"))
+    for topic in ("customers_fax_marketing_consent/update", of_mail(None)[0], of_texts(None)[0]):
+        with pytest.raises(DecodeError, match="we do not read this consent"):
+            decode("ecommerce", {"id": 7}, replace(CONTEXT, topic=topic))
+
+
+@pytest.mark.parametrize("told_by", [of_mail, of_texts, of_whatsapp, of_customer])
+def test_a_consent_of_no_state_is_kept_for_an_operator_and_its_state_has_two_names(told_by: Any) -> None:
+    for told in ({}, {"opt_in_level": "single_opt_in"}, consent(None), consent("")):
+        with pytest.raises(DecodeError, match="state is missing"):
+            read_consent(*told_by(told))
+    told = {**consent(None), "marketing_state": "UNSUBSCRIBED"}
+    assert read_consent(*told_by(told)) and read_consent(*told_by(told))[0].is_opt_out
+
+
+@pytest.mark.parametrize(
+    ("accepts", "since", "meanings"),
+    [
+        *((False, SINCE, ["off"]), (True, SINCE, ["on"]), (False, None, []), (True, None, [])),
+        *((None, SINCE, []), ("", SINCE, [])),
+    ],
+)
+def test_an_older_shop_says_whether_a_customer_accepts_marketing(
+    accepts: Any, since: Any, meanings: list[str]
+) -> None:
+    told = {**ANN, "accepts_marketing": accepts, "accepts_marketing_updated_at": since}
+    events = read_consent("customers/update", told)
+    assert [each.payload for each in events] == [{"consent": {"notifications": word}} for word in meanings]
+    for event in events:
+        assert event.occurred_at == "2026-03-02T00:00:00.000000Z"
+    (event,) = read_consent("customers/update", {**told, "email_marketing_consent": consent("unsubscribed")})
+    assert event.is_opt_out, "the field that took its place counts alone"
+    for odd in (
+        {"accepts_marketing": "no"},
+        {"accepts_marketing": False, "accepts_marketing_updated_at": "?"},
+    ):
+        with pytest.raises(DecodeError, match="accepts_marketing"):
+            read_consent("customers/update", {**ANN, **odd})
+
+
+@pytest.mark.parametrize("topic", ["orders/create", "orders/updated", "orders/paid", "orders/delete", ""])
+def test_the_customer_of_an_order_states_consent_whatever_becomes_of_the_order(topic: str) -> None:
+    envelope = Envelope("ecommerce", replace(CONTEXT, topic=topic, is_signed=True))
+    told = {**ANN, "email_marketing_consent": consent("unsubscribed"), "sms_marketing_consent": None}
+    order = {**ORDER, "customer": told, "buyer_accepts_marketing": True}
+    found = [
+        open_payload({**order, "updated_at": at}, envelope, NOW) for at in (None, "2026-03-06T00:00:00Z")
+    ]
+    stated = [
+        [(each, part_digest(part)) for each, part in opened.events if each.is_opt_out] for opened in found
+    ]
+    assert stated[0] == stated[1], "an order that is told again states no other consent"
+    ((event, _),) = stated[0]
+    assert (event.event_type, event.occurred_at) == ("preference_stated", "2026-03-02T00:00:00.000000Z")
+    assert event.identities[0] == Identity("customer", "acme/shop/7")
+    orders = [each.event_type for each, _ in found[0].events if not each.is_opt_out]
+    assert orders == ([] if topic == "orders/delete" else ["purchase_completed"])
+    without_total = open_payload({**order, "total_price": None, "total_price_set": None}, envelope, NOW)
+    assert [each.is_opt_out for each, _ in without_total.events] == [True]
+
+
+def test_an_order_counts_though_its_customer_s_consent_cannot_be_read() -> None:
+    envelope = Envelope("ecommerce", replace(CONTEXT, topic="orders/create", is_signed=True))
+    for told, refused in (
+        (consent("asked"), ["payload.customer.email_marketing_consent.state"]),
+        (consent("pending"), []),
+        (consent("not_subscribed", None), []),
+        (None, []),
+    ):
+        customer = {**ANN, "email_marketing_consent": told, "accepts_marketing": False}
+        opened = open_payload({**ORDER, "customer": customer}, envelope, NOW)
+        assert [each.event_type for each, _ in opened.events] == ["purchase_completed"]
+        assert [each.field for each in opened.refusals] == refused
 
 
 def test_of_two_channels_an_opt_out_wins_and_hangs_on_no_other() -> None:
