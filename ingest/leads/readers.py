@@ -42,6 +42,7 @@ IDENTITIES_MAX = 20
 PREFERENCES_MAX = 20
 VALUE_CHARACTERS_MAX = 128
 REASON_CHARACTERS_MAX = 200
+OFF_WORDS = (OFF, "false", "no", "none")
 # Begins the id of an opt-out that came without one. Two with one such id are the same, whatever else differs.
 OPT_OUT_ID = "opt-out:"
 # The type of an event that asks for an erasure. It is carried out, and never stored.
@@ -406,6 +407,13 @@ def typed_opt_out(text: Any) -> dict[str, Any]:
     """
     consent = consent_in(text) if isinstance(text, str) else {}
     return {"consent": dict(consent)} if consent.get(NOTIFICATIONS) == OFF else {}
+
+
+def preferred_opt_out(preferences: Any) -> dict[str, Any]:
+    """Return the same field of preferences that say {"notifications": "off"} (or false); {} for others."""
+    value = preferences.get(NOTIFICATIONS) if isinstance(preferences, Mapping) else None
+    is_off = value is False or (isinstance(value, str) and value.strip().casefold() in OFF_WORDS)
+    return {"consent": {NOTIFICATIONS: OFF}} if is_off else {}
 
 
 def opt_out_time(

@@ -14,8 +14,8 @@ page_viewed: category?, product_id?; preference_stated: preferences; objection_r
 campaign_*: campaign_id; identity_replaced: nothing, because its identities are the old and the new ones.
 We read objections from `text`, and keep it only in the raw payload.
 
-A text that is a stop phrase and nothing else is an opt-out, and so is campaign_unsubscribed without a
-campaign.
+A text that asks to stop (rules.leads.consent) is an opt-out, and so are campaign_unsubscribed without a
+campaign, and preferences that say {"notifications": "off"}. None of these fields brings messages back.
 
 An event must have its id, type, time, one good identity, and the fields of `data` without a question mark. An
 opt-out needs its type and one good identity.
@@ -43,6 +43,7 @@ from ingest.leads.readers import (
     opt_out_id,
     opt_out_time,
     preferences_of,
+    preferred_opt_out,
     products,
     read_identity,
     text_id,
@@ -55,8 +56,6 @@ from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
     CAMPAIGN_UNSUBSCRIBED,
-    FORM_SUBMITTED,
-    MESSAGE_RECEIVED,
     NOTIFICATIONS,
     OFF,
     PREFERENCE_STATED,
@@ -114,7 +113,9 @@ def _opt_out(payload: Any, context: DecodeContext, side: SideFields) -> DecodedE
     body = payload if isinstance(payload, dict) else {}
     event_type, data = str(body.get("event_type")), body.get("data")
     data = data if isinstance(data, dict) else {}
-    words = typed_opt_out(data.get("text")) if event_type in (FORM_SUBMITTED, MESSAGE_RECEIVED) else {}
+    words = typed_opt_out(data.get("text")) if event_type in SENTIMENT_TYPES else {}
+    if event_type in (*SENTIMENT_TYPES, PREFERENCE_STATED):
+        words |= preferred_opt_out(data.get("preferences"))
     if event_type != CAMPAIGN_UNSUBSCRIBED and not words:
         return None
     who = _identities(body | {"claimed": _claimed_channels(body, side)}, context, side)

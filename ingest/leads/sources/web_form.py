@@ -9,8 +9,9 @@ somebody: one good address, number or thing. Two different addresses in one fiel
 Anybody can type anything into a form, so all its identities are claimed.
 A browser sends its fields alone, to /v1/hooks (`from_browser`): then the door names the submission, and its
 time is when it arrived.
-The event holds what we derive from people's words, and not the words: see `derived_from_text`. Who writes a
-stop phrase and nothing else wants no more messages; that needs neither an id nor a time.
+The event holds what we derive from people's words, and not the words: see `derived_from_text`. Who asks to
+stop (rules.leads.consent), or whose preferences say {"notifications": "off"}, wants no more messages; that
+needs neither an id nor a time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,7 @@ from ingest.leads.readers import (
     moment,
     opt_out_id,
     opt_out_time,
+    preferred_opt_out,
     text_id,
     typed_opt_out,
     usable_identities,
@@ -68,7 +70,8 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     submission_id = body.get("submission_id", context.delivery_id)
     submitted_at = body.get("submitted_at", arrived_at)
     words = [text for texts in forms.of_kind(fields, forms.MESSAGE).values() for text in texts]
-    submitter, opt_out = _submitter(body, fields, context, side), typed_opt_out("\n".join(words))
+    submitter = _submitter(body, fields, context, side)
+    opt_out = typed_opt_out("\n".join(words)) | preferred_opt_out(body.get("preferences"))
     if opt_out:
         occurred_at, named_time = opt_out_time(submitted_at, "submitted_at", context, side, moment)
         who = [each.external_id for each in submitter]

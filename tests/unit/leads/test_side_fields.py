@@ -279,6 +279,11 @@ CRM_UNSUBSCRIBED = {
     **generic("campaign_unsubscribed", campaign_id="spring"),
     "identities": {"email": "a@b.c"},
 }
+CRM_PREFERS = {
+    **generic("preference_stated", preferences={"notifications": "off", "size": "M"}),
+    "identities": {"email": "a@b.c"},
+}
+NO_NOTIFICATIONS = ("data", "data.preferences", "data.preferences.notifications")
 BUTTON: dict[str, Any] = {"type": "button", "button": {"text": "Stop promotions", "payload": "x"}}
 # Each way to say that one wants no more messages: source, payload, where in it, and what it needs there.
 OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
@@ -319,6 +324,7 @@ OPT_OUTS: list[tuple[str, Any, str, tuple[str, ...]]] = [
     ("web_form", TYPED_STOP, "", ("fields", "fields.email", "fields.message")),
     ("generic", CRM_STOP, "", ("event_type", "identities", "identities.email", "data", "data.text")),
     ("generic", CRM_UNSUBSCRIBED, "", ("event_type", "identities", "identities.email")),
+    ("generic", CRM_PREFERS, "", ("event_type", "identities", "identities.email", *NO_NOTIFICATIONS)),
 ]
 OPT_OUT_FIELDS = [
     (source, payload, f"{where}.{name}".strip("."))
@@ -401,6 +407,20 @@ def test_a_message_and_a_preference_may_lack_the_word_for_their_kind() -> None:
     for words in (text("STOP"), text("", **BUTTON)):
         assert opt_outs("whatsapp", whatsapp(changed(words, "type", ...)))
     assert opt_outs("whatsapp", preference("stop", wa_id="16505551234", category=None))
+
+
+@pytest.mark.parametrize(("value", "is_off"), [("off", True), ("OFF ", True), (False, True), ("no", True), ("on", False),
+                                               (True, False), ("weekly", False), (0.5, False), (None, False)])  # fmt: skip
+def test_preferences_may_refuse_notifications_in_our_own_shape_and_in_forms(value: Any, is_off: bool) -> None:
+    preferences = {"notifications": value, "size": "M"}
+    for source, payload in (
+        ("generic", generic("preference_stated", preferences=preferences)),
+        ("generic", generic("message_received", text="hello", preferences=preferences)),
+        ("web_form", {**FORM, "preferences": preferences}),
+    ):
+        (event,) = decode(source, payload, SIGNED)
+        assert event.is_opt_out == is_off
+        assert event.payload["preferences"]["size"] == "M"
 
 
 def test_what_is_no_opt_out_still_needs_its_id_and_its_time() -> None:
