@@ -19,8 +19,11 @@ USER_ID = rf"^(?!{ERASED}|{GONE}|(?:.*/)?\.\.?(?:/|$))[!\$&->@-\[\]-~]+$"
 _USER_ID = re.compile(USER_ID, re.ASCII)
 HOLDER = "user/"
 KEPT = "#kept"  # no user id has a #
-# What spreadsheets and data frames make of a long number: 4.91771E+12 stands for thousands of numbers.
-ROUNDED = re.compile(r"[+-]?\d(?:[.,]\d+)?[Ee][+-]\d{2,}|\d+\.0", re.ASCII)
+# What spreadsheets, data frames and programs make of a long number: 4.91771E+12 (Java: 4.91771E12) stands for
+# thousands of numbers, and 17.0, 17.00 and 1,234 are another spelling of one. 1e5 alone may be an id.
+ROUNDED = re.compile(
+    r"[+-]?\d(?:[.,]\d+[Ee][+-]?|[Ee][+-])\d+(?:\.0+)?|\d+\.0+|\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII
+)
 
 
 def user_id_problem(user_id: str) -> str:

@@ -3,14 +3,22 @@
 import re
 
 _WORDS = """
-null nil none nan nat undefined unknown n/a na <na> <null> <none> (null) (none) true false
-wahr falsch vrai faux inf -inf infinity -infinity guest anonymous test
+null nil none nan -nan nat undefined unknown n/a na <na> <null> <nil> <none> (null) (none) true false
+wahr falsch vrai faux verdadero verdadeiro vero falso -1 user_id userid
+inf -inf infinity -infinity guest anonymous test
 #n/a #name? #ref! #value! #num! #div/0! #null! {} []
 """
 WORDS = frozenset({*_WORDS.split(), "[object object]"})
 ZEROS = re.compile(r"[0-]+")
+# UUIDs of ones alone (RFC 9562, 5.10), and a template that nobody has filled in: {{user_id}}, ${userId}.
+NO_IDS = re.compile(r"f{8}(?:-f{4}){3}-f{12}|\{\{.*\}\}|\$\{.*\}|[{<]{1,2}[a-z_.]+[}>]{1,2}")
+# What a program has made of nothing and a prefix: auth0|undefined, users/null.
+NOTHING = re.compile(
+    r".*[|:/](?:undefined|null)|(?:undefined|null|none|nan)(?:undefined|null|none|nan|[.@|/])+"
+)
 
 
 def is_worthless_id(text: str) -> bool:
     """Return whether an id identifies nobody, such as `undefined`, NULL, [object Object], or zeros alone."""
-    return text.lower() in WORDS or ZEROS.fullmatch(text) is not None
+    lower = text.lower()
+    return lower in WORDS or any(each.fullmatch(lower) for each in (ZEROS, NO_IDS, NOTHING))

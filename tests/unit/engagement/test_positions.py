@@ -195,6 +195,28 @@ def test_a_position_without_a_user_is_refused() -> None:
     "user_id",
     [
         *("4.91771E+12", "1e+16", "NULL", "undefined", "nan", "TRUE", "None", "#N/A", "0", "17.0"),
+        *(
+            "4.91771E12",
+            "4,91771E+12",
+            "1.8446744073709552e+19",
+            "5E+15",
+            "4.9E+12.0",
+            "17.00",
+            "1,234",
+            "1,234,567.0",
+        ),
+        *(
+            "-1",
+            "-nan",
+            "<nil>",
+            "FALSO",
+            "{{user_id}}",
+            "${userId}",
+            "{user_id}",
+            "<user_id>",
+            "auth0|undefined",
+        ),
+        *("users/null", "undefinedundefined", "null@null", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
         *("é", "x" * 256, 17.0, 1e20, True, math.nan, [1], {}),
     ],
 )
@@ -204,7 +226,24 @@ def test_an_id_that_a_program_or_a_spreadsheet_made_up_is_refused(user_id: objec
     assert refused.value.field == "user_id"
 
 
-@pytest.mark.parametrize("user_id", [17, "17", "_a/b=", "x" * 255, "5e10"])
+@pytest.mark.parametrize(
+    "user_id",
+    [
+        17,
+        "17",
+        "_a/b=",
+        "x" * 255,
+        "5e10",
+        "{3F2504E0-4F89-11D3}",
+        "S-1-5-21-1",
+        "null-user",
+        "12E34",
+        "a,b",
+        "1.2.3",
+        "x<y>z",
+        "auth0|nullable",
+    ],
+)
 def test_an_id_of_any_issuer_has_a_position(user_id: object) -> None:
     assert position_of(GOOD | {"user_id": user_id}, date(2026, 6, 11)).user_id == str(user_id)
 
