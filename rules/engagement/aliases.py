@@ -1,14 +1,19 @@
 """Aliases: the names under which users stand on boards. Which ones are taken, and which are refused.
 
-People's names are taken, of any script: José, Анна, 小明, O'Neil, Jean-Luc. What others could not see,
-could not read in its order, or could take for a pseudonym or for the service's own name is refused.
+People's names are taken, of any script: José, Анна, 小明, O'Neil, Jean-Luc, J.R., 't Hooft, Ann Lee 7.
+What others could not see, could not read in its order, or could take for a pseudonym or for the service's own
+name is refused.
 """
 
 import re
 import unicodedata
 
+from rules.engagement.boards import ADJECTIVES, ANIMALS
+
 LENGTH_MAX = 24  # characters, in the composed form (NFC)
 INNER = " .-_'’·"
+VARIANTS = "‘‐‑׳״"  # of these signs, as some keyboards write them
+FIRST, LAST = "'’", ".'’׳"  # 't Hooft; Sammy Davis Jr., and George in Hebrew
 MARKS_MAX = 3  # on one letter, in a row
 # Letters and marks that are not seen (Default_Ignorable_Code_Point).
 INVISIBLE = re.compile(
@@ -19,8 +24,26 @@ TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}), fro
 WHOLE_NAMES = ("CJK", "HANGUL SYLLABLE")  # a single one is a name
 # Names of the service, and of those who look after it, as `_skeleton` writes them.
 OWN_NAME = "streakline"
-OWN_WORDS = ("admin", "admins", "administrator", "moderator", "official", "operator", "support", "system")
-PSEUDONYM = re.compile(r"([A-Za-z]+[ _.-]+){2}[0-9]+")
+OWN_WORDS = (
+    *(
+        "admin",
+        "admins",
+        "administrator",
+        "administrators",
+        "moderator",
+        "moderators",
+        "official",
+        "officials",
+    ),
+    *("operator", "operators", "sysadmin", "support", "system", "helpdesk"),
+)
+# People have these names, beside another: Joe Root.
+OWN_WHOLE_NAMES = ("root", "staff", "mod", "mods", "owner", "team", "security", "help desk", "the team")
+# Two words and a number, of which one is of a pseudonym: Red Fox 12, but not Ann Lee 7.
+_ADJECTIVE, _ANIMAL = "|".join(ADJECTIVES.split()), "|".join(ANIMALS.split())
+PSEUDONYM = re.compile(
+    rf"(?:(?:{_ADJECTIVE})[ _.-]+[A-Za-z]+|[A-Za-z]+[ _.-]+(?:{_ANIMAL}))[ _.-]+[0-9]+", re.IGNORECASE
+)
 # Letters that look like others, beside those whose names say so.
 _LOOKS = {
     "абвгеһнікљмопрԛѕтуѵԝхјԁӏсг": "a6breһhiklmonpqstyvwxjdlcr",
@@ -39,9 +62,11 @@ def alias_of(text: str) -> str:
         raise ValueError(f"has {len(alias)} characters: it must have 1 to {LENGTH_MAX}")
     for character in alias:
         _check_character(character)
-    if not (_is_seen(alias[0]) and unicodedata.category(alias[-1])[0] in "LMN"):
+    begin, end = alias.lstrip(FIRST), alias[-1]
+    is_whole = len(alias) - len(begin) <= 1 and begin and _is_seen(begin[0])
+    if not is_whole or not (unicodedata.category(end)[0] in "LMN" or (end in LAST and _is_seen(alias[-2]))):
         raise ValueError("must begin with a letter or digit, and end with one")
-    if re.search(rf"[{re.escape(INNER)}]{{3}}", alias):
+    if re.search(rf"[{re.escape(INNER + VARIANTS)}]{{3}}", alias):
         raise ValueError("has more than two signs between letters")
     if _marks_in_a_row(alias) > MARKS_MAX:
         raise ValueError(f"has more than {MARKS_MAX} marks on a letter")
@@ -57,7 +82,7 @@ def _check_character(character: str) -> None:
     kind = unicodedata.category(character)
     if kind in ("Cf", "Cc", "Zl", "Zp") or INVISIBLE.match(character) or (kind == "Zs" and character != " "):
         raise ValueError(f"has {_told(character)}, which nobody sees")
-    if not (_is_seen(character) or kind in ("Mn", "Mc") or character in INNER):
+    if not (_is_seen(character) or kind in ("Mn", "Mc") or character in INNER + VARIANTS):
         raise ValueError(
             f"has {_told(character)}: it may have letters, digits, and between them {INNER.strip()}"
         )
@@ -92,10 +117,15 @@ def _check_scripts(alias: str) -> None:
 
 
 def _check_own_names(alias: str) -> None:
-    words = [_skeleton(word) for word in re.split(rf"[{re.escape(INNER)}]+", alias)]
+    words = [_skeleton(word) for word in re.split(rf"[{re.escape(INNER + VARIANTS)}]+", alias)]
     whole = "".join(words)
-    own_words = set(map(_skeleton, OWN_WORDS))
-    if _skeleton(OWN_NAME) in whole or own_words & {*words, whole}:
+    own_words, own_names = set(map(_skeleton, OWN_WORDS)), set(map(_skeleton, OWN_WHOLE_NAMES))
+    plain = {each.rstrip("0123456789") for each in map(str.casefold, alias.split())}  # admin2
+    if (
+        _skeleton(OWN_NAME) in whole
+        or own_words & {*words, whole, *map(_skeleton, plain)}
+        or whole in own_names
+    ):
         raise ValueError("is a name of the service or of those who look after it")
     if PSEUDONYM.fullmatch("".join(map(_plain, alias))):
         raise ValueError("is two words and a number, as pseudonyms are")

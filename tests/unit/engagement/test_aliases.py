@@ -37,6 +37,18 @@ NAMES = (
         "Badminton",
         "Ann_7",
     ),
+    *(
+        "J.R.",
+        "Sammy Davis Jr.",
+        "Mr. T.",
+        "Ivana K.",
+        "'t Hooft",
+        "ג׳ורג׳",
+        "O‘Brien",
+        "Jean‑Luc",
+        "Ann Lee 7",
+        "Modest",
+    ),
     *("Müller-Lüdenscheidt", "Núria Gel·la", "Ann of Oslo", "Olga 3", "Maria do Céu"),
 )
 
@@ -73,13 +85,16 @@ def test_an_alias_has_one_spelling_and_its_bound_is_counted_in_it() -> None:
         ("<b>x</b>", "LESS-THAN SIGN"),
         ("Ann!", "EXCLAMATION MARK"),
         (" Ann", "must begin with a letter"),
-        ("Ann.", "end with one"),
+        ("Ann-", "end with one"),
+        ("Ann..", "end with one"),
+        ("''Ann", "must begin with a letter"),
+        ("'", "must begin with a letter"),
         ("A...n", "more than two signs"),
         ("\u0301Ann", "must begin with a letter"),
         ("a\u0300\u0301\u0302\u0303\u0304b", "more than 3 marks"),
         *(
             (each, "is two words and a number")
-            for each in ("Swift Heron 42", "swift-heron.7", "Swíft Heron 42")
+            for each in ("Swift Heron 42", "swift-heron.7", "Swíft Heron 42", "Red Fox 12", "Swift Ann 7")
         ),
     ],
 )
@@ -104,6 +119,18 @@ OWN_NAMES = (
         "admın",
     ),
     *("Streakline", "streak-line", "StreakIine", "Ｓｔｒｅａｋｌｉｎｅ", "Streakline Team", "the Streakline"),
+    *(
+        "admin2",
+        "Admins 7",
+        "Moderators",
+        "the operators",
+        "root",
+        "Staff",
+        "MOD",
+        "owner",
+        "Help Desk",
+        "SysAdmin 1",
+    ),
     *("Support Team", "Official Ann", "Moderator", "Ann Admin", "ѕуѕтем"),
 )
 
