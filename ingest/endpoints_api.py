@@ -4,7 +4,6 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 """
 
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,7 +22,7 @@ from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of, text, user_id, whole
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, Filters, NoticeType, filter_problem
+from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType, silent_filters
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
 
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
@@ -162,10 +161,6 @@ def post_endpoint() -> dict[str, Any]:
         target_of(body["url"], may_be_private=parts.may_be_private)
     except UrlRefused as refused:
         raise invalid_field("url", str(refused)) from None
-    if problems := list(_filter_problems(body.get("filters", {}))):
-        raise invalid_fields(problems)
-    if len(parts.endpoints.all()) >= ENDPOINTS_MAX:
-        raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
     endpoint = Endpoint(
         "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH)),
         body["organization_id"],
@@ -176,6 +171,10 @@ def post_endpoint() -> dict[str, Any]:
         stamp(clock.now()),
         agents=frozenset(body.get("agents", ())),
     )
+    if problems := list(silent_filters(endpoint)):
+        raise invalid_fields(problems)
+    if len(parts.endpoints.all()) >= ENDPOINTS_MAX:
+        raise ApiError(409, "endpoints_max", f"there are {ENDPOINTS_MAX} endpoints already")
     secret = _new_secret()
     # As in its end, this write comes first: wherever this fails, no secret is without its endpoint.
     parts.endpoints.put(replace(endpoint, disabled=ENDED))
@@ -183,13 +182,6 @@ def post_endpoint() -> dict[str, Any]:
     parts.endpoints.put(endpoint)
     logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
     return {**endpoint_view(endpoint), "secret": secret}
-
-
-def _filter_problems(filters: Filters) -> Iterator[tuple[str, str]]:
-    for kind, fields in filters.items():
-        for name, wanted_values in fields.items():
-            if problem := filter_problem(NoticeType(kind), name, wanted_values):
-                yield f"filters.{kind}.{name}", problem
 
 
 @app.route("GET /v1/webhook-endpoints", answer=ENDPOINT_LIST)

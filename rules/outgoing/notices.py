@@ -9,14 +9,14 @@ everything has longer and longer pauses.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from rules.user_ids import user_holder, user_of_holder
+from rules.user_ids import user_holder, user_id_problem, user_of_holder
 
 LEAD, QUESTION = "lead/", "question/"
 HOLDER_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
@@ -115,6 +115,9 @@ FILTER_FIELDS: Mapping[NoticeType, Mapping[str, type | tuple[str, ...]]] = {
 }
 
 
+PEOPLE = ("user_id", "agent_id")
+
+
 def filter_problem(kind: NoticeType, name: str, wanted_values: Sequence[Any]) -> str:
     """Return why a field of a type's filter would never match as it is meant; "" if it may."""
     fields = FILTER_FIELDS[kind]
@@ -123,12 +126,14 @@ def filter_problem(kind: NoticeType, name: str, wanted_values: Sequence[Any]) ->
     form = fields[name]
     for wanted in wanted_values:
         if form is int:
-            if isinstance(wanted, (str, bool)):
+            if isinstance(wanted, (str, bool)) or (isinstance(wanted, float) and not wanted.is_integer()):
                 return f"is a number, and never {wanted!r}"
         elif not isinstance(wanted, str):
             return f"is a text, and never {wanted!r}"
         elif isinstance(form, tuple) and wanted not in form:
             return f"is {' or '.join(form)}, and never {wanted!r}"
+        elif name in PEOPLE and (problem := user_id_problem(wanted)):
+            return f"is a user id, which {problem}"
     return ""
 
 
@@ -223,6 +228,28 @@ class Endpoint:
         if notice.type is NoticeType.LEAD_UPDATED:
             return bool(notice.data["organization_id"] == self.organization_id)
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
+
+
+def silent_filters(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    """Yield (field, reason) of what keeps an endpoint from ever getting what it asks for."""
+    for kind, fields in endpoint.filters.items():
+        if not endpoint.may_want(NoticeType(kind)):
+            yield f"filters.{kind}", "is of a type that types does not name"
+        for name, wanted_values in fields.items():
+            if problem := filter_problem(NoticeType(kind), name, wanted_values):
+                yield f"filters.{kind}.{name}", problem
+    own = {
+        (NoticeType.LEAD_UPDATED, "organization_id"): {endpoint.organization_id},
+        (NoticeType.QUESTION_CLOSED, "agent_id"): endpoint.agents,
+    }
+    for (notice_type, name), known in own.items():
+        wanted_values = endpoint.filters.get(notice_type, {}).get(name, ())
+        texts = {wanted for wanted in wanted_values if isinstance(wanted, str)}
+        if texts and not texts & known:
+            yield f"filters.{notice_type}.{name}", "names none that this endpoint may hear of"
+    asks = endpoint.types == {NoticeType.QUESTION_CLOSED} or NoticeType.QUESTION_CLOSED in endpoint.filters
+    if asks and not endpoint.agents:
+        yield "agents", "are missing: without them an endpoint hears of nobody's questions"
 
 
 def next_attempt(failures: int, now: datetime) -> datetime:

@@ -24,6 +24,7 @@ from rules.outgoing.notices import (
     filter_problem,
     is_given_up,
     next_attempt,
+    silent_filters,
 )
 from tests.support.message_schema import SCHEMA
 
@@ -171,3 +172,36 @@ def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
     assert timedelta(days=3) + RETRY_DELAYS[-1] + BACKOFF_MAX < RETRY_WINDOW
     assert not is_given_up(NOW, NOW + timedelta(days=3, hours=1))
     assert is_given_up(NOW, NOW + RETRY_WINDOW)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (
+            {"filters": {"streak.lost": {"lost_streak": [7]}}, "types": {"points.changed"}},
+            ["filters.streak.lost"],
+        ),
+        (
+            {"filters": {"lead.updated": {"organization_id": ["other"]}}},
+            ["filters.lead.updated.organization_id"],
+        ),
+        ({"filters": {"lead.updated": {"organization_id": ["other", "acme"]}}}, []),
+        ({"filters": {"question.closed": {"status": ["CLOSED"]}}}, ["agents"]),
+        ({"types": {"question.closed"}}, ["agents"]),
+        ({"types": {"question.closed"}, "agents": {"bot"}}, []),
+        (
+            {"filters": {"question.closed": {"agent_id": ["eve"]}}, "agents": {"bot"}},
+            ["filters.question.closed.agent_id"],
+        ),
+        ({"filters": {"streak.lost": {"user_id": ["a b"]}}}, ["filters.streak.lost.user_id"]),
+        ({"filters": {"streak.lost": {"number": [7.5]}}}, ["filters.streak.lost.number"]),
+        ({"filters": {"streak.lost": {"number": [7.0, {"at_least": 7.5}]}}}, []),
+        ({"types": {each.value for each in NoticeType}}, []),
+    ],
+)
+def test_an_endpoint_that_would_never_get_what_it_asks_for_is_told_the_field(
+    fields: dict[str, Any], told: list[str]
+) -> None:
+    sets = {name: frozenset(each) if isinstance(each, set) else each for name, each in fields.items()}
+    endpoint = Endpoint("e", "acme", "https://example.com", **sets)
+    assert [field for field, _ in silent_filters(endpoint)] == told
