@@ -13,6 +13,7 @@ WEBHOOK_BYTES_MAX = 6 * 1024 * 1024
 IDENTITY = ("", "identity")
 # How zlib reads what each coding names. Some senders of `deflate` leave out the header of RFC 1950.
 ZLIB, RAW = zlib.MAX_WBITS, -zlib.MAX_WBITS
+MEMBERS_MAX = 100  # of gzip; each costs a copy of what follows it
 WINDOWS = {"gzip": (ZLIB | 16,), "x-gzip": (ZLIB | 16,), "deflate": (ZLIB, RAW)}
 
 
@@ -44,13 +45,8 @@ def read_plain_body(event: Mapping[str, Any], bytes_max: int = BODY_BYTES_MAX) -
     if coding not in WINDOWS:
         raise _unsupported(f"Content-Encoding {coding[:40]} is not taken: gzip and deflate are")
     for window in WINDOWS[coding]:
-        reader = zlib.decompressobj(window)
-        try:
-            plain = reader.decompress(data, bytes_max + 1)
-        except zlib.error:
-            continue
-        _checked(plain, bytes_max)
-        if reader.eof and not reader.unused_data:
+        plain = _decompressed(data, window, bytes_max)
+        if plain is not None:
             return plain
     if not event.get("isBase64Encoded"):
         # A gateway hands bodies of these types over as text, and so destroys what is compressed.
@@ -59,6 +55,28 @@ def read_plain_body(event: Mapping[str, Any], bytes_max: int = BODY_BYTES_MAX) -
         )
         raise _unsupported(reason)
     raise ApiError(400, "invalid_json", f"the body is not {coding}, as Content-Encoding says, or is cut off")
+
+
+def _decompressed(data: bytes, window: int, bytes_max: int) -> bytes | None:
+    """Return what data was before it was compressed; None if it is not compressed so. Raises 413.
+
+    Gzip may have several members, one behind the other, and zeros at its end (RFC 1952, 2.2; `gzip -c a b`).
+    """
+    plain = b""
+    for _ in range(MEMBERS_MAX):
+        reader = zlib.decompressobj(window)
+        try:
+            plain += reader.decompress(data, bytes_max + 1 - len(plain))
+        except zlib.error:
+            return None
+        _checked(plain, bytes_max)
+        data = reader.unused_data
+        if not reader.eof or (data and window not in WINDOWS["gzip"]):
+            return None
+        data = data.lstrip(b"\0")
+        if not data:
+            return plain
+    return None
 
 
 def _checked(data: bytes, bytes_max: int) -> bytes:

@@ -125,6 +125,8 @@ def raw_deflate(data: bytes) -> bytes:
         (gzip.compress, "x-gzip"),
         (zlib.compress, "deflate"),
         (raw_deflate, "deflate"),
+        (lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]), "gzip"),
+        (lambda data: gzip.compress(data) + bytes(512), "gzip"),
         (bytes, "identity"),
     ],
 )
@@ -143,10 +145,24 @@ BOMB = b" " * 50_000_000
         (gzip.compress(EVENTS_TEXT.encode())[:-9], "gzip", 400),
         (gzip.compress(EVENTS_TEXT.encode()) + b"x", "gzip", 400),
         (EVENTS_TEXT.encode(), "gzip", 400),
+        (zlib.compress(b"[") + zlib.compress(b"]"), "deflate", 400),
+        (gzip.compress(b"") * 1_000, "gzip", 400),
+        (gzip.compress(BOMB[:600_000]) * 2, "gzip", 413),
         (EVENTS_TEXT.encode(), "br", 415),
         (gzip.compress(gzip.compress(EVENTS_TEXT.encode())), "gzip, gzip", 415),
     ],
-    ids=["bomb", "deflated bomb", "cut off", "more behind it", "plain", "br", "twice"],
+    ids=[
+        "bomb",
+        "deflated bomb",
+        "cut off",
+        "more behind it",
+        "plain",
+        "two parts",
+        "many members",
+        "bomb of two",
+        "br",
+        "twice",
+    ],
 )
 def test_what_cannot_be_decompressed_or_becomes_too_large_is_refused(
     data: bytes, coding: str, status: int
