@@ -36,6 +36,7 @@ from rules.leads.hooks import (
 )
 
 SECRET_BYTES = 32
+PORTS = {"https": 443, "http": 80}  # a browser leaves them out of an origin
 OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 SECRET_CHARACTERS_MIN = 16
 
@@ -47,13 +48,25 @@ def _organization(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    if text == NULL_ORIGIN:
+    """Return a page's origin as a browser sends it: in small letters and ASCII, without a usual port."""
+    if text.strip().lower() == NULL_ORIGIN:
         raise ValueError(f"{NULL_REASON}. Then name the page itself, such as https://shop.example")
-    url = urlsplit(text)
-    origin = f"{url.scheme}://{url.netloc}".lower()
-    if url.scheme not in ("http", "https") or not url.netloc or text.rstrip("/").lower() != origin:
+    try:
+        url = urlsplit(text.strip())
+        host, port = url.hostname or "", url.port
+        host = f"[{host}]" if ":" in host else host.encode("idna").decode()
+    except ValueError:
+        host = ""
+    if (
+        not host
+        or url.scheme not in PORTS
+        or "@" in url.netloc
+        or (url.path.rstrip("/") + url.query + url.fragment)
+    ):
         raise ValueError("must be like https://shop.example, without a path")
-    return origin
+    if "*" in host:
+        raise ValueError("must name each page, such as https://shop.example: there are no wildcards")
+    return f"{url.scheme}://{host}" + ("" if port in (None, PORTS[url.scheme]) else f":{port}")
 
 
 ORGANIZATION_NAME, ORIGIN = Reader("organization", _organization), Reader("origin", _origin)
