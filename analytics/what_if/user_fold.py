@@ -23,10 +23,19 @@ from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
 from rules.engagement.events import Event
-from rules.engagement.ledger import INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import (
+    INTO_DEBT,
+    Draft,
+    Entry,
+    EntryKind,
+    FreezeNote,
+    InsufficientBalance,
+    check_covered,
+)
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
-from rules.engagement.streak import Cover, fold, net_freezes, revocation_date, shown_streak
+from rules.engagement.spending import FreezesHeldMax, check_freeze, spendable
+from rules.engagement.streak import Cover, fold, net_freezes, revocation_date
 
 CAPTURE = "CAPTURE"  # the kind of a step that is no entry: held points are spent
 NO_NEW_DATES: Mapping[str, date] = {}
@@ -260,8 +269,7 @@ class UserFold:
         if price != -row.points:
             self._differences[-price, None] += 1
             self._differences[row.points, None] -= 1
-        missing = self._missing_points(price, self._full_balance, at)
-        if price and missing > 0:
+        if missing := self._missing_points(price, at, is_capture=False):
             what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
             self._refuse(row, what, price, missing, "the balance would not have covered it")
             return
@@ -272,11 +280,18 @@ class UserFold:
         if row.held_at:
             self._held[row.place] = price
 
-    def _missing_points(self, price: int, balance: int, now: datetime) -> int:
-        """Return how many points are missing; 0 or below for none. balance: without the expiries."""
+    def _missing_points(self, price: int, now: datetime, *, is_capture: bool) -> int:
+        """Return how many points are missing; 0 if the balance covers the price."""
         if not any(count for (points, _), count in self._differences.items() if points):
             return 0  # nothing differs so far, so it is possible as it was
-        return price - balance + self._expired(now)
+        # The points of all holds are subtracted from _full_balance, but not spent yet.
+        reserved = sum(self._held.values())
+        balance = self._full_balance + reserved - self._expired(now)
+        try:
+            check_covered(price, spendable(balance, reserved, is_capture=is_capture))
+        except InsufficientBalance as refused:
+            return refused.wanted - refused.balance
+        return 0
 
     def _expired(self, now: datetime) -> int:
         """Return how many points have expired by an instant."""
@@ -286,10 +301,9 @@ class UserFold:
         """Spend held points, if clawbacks have left enough of them. Otherwise the hold is released."""
         if (price := self._held.get(row.place)) is None:
             return
-        # The points of all holds are subtracted from the balance, but not spent yet.
-        missing = self._missing_points(price, self._full_balance + sum(self._held.values()), row.at)
+        missing = self._missing_points(price, row.at, is_capture=True)
         del self._held[row.place]
-        if price and missing > 0:
+        if missing:
             self._spendings.pop(row.place, None)
             self._full_balance += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
@@ -332,11 +346,11 @@ class UserFold:
         terms = self.timeline.book_at(at).freezes
         if self._is_as_it_was and terms == self.timeline.real_at(at).freezes:
             return ""  # nothing differs, and then it was allowed
-        cover = self.cover
-        streak = fold(self.active, cover)
-        held = shown_streak(streak, cover, max(day, streak.last) if streak else day).freezes_available
-        most = terms.held_max
-        return f"{held} freezes would have been held, and {most} may be" if held >= most else ""
+        try:
+            check_freeze(fold(self.active, self.cover), self.cover, day, terms)
+        except FreezesHeldMax as refused:
+            return f"{refused.held} freezes would have been held, and {refused.most} may be"
+        return ""
 
     def _revoked_on(self, row: Row, granted: date) -> date:
         """Return the date from which on a returned freeze is gone.

@@ -63,6 +63,15 @@ class InsufficientBalance(Exception):
         self.balance, self.wanted = balance, wanted
 
 
+def check_covered(points: int, available: int) -> None:
+    """Raise InsufficientBalance unless available points cover a price. A price of 0 is no debt, even in one.
+
+    available: rules.engagement.spending.spendable.
+    """
+    if points and points > available:
+        raise InsufficientBalance(available, points)
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An entry that has no place in the ledger yet."""
@@ -186,9 +195,9 @@ def append_drafts(
     place = head or entries[0].head
     moment = max(now, after + MICROSECOND, unstamp(place.created_at) + MICROSECOND)
     for draft in drafts:
+        if draft.kind is EntryKind.REDEEM:
+            check_covered(-draft.points, place.balance)
         balance = place.balance + draft.points
-        if balance < 0 and draft.kind is EntryKind.REDEEM and draft.points:
-            raise InsufficientBalance(place.balance, -draft.points)
         entries.append(Entry(account_id, stamp(moment), place.seq + 1, balance, draft))
         place, moment = entries[-1].head, moment + MICROSECOND
     return entries

@@ -238,7 +238,7 @@ def test_a_weekly_cap_counts_over_the_dates_of_a_week(api: Site, user: str) -> N
 
 def test_what_freezes_and_pauses_cost_is_the_book_s(api: Site, user: str) -> None:
     document = book()
-    document["freezes"] = {"held_max": 1, "free_a_month": 1, "price_points": 3}
+    document["freezes"] = {"held_max": 1, "free_a_month": 2, "price_points": 3}
     document["pauses"] = {"dates_max": 2, "dates_a_year": 3}
     publish(api, document)
     path = f"/v1/users/{user}/freezes"

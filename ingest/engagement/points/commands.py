@@ -31,9 +31,16 @@ from rules.book.book import FreezeRules
 from rules.days import today
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance, check_covered
 from rules.engagement.lots import held_points, holds_without
-from rules.engagement.streak import revocation_date, shown_streak
+from rules.engagement.spending import (
+    FreezesHeldMax,
+    NotReversible,
+    check_freeze,
+    check_reversible,
+    reversal_of,
+    spendable,
+)
 
 # Beginnings of the keys that claims have. The first one stands before each command's key, so it is never the
 # key of an event: no sender's key has this character.
@@ -217,15 +224,13 @@ class Commands:
 def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:
     """Return a command's decision, with its hold ended.
 
-    Raises InsufficientBalance if the command spends points that a hold reserves. A command that captures a
-    hold spends the points that this hold reserves. So if a clawback has left less than all holds reserve, the
-    holds that are captured first are served.
+    Raises InsufficientBalance if the command spends points that a hold reserves.
     """
     profile = replace(decision.profile, holds=holds_without(decision.profile.holds, command.hold_id or ""))
     reserved, spent = held_points(profile.holds, now), -command.draft.points
-    is_spending = command.draft.kind is EntryKind.REDEEM and spent > 0
-    if is_spending and not command.hold_id and profile.balance < reserved:
-        raise InsufficientBalance(profile.balance + spent - reserved, spent)
+    if command.draft.kind is EntryKind.REDEEM:
+        before = profile.balance + spent
+        check_covered(spent, spendable(before, reserved, is_capture=bool(command.hold_id)))
     return replace(decision, profile=profile)
 
 
@@ -298,10 +303,12 @@ class SpendingCommands:
 
     def _freeze(self, account: Account, granted_on: date | None, price: int, now: datetime) -> Draft:
         """Return the entry of a freeze; raises 409 freezes_held_max."""
-        local = today(now, account.profile.zone)
-        count, most = self._freezes_held(account.profile, local), self._terms(now).held_max
-        if granted_on is None and count >= most:
-            raise ApiError(409, "freezes_held_max", f"{count} freezes are held, and {most} may be")
+        profile, local = account.profile, today(now, account.profile.zone)
+        if granted_on is None:
+            try:
+                check_freeze(profile.streak, profile.cover, local, self._terms(now))
+            except FreezesHeldMax as refused:
+                raise ApiError(409, "freezes_held_max", str(refused)) from None
         return Draft(
             EntryKind.REDEEM,
             -price,
@@ -312,10 +319,6 @@ class SpendingCommands:
 
     def _terms(self, now: datetime) -> FreezeRules:
         return self.books.books().at(now).book.freezes
-
-    def _freezes_held(self, profile: Profile, local: date) -> int:
-        last = profile.streak.last if profile.streak else local
-        return shown_streak(profile.streak, profile.cover, max(local, last)).freezes_available
 
     def reverse(
         self,
@@ -340,7 +343,8 @@ class SpendingCommands:
             actions = further_actions(entry)
 
             def command(read: Account) -> Command:
-                draft = self._reversal(entry, now, read)
+                profile = read.profile
+                draft = reversal_of(entry, profile.streak, profile.cover, today(now, profile.zone))
                 return Command(draft, reversed_entry=entry, further_actions=lambda _: actions)
 
             return self.commands.attempt(account, now, command)
@@ -352,24 +356,9 @@ class SpendingCommands:
         entry = self.commands.accounts.ledger.get(user_id, created_at)
         if entry is None:
             raise ApiError(404, "not_found", "there is no such entry")
-        if entry.draft.kind is not EntryKind.REDEEM:
-            raise ApiError(409, "not_reversible", f"an entry of kind {entry.draft.kind} is not a redemption")
-        if entry.reversed_by:
-            raise ApiError(409, "already_reversed", "the redemption was reversed before")
+        try:
+            check_reversible(entry)
+        except NotReversible as refused:
+            code = "already_reversed" if refused.is_reversed else "not_reversible"
+            raise ApiError(409, code, str(refused)) from None
         return entry
-
-    def _reversal(self, entry: Entry, now: datetime, account: Account) -> Draft:
-        """Return the entry that gives a redemption's points back, and revokes its freeze if it bought one."""
-        draft = Draft(
-            EntryKind.REVERSE,
-            -entry.draft.points,
-            reverses=entry.created_at,
-            reward_id=entry.draft.reward_id,
-            held_at=entry.draft.held_at,
-            brand=entry.draft.brand,
-        )
-        if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
-            profile, granted = account.profile, date.fromisoformat(entry.draft.freeze_date)
-            revoked_on = revocation_date(profile.streak, profile.cover, granted, today(now, profile.zone))
-            return replace(draft, freeze=FreezeNote.REVOKED, freeze_date=revoked_on.isoformat())
-        return draft

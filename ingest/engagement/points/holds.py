@@ -17,7 +17,7 @@ from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import KEY, SHORT, closed_object, text, whole
 from rules.days import unstamp
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
+from rules.engagement.ledger import Draft, EntryKind, check_covered
 from rules.engagement.lots import (
     HOLD_DEFAULT,
     HOLD_MAX,
@@ -28,6 +28,7 @@ from rules.engagement.lots import (
     holds_without,
     new_hold,
 )
+from rules.engagement.spending import spendable
 
 HELD, CAPTURED, RELEASED, LAPSED = "held", "captured", "released", "lapsed"  # the statuses of a hold
 HOLD = closed_object(
@@ -81,9 +82,8 @@ class Holds:
                 results.append(earlier)
                 return profile, ()
             check_review(profile)
-            available = profile.balance - held_points(profile.holds, at)
-            if request.points > available:
-                raise InsufficientBalance(available, request.points)
+            reserved = held_points(profile.holds, at)
+            check_covered(request.points, spendable(profile.balance, reserved, is_capture=False))
             results.append(HoldResult(new_hold(user_id, request, at)))
             return replace(profile, holds=(*self._with_room(user_id, profile, at), results[-1].hold)), ()
 
