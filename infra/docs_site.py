@@ -59,7 +59,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add what the folders list: all recipes and all decisions."""
     nav: list[Any] = list(config.nav or [])
     recipes = sorted(path.name for path in (ROOT / "docs/recipes").glob("*.md") if path.name != "README.md")
-    decisions = sorted(path.name for path in (ROOT / "docs/decisions").glob("*.md"))
+    decisions = ["README.md", *sorted(path.name for path in (ROOT / "docs/decisions").glob("0*.md"))]
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
             entry["Changing it"] += [f"recipes/{recipe}" for recipe in recipes]

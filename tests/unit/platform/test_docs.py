@@ -3,6 +3,7 @@
 import doctest
 import re
 from collections.abc import Iterator
+from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -196,3 +197,22 @@ def test_the_runbook_tells_of_every_failure_queue() -> None:
     assert redriven | OF_PARTNERS == told, (
         f"CONSUMERS in local/operate/redrive.py: {sorted(set(told.items()) ^ set(redriven.items()))}"
     )
+
+
+def test_the_index_of_decisions_has_each_page_with_its_state_and_date() -> None:
+    """Decisions are added to: one that is superseded stays, and says by which number."""
+    row = re.compile(
+        r"^\| (\d+) \| \[(.+)\]\((\d{4})(-[\w-]+\.md)\) \| (holds|superseded by \d+) \| (\d{4}-\d\d-\d\d) \|$",
+        re.MULTILINE,
+    )
+    rows = row.findall(text("docs/decisions/README.md"))
+    pages = sorted((ROOT / "docs/decisions").glob("0*.md"))
+    assert [number + rest for _, _, number, rest, _, _ in rows] == [each.name for each in pages]
+    titles = [each.read_text(encoding="utf-8").splitlines()[0] for each in pages]
+    assert [f"# {number}. {title}" for number, title, *_ in rows] == titles
+    numbers = [int(number) for number, *_ in rows]
+    assert numbers == [int(each) for _, _, each, *_ in rows] == sorted(set(numbers))
+    for number, *_, state, day in rows:
+        assert date.fromisoformat(day)
+        by = state.removeprefix("superseded by ")
+        assert state == "holds" or (int(by) in numbers and int(by) > int(number)), f"{number}: by what?"
