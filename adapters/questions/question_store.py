@@ -14,6 +14,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import get_all, get_one, query_all, write_if
 from rules.days import key_of_stamp, stamp
 from rules.questions.questions import (
+    ANSWERABLE,
     STORED_WITHIN,
     Question,
     QuestionStatus,
@@ -57,9 +58,9 @@ BY_STATUS, BY_AGENT = _ListIndex("ByStatus", "status"), _ListIndex("ByAgentId", 
 class QuestionStore:
     """Stores, reads, lists and expires questions of all agents.
 
-    The indexes hold nothing but keys, and of all answers only the last one changes a key, because it closes
-    the question. So the other answers write to no index. DynamoDB takes 1,000 writes a second in one
-    partition. In OPEN a question takes two, when it is asked and when it closes: 500 questions a second.
+    The indexes hold nothing but keys, and of all answers only the first and the last one change a key: the
+    status. So the other answers write to no index. DynamoDB takes 1,000 writes a second in one partition. In
+    OPEN a question takes two, when it is asked and when it has an answer: 500 questions a second.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -83,22 +84,24 @@ class QuestionStore:
         return from_item(decode_item(item)) if item else None
 
     def expirable(self, now: datetime) -> Iterator[str]:
-        """Yield the ids of questions that are stored as open, and that no answer can reach any more."""
+        """Yield the ids of questions that are stored as open or partial, and that no answer can reach."""
         until = key_of_stamp(stamp(now - STORED_WITHIN))
-        items = query_all(
-            self._dynamodb,
-            TableName=self.table,
-            IndexName="ByClosing",
-            KeyConditionExpression="#status = :open AND closes_at <= :until",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues=encode_item({":open": QuestionStatus.OPEN.value, ":until": until}),
-        )
-        return (item["question_id"]["S"] for item in items)
+        for status in ANSWERABLE:
+            items = query_all(
+                self._dynamodb,
+                TableName=self.table,
+                IndexName="ByClosing",
+                KeyConditionExpression="#status = :status AND closes_at <= :until",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues=encode_item({":status": status.value, ":until": until}),
+            )
+            yield from (item["question_id"]["S"] for item in items)
 
     def expire(self, question_id: str, now: datetime) -> bool:
-        """Store a question as expired. False: it is not open, or an answer may still reach it."""
+        """Store a question as expired. False: it is over already, or an answer may still reach it."""
         values = {
             ":open": QuestionStatus.OPEN.value,
+            ":partial": QuestionStatus.PARTIAL.value,
             ":expired": QuestionStatus.EXPIRED.value,
             ":until": key_of_stamp(stamp(now - STORED_WITHIN)),
         }
@@ -107,7 +110,7 @@ class QuestionStore:
             TableName=self.table,
             Key=encode_item({"question_id": question_id}),
             UpdateExpression="SET #status = :expired",
-            ConditionExpression="#status = :open AND closes_at <= :until",
+            ConditionExpression="#status IN (:open, :partial) AND closes_at <= :until",
             ExpressionAttributeNames={"#status": "status"},
             ExpressionAttributeValues=encode_item(values),
         )
@@ -138,6 +141,9 @@ class QuestionStore:
         step = limit // len(partitions) + 2
         key_lists = [self._keys(index, partition, after.get(partition), step) for partition in partitions]
         keys = heapq.merge(*key_lists, key=attrgetter("created_at"), reverse=True)
+        if after:  # a question may have moved to another partition since the last page
+            oldest = min(after.values())
+            keys = (key for key in keys if key.created_at <= oldest[0] and key[1:] != oldest)
         matching: list[Question] = []
         position, read_count, size = dict(after), 0, limit
         while read_count < READ_MAX and (chunk := list(islice(keys, size))):

@@ -16,7 +16,7 @@ from adapters.questions.question_store import QuestionStore
 from rules.days import key_of_stamp
 from rules.engagement import events
 from rules.engagement.events import Event
-from rules.questions.questions import Question, QuestionStatus, check_open
+from rules.questions.questions import Question, QuestionStatus, check_open, open_status
 from rules.questions.responses import Response, event_digest, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
@@ -230,23 +230,24 @@ def _with_answer(question: Question, at: str) -> Question:
     """Return the question with one answer more; the last required one closes it. at: the answer's stamp."""
     count = question.current_responses + 1
     if count < question.required_responses:
-        return replace(question, current_responses=count)
+        return replace(question, current_responses=count, status=open_status(count))
     return replace(question, current_responses=count, status=QuestionStatus.CLOSED, closed_at=at)
 
 
 def _count_action(table: str, before: Question, after: Question) -> Action:
     """Return the action that counts an answer, if nobody has counted since the question was read."""
-    changes = "SET current_responses = :after"
-    values = {
-        ":open": QuestionStatus.OPEN.value,
+    changes = "SET current_responses = :after, #status = :status"
+    values: dict[str, Any] = {
+        ":was": before.status.value,
+        ":status": after.status.value,
         ":before": before.current_responses,
         ":after": after.current_responses,
         ":created": key_of_stamp(before.created_at),
     }
     if after.status is QuestionStatus.CLOSED:
-        changes += ", #status = :status, closed_at = :closed"
-        values |= {":status": after.status.value, ":closed": after.closed_at}
-    condition = "#status = :open AND current_responses = :before AND created_at = :created"
+        changes += ", closed_at = :closed"
+        values[":closed"] = after.closed_at
+    condition = "#status = :was AND current_responses = :before AND created_at = :created"
     return {
         "Update": {
             "TableName": table,

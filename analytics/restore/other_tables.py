@@ -23,7 +23,15 @@ from rules.lake.table_items import PHONES, item_of
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
 from rules.privacy.tombstones import user_subject
 from rules.questions.notifications import NEVER
-from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
+from rules.questions.questions import (
+    ANSWERABLE,
+    KEPT,
+    UNKNOWN,
+    Question,
+    QuestionStatus,
+    QuestionType,
+    open_status,
+)
 from rules.questions.questions import to_item as question_attributes
 
 AT_ONCE = 1_000  # rows that are written together
@@ -157,8 +165,8 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
     )
     was_closed_later = row["closed_at"] is not None and row["closed_at"] >= until
     expired_later = question.status is QuestionStatus.EXPIRED and row["closes_at"] >= until
-    if was_closed_later or expired_later:  # so at `until` it was still open
-        question = replace(question, status=QuestionStatus.OPEN, closed_at=None)
+    if was_closed_later or expired_later or question.status in ANSWERABLE:  # so at `until` it took answers
+        question = replace(question, status=open_status(answers), closed_at=None)
     return encode_item(question_attributes(question))
 
 

@@ -13,7 +13,7 @@ from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_ve
 from rules.lake.schema import Entity, Field, Required, Row, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
-OPEN = "OPEN"
+OPEN, PARTIAL = "OPEN", "PARTIAL"
 SENT_MARK = "#sent#"  # in the key of a message's claim
 QUESTION_KEY = "question="
 
@@ -29,6 +29,7 @@ def pseudonym(key: str) -> str:
 def question_row(row: Row, arrived: datetime, change: str) -> Row:
     """Write options as JSON text. Leave out how many responses an open question has, for more may come.
 
+    PARTIAL becomes OPEN for the same reason: no answer of an open question is published as its change.
     A question as it was first stored has no place of a change, so its version is the second of its arrival.
     """
     is_first = change == FIRST_STORED
@@ -40,7 +41,8 @@ def question_row(row: Row, arrived: datetime, change: str) -> Row:
     if options:
         shaped["options"] = json.dumps(options, ensure_ascii=False, separators=(",", ":"))
     shaped["options_count"] = len(options)
-    return shaped if shaped.get("status") == OPEN else shaped | {"responses": responses}
+    is_open = shaped.get("status") in {OPEN, PARTIAL}
+    return shaped | ({"status": OPEN} if is_open else {"responses": responses})
 
 
 def response_row(row: Row, *_: object) -> Row:
@@ -93,7 +95,7 @@ QUESTIONS = Entity(
         Field("audience", TEXT, "tags of its audience, separated by commas; empty: everybody", 512),
         Required("required_responses", INTEGER, "how many answers it needs"),
         Required("closes_at", TIMESTAMP, "from when it takes no answers"),
-        Required("status", TEXT, "OPEN, CLOSED (it has all answers) or EXPIRED, as stored", 16),
+        Required("status", TEXT, "OPEN (PARTIAL, too), CLOSED (it has all answers) or EXPIRED", 16),
         Field("closed_at", TIMESTAMP, "when the last required answer came"),
         Field("responses", INTEGER, "answers that it had when it closed or expired; empty while it is open"),
         Required("version", TEXT, "grows with each published change", VERSION_BYTES),

@@ -37,12 +37,12 @@ class QuestionStatus(StrEnum):
     """The status that a question shows."""
 
     OPEN = "OPEN"  # takes answers, and has none
-    PARTIAL = "PARTIAL"  # takes answers, and has some; never stored
+    PARTIAL = "PARTIAL"  # takes answers, and has some
     CLOSED = "CLOSED"  # has all the answers that it asked for
     EXPIRED = "EXPIRED"  # its closes_at came before it had all the answers
 
 
-ANSWERABLE = frozenset({QuestionStatus.OPEN, QuestionStatus.PARTIAL})
+ANSWERABLE = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,18 @@ class Question:
     closed_at: str | None = None  # when it got its last required answer
 
 
+def open_status(responses: int) -> QuestionStatus:
+    """Return the status of a question that takes answers. responses: how many it has."""
+    return QuestionStatus.PARTIAL if responses else QuestionStatus.OPEN
+
+
 def shown_status(question: Question, now: datetime) -> QuestionStatus:
     """Return the status that shows at an instant."""
-    if question.status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+    if question.status not in ANSWERABLE:
         return question.status
     if now >= unstamp(question.closes_at) or now.timestamp() >= question.expires_at:
         return QuestionStatus.EXPIRED
-    return QuestionStatus.PARTIAL if question.current_responses else QuestionStatus.OPEN
+    return open_status(question.current_responses)
 
 
 def is_done(question: Question, now: datetime) -> bool:
@@ -81,7 +86,7 @@ def is_done(question: Question, now: datetime) -> bool:
 
     A question that shows EXPIRED is done a little later, because an answer may still be on its way.
     """
-    if question.status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+    if question.status not in ANSWERABLE:
         return True
     return now >= unstamp(question.closes_at) + STORED_WITHIN or now.timestamp() >= question.expires_at
 
@@ -94,11 +99,12 @@ def is_listed(shown: QuestionStatus, listed: QuestionStatus) -> bool:
 def statuses_to_read(listed: QuestionStatus) -> tuple[QuestionStatus, ...]:
     """Return the statuses under which the questions of a list are stored.
 
-    A question that has just expired is stored as OPEN until a job changes that.
+    A question that has just expired is stored as OPEN or PARTIAL until a job changes that. An answered one
+    that release 1.0.0 stored is OPEN until its next answer.
     """
-    if listed is QuestionStatus.EXPIRED:
-        return QuestionStatus.OPEN, QuestionStatus.EXPIRED
-    return (QuestionStatus.CLOSED if listed is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
+    if listed is QuestionStatus.CLOSED:
+        return (listed,)
+    return ANSWERABLE if listed in ANSWERABLE else (*ANSWERABLE, listed)
 
 
 def is_in_audience(audience: Collection[str], tags: Collection[str]) -> bool:

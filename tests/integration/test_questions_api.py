@@ -53,6 +53,8 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
         "timezone": "Asia/Tokyo",
     }
     assert get(question)["status"] == "PARTIAL"
+    place = {"TableName": "Questions", "Key": {"question_id": {"S": question["question_id"]}}}
+    assert client("dynamodb").get_item(**place)["Item"]["status"] == {"S": "PARTIAL"}
     assert answer(question, "p2", mine, selected_option=1).body["status"] == "CLOSED"
     closed = get(question)
     assert (closed["status"], closed["current_responses"]) == ("CLOSED", 2)

@@ -233,15 +233,22 @@ def seen(made: list[dict[str, Any]]) -> list[Any]:
     return [*(get(each) for each in made), *lists]
 
 
+def stored_statuses(lost: Lost) -> dict[str, str]:
+    return {each["question_id"]: each["status"] for each in map(decode_item, lost.items("Questions"))}
+
+
 def test_questions_come_back_with_what_they_count_and_old_keys(lost: Lost) -> None:
     made = questions(lost)
     before = seen(made)
     assert [each["status"] for each in before[:3]] == ["CLOSED", "PARTIAL", "OPEN"]
+    stored = stored_statuses(lost)
     answers = lost.items("Responses")
     lost.lose("Questions")
     told = lost.restore()
     assert (told.changes["Questions"], told.lacks) == (3, [])
     assert seen(made) == before
+    assert stored_statuses(lost) == stored
+    assert sorted(stored.values()) == ["CLOSED", "OPEN", "PARTIAL"]
     body = {"idempotency_key": "again", "type": "text", "prompt": "?", "required_responses": 1}
     asked = as_agent("POST", "/v1/questions", body).body
     lost.publish("Questions", QUESTIONS)

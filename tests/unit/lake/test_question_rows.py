@@ -98,6 +98,8 @@ def test_a_question_has_its_answers_once_it_is_over() -> None:
     row = published(QUESTIONS, question_item(ASKED))
     assert (row["prompt"], row["options"], row["options_count"]) == ("Où?", '["größe","b,c"]', 2)
     assert (row["status"], row["responses"], row["audience"]) == ("OPEN", None, None)
+    restored = replace(ASKED, status=QuestionStatus.PARTIAL, current_responses=2)
+    assert published(QUESTIONS, question_item(restored)) == row
     closed = replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3, closed_at=stamp(ARRIVED))
     later = published(QUESTIONS, question_item(closed), change=event_version(ARRIVED.timestamp(), "7"))
     assert (later["responses"], later["closed_at"]) == (3, ARRIVED)
