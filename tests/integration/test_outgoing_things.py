@@ -179,7 +179,7 @@ def question(status: QuestionStatus, number: int = 1) -> Any:
 
 def test_whoever_named_the_agent_hears_of_its_closed_questions_once(told: Desk, there: Receiver) -> None:
     own = told.register(there, agents=["bot"])
-    told.register(there, types=["question.closed"])
+    told.register(there, types=["question.closed", "streak.extended"])
     told.register(there, types=["question.closed"], agents=["robot"])
     handed(notify.handler, question(QuestionStatus.OPEN, 1), question(QuestionStatus.CLOSED, 1))
     handed(notify.handler, question(QuestionStatus.EXPIRED, 2), question(QuestionStatus.CLOSED, 1))
