@@ -36,17 +36,20 @@ DESCRIPTION = re.compile(r'error_description="([^"]*)"')
 UNKNOWN = "unknown"  # the code of a refusal without a code of the service
 
 
-class OpenKeys(Protocol):
-    """Keys of commands: (key, when it was last used, in seconds since 1970). A dict will do."""
+class OpenCommands(Protocol):
+    """Commands whose answer is missing: (body with its key, when it was last sent, in seconds since 1970).
 
-    def get(self, name: str, /) -> tuple[str, float] | None:
-        """Return the key of a command; None: it has none."""
+    A dict will do.
+    """
 
-    def __setitem__(self, name: str, value: tuple[str, float], /) -> None:
-        """Keep the key of a command."""
+    def get(self, name: str, /) -> tuple[dict[str, Any], float] | None:
+        """Return a command; None: its answer is not missing."""
+
+    def __setitem__(self, name: str, value: tuple[dict[str, Any], float], /) -> None:
+        """Keep a command."""
 
     def pop(self, name: str, default: None, /) -> Any:
-        """Forget the key of a command."""
+        """Forget a command."""
 
 
 class Calls:
@@ -66,8 +69,8 @@ class Calls:
         self.device_id: Callable[[], str] = str
         # Is called with each receipt: the request's path, the device, and the receipt.
         self.on_receipt: Callable[[str, str, str], None] = lambda *_: None
-        # Keeps the keys of commands whose answer is missing, by a text that names the command.
-        self.open_keys: OpenKeys = {}
+        # Keeps commands whose answer is missing, by a text that names the command.
+        self.open_commands: OpenCommands = {}
         self._under_way: dict[tuple[int, str], object] = {}
 
     def call(
@@ -89,26 +92,38 @@ class Calls:
             self._sleep(pause(attempt, retry_after_seconds(reply.headers)))
         return _content(self.once(method, target, body, timeout))
 
-    def command(self, path: str, body: dict[str, Any], key: str | None) -> Any:
+    def command(
+        self, path: str, body: dict[str, Any], key: str | None, *, answer_field: str, name: Any = None
+    ) -> Any:
         """Send a command that has an effect, once. key: the app's own; None: one is made.
 
-        If its answer is lost, the next command of the same body has the same key, for a day: so it takes
-        effect once. Raises Refused, Unreachable.
+        If its answer is lost, the next command of the same name is the same one, for a day: it has the same
+        body and key, so it takes effect once. name: JSON; None: the body is its own name. answer_field: a
+        field of each answer, which an answer of somebody on the way lacks. Raises Refused, Unreachable.
         """
         if key is not None:
-            return self.call("POST", path, body={**body, "idempotency_key": key})
-        with self._own_name(f"{path} {json.dumps(body, sort_keys=True)}") as name:
-            kept, now = self.open_keys.get(name), time.time()
-            key = kept[0] if kept and abs(now - kept[1]) < OPEN_SECONDS_MAX else str(uuid.uuid4())
-            self.open_keys[name] = (key, now)
+            return self._take_effect(path, {**body, "idempotency_key": key}, answer_field)
+        with self._own_name(f"{path} {json.dumps(name or body, sort_keys=True)}") as own_name:
+            kept, now = self.open_commands.get(own_name), time.time()
+            is_open = kept is not None and abs(now - kept[1]) < OPEN_SECONDS_MAX
+            sent = kept[0] if kept and is_open else {**body, "idempotency_key": str(uuid.uuid4())}
+            self.open_commands[own_name] = (sent, now)
             try:
-                answer = self.call("POST", path, body={**body, "idempotency_key": key})
+                answer = self._take_effect(path, sent, answer_field)
             except Refused as refused:
-                if 400 <= refused.status < 500 and refused.status not in UNCERTAIN:
-                    self.open_keys.pop(name, None)
+                # An attempt before may have taken effect. Only the service itself says that none has.
+                is_certain = 400 <= refused.status < 500 and refused.status not in UNCERTAIN
+                if is_certain and refused.code != UNKNOWN:
+                    self.open_commands.pop(own_name, None)
                 raise
-            self.open_keys.pop(name, None)
+            self.open_commands.pop(own_name, None)
             return answer
+
+    def _take_effect(self, path: str, body: dict[str, Any], answer_field: str) -> Any:
+        answer = self.call("POST", path, body=body)
+        if answer_field not in answer:
+            raise Unreachable(f"POST {path}: the answer is not the service's")
+        return answer
 
     @contextmanager
     def _own_name(self, command: str) -> Iterator[str]:

@@ -115,7 +115,8 @@ class Streakline(QuestionCalls):
         body: dict[str, Any] = {"reward": reward}
         if price_points is not None:
             body["price_points"] = price_points
-        entry: Entry = self._calls.command(f"/v1/users/{self._user}/redemptions", body, key)
+        path = f"/v1/users/{self._user}/redemptions"
+        entry: Entry = self._calls.command(path, body, key, answer_field="points")
         return entry
 
     def leaderboard(

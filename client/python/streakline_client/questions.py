@@ -123,7 +123,12 @@ class QuestionCalls:
             "closes_at": _closing(closes_in, closes_at),
         }
         sent = {name: value for name, value in body.items() if value is not None}
-        return Question.read(self._calls.command("/v1/questions", sent, idempotency_key))
+        # Asked again, closes_in is another instant: the question is known by what the app has given.
+        name = sent if closes_in is None else {**sent, "closes_at": in_seconds(closes_in, "closes_in")}
+        answer = self._calls.command(
+            "/v1/questions", sent, idempotency_key, answer_field="question_id", name=name
+        )
+        return Question.read(answer)
 
     def question(self, question_id: str) -> Question:
         """Return a question as it is now; raises Refused (404) if there is none."""

@@ -31,7 +31,7 @@ LEFT_SECONDS = 5.0
 # profile.
 AHEAD_MILLISECONDS = 60_000
 WARNINGS_MAX = 100
-OPEN_KEY = "key of "  # then the command
+OPEN_COMMAND = "command "  # then its name
 logger = logging.getLogger("streakline_client")
 # Trackers of the parent. A child must not close their connections, so it keeps them as long as it lives.
 _inherited = list["Tracker"]()
@@ -142,34 +142,34 @@ class Queueing:
         return name
 
 
-class StoredKeys:
-    """The keys of commands whose answer is missing (calls.OpenKeys), in the queue's file, or in memory."""
+class StoredCommands:
+    """Commands whose answer is missing (calls.OpenCommands), in the queue's file, or in memory."""
 
     def __init__(self, tracker: "Tracker") -> None:
-        self._tracker, self._memory = tracker, dict[str, tuple[str, float]]()
+        self._tracker, self._memory = tracker, dict[str, tuple[dict[str, Any], float]]()
 
-    def get(self, name: str) -> tuple[str, float] | None:
-        """Return the key of a command; None: it has none."""
+    def get(self, name: str) -> tuple[dict[str, Any], float] | None:
+        """Return a command; None: its answer is not missing."""
         found = self._memory.get(name)
         if not self._tracker.is_inherited:
             with suppress(sqlite3.Error):  # the queue is closed
-                found = self._tracker.queue.get(OPEN_KEY + name)
+                found = self._tracker.queue.get(OPEN_COMMAND + name)
         return None if found is None else (found[0], found[1])
 
-    def __setitem__(self, name: str, value: tuple[str, float]) -> None:
-        """Keep the key of a command."""
+    def __setitem__(self, name: str, value: tuple[dict[str, Any], float]) -> None:
+        """Keep a command."""
         self._memory[name] = value
         self._store(name, value)
 
     def pop(self, name: str, default: None) -> None:
-        """Forget the key of a command."""
+        """Forget a command."""
         self._memory.pop(name, None)
         self._store(name, default)
 
-    def _store(self, name: str, value: tuple[str, float] | None) -> None:
+    def _store(self, name: str, value: tuple[dict[str, Any], float] | None) -> None:
         if not self._tracker.is_inherited:
             with suppress(sqlite3.Error):
-                self._tracker.queue.put(OPEN_KEY + name, value)
+                self._tracker.queue.put(OPEN_COMMAND + name, value)
 
 
 class Tracker:
@@ -188,7 +188,7 @@ class Tracker:
         self._tell_damage()
         device = self.queue.device()
         calls.device_id, calls.on_receipt = lambda: device, self._keep_receipt
-        calls.open_keys = StoredKeys(self)
+        calls.open_commands = StoredCommands(self)
         listeners = SenderListeners(
             lambda refused: _call_app(on_refused, refused),
             lambda trouble: _call_app(self._on_trouble, trouble),
@@ -245,8 +245,10 @@ class Tracker:
 
     def corrected(self, profile: Profile) -> ShownProfile:
         """Store a profile that the service has answered; returns it with the waiting events counted in."""
-        self.queue.put("profile", profile)
-        self._put_ahead(self._ahead(profile))
+        # Somebody on the way may answer with JSON, too: what is no profile changes nothing.
+        if isinstance(profile.get("current_streak"), int):
+            self.queue.put("profile", profile)
+            self._put_ahead(self._ahead(profile))
         return self.estimate()
 
     def estimate(self) -> ShownProfile:

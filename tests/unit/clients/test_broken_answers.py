@@ -6,7 +6,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -217,11 +217,15 @@ def test_an_answer_through_which_the_machine_slept_tells_an_old_time() -> None:
     me.close()
 
 
+OWN = {"error": {"code": "c", "message": "m"}}  # words of the service
+
+
 class Shop:
     """Redeems once for each key; its answers may be lost."""
 
     def __init__(self) -> None:
         self.entries, self.lost, self.status = dict[str, int](), False, 201
+        self.words: object = OWN  # of a refusal; None: a page
 
     def __call__(self, request: Request) -> Reply:
         body: dict[str, Any] = json.loads(request.body or b"{}")
@@ -231,7 +235,9 @@ class Shop:
             self.entries.setdefault(body["idempotency_key"], len(self.entries))
         if self.lost:
             raise Unreachable("the answer was lost")
-        answer = {"points": self.entries.get(body["idempotency_key"]), "error": {"code": "c", "message": "m"}}
+        if self.status != 201:
+            return Reply(self.status, json.dumps(self.words).encode() if self.words else b"<html>Sign in")
+        answer = {"points": self.entries.get(body["idempotency_key"])}
         return Reply(self.status, json.dumps({**QUESTION, **answer}).encode())
 
 
@@ -276,10 +282,20 @@ def test_a_redemption_whose_answer_was_lost_is_the_same_when_it_is_asked_for_aga
 
 
 @pytest.mark.parametrize(
-    ("status", "is_kept"), [(500, True), (503, True), (429, True), (401, True), (422, False)]
+    ("status", "words", "is_kept"),
+    [
+        *((status, OWN, True) for status in (500, 503, 429, 401)),
+        *((status, OWN, False) for status in (422, 409, 403, 404)),
+        # Not the service has refused these: somebody on the way, perhaps after an attempt that arrived.
+        *((status, None, True) for status in (400, 403, 404, 407, 422, 451)),
+        (403, {"message": "Forbidden"}, True),
+    ],
 )
-def test_a_redemption_that_was_refused_has_another_key_the_next_time(status: int, is_kept: bool) -> None:
+def test_a_redemption_that_was_refused_has_another_key_the_next_time(
+    status: int, words: object, is_kept: bool
+) -> None:
     shop, keys = Shop(), list[str]()
+    shop.words = words
 
     def noted(request: Request) -> Reply:
         keys.append(json.loads(request.body or b"{}")["idempotency_key"])
@@ -293,6 +309,31 @@ def test_a_redemption_that_was_refused_has_another_key_the_next_time(status: int
     shop.status = 201
     me.redeem("mug")
     assert (keys[0] == keys[-1]) is is_kept
+    me.close()
+
+
+def test_what_somebody_on_the_way_answers_is_no_redemption(tmp_path: Path) -> None:
+    """A network's login may answer with JSON, too. The redemption may have arrived before."""
+    shop, answers = Shop(), iter([Reply(200, b'{"portal": "sign in"}')])
+    me = shopper(shop, tmp_path / "queue.db")
+    me._calls._send = lambda request: next(answers, None) or shop(request)
+    with pytest.raises(Unreachable):
+        me.redeem("mug")
+    shop.lost = True
+    with pytest.raises(Unreachable):
+        me.redeem("mug")
+    shop.lost = False
+    assert me.redeem("mug")["points"] == 0
+    assert len(shop.entries) == 1
+    me.close()
+
+
+def test_what_somebody_on_the_way_answers_is_no_profile(tmp_path: Path) -> None:
+    me = client(tmp_path / "queue.db", Service())
+    me._calls._send = lambda _: Reply(200, b'{"portal": "sign in"}')
+    assert me.profile()["current_streak"] == 0
+    me.track("A")
+    assert me.estimate()["current_streak"] == 1
     me.close()
 
 
@@ -314,14 +355,21 @@ def test_two_redemptions_at_once_are_two(tmp_path: Path) -> None:
     me.close()
 
 
-def test_a_question_whose_answer_was_lost_is_asked_once() -> None:
-    shop = Shop()
-    people = Streakline("https://x.test", "t", transport=shop, sleep=lambda _: None)
+@pytest.mark.parametrize("more", [{}, {"closes_in": 3600}, {"closes_in": timedelta(days=1)}])
+def test_a_question_whose_answer_was_lost_is_asked_once(more: dict[str, Any]) -> None:
+    shop, bodies = Shop(), list[bytes | None]()
+
+    def noted(request: Request) -> Reply:
+        bodies.append(request.body)
+        return shop(request)
+
+    people = Streakline("https://x.test", "t", transport=noted, sleep=lambda _: None)
     shop.lost = True
     with pytest.raises(Unreachable):
-        people.ask("Why?")
+        people.ask("Why?", **more)
     shop.lost = False
-    people.ask("Why?")
+    people.ask("Why?", **more)
     assert len(shop.entries) == 1
-    people.ask("Why?")
+    assert len(set(bodies)) == 1, "the service refuses another body with the same key"
+    people.ask("Why?", **more)
     assert len(shop.entries) == 2
