@@ -121,7 +121,10 @@ class Queueing:
         name = os.fsdecode(self.path)
         if not name.strip() or "\0" in name:
             raise ValueError("path must name a file; without one events wait in memory")
-        return Path(name).expanduser()
+        try:
+            return Path(name).expanduser()
+        except RuntimeError:  # this user has none, as in some containers
+            raise ValueError(f"path must not begin with ~ where there is no home folder: {name!r}") from None
 
     def zone_name(self) -> str | None:
         """Return the zone's name; None: the machine's."""

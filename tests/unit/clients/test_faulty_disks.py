@@ -5,6 +5,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -121,7 +122,12 @@ def makes(folder: Path, kind: str) -> Path:
         path.write_text("no database at all" * 100)
     elif kind == "a file that may not be read":
         path.touch(0o000)
-    folder.chmod(0o777 if kind == "a file that may not be read" else 0o555)
+    elif kind == "another program's database":
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("CREATE TABLE kept (a)")
+        path.chmod(0o666)
+    is_open = kind in ("a file that may not be read", "another program's database")
+    folder.chmod(0o777 if is_open else 0o555)
     return path
 
 
@@ -135,6 +141,7 @@ def makes(folder: Path, kind: str) -> Path:
         "a folder that takes nothing",
         "a damaged file in a folder that takes nothing",
         "a file that may not be read",
+        "another program's database",
     ],
 )
 def test_a_client_that_can_have_no_file_keeps_events_in_memory_says_so_and_sends_them(kind: str) -> None:
@@ -195,7 +202,7 @@ def test_a_file_that_another_process_has_locked_delays_no_event_for_ever(
     assert service.keys == keys
 
 
-@pytest.mark.parametrize("how", ["removed", "damaged"])
+@pytest.mark.parametrize("how", ["removed", "emptied", "damaged"])
 def test_a_file_that_is_gone_while_it_is_used_is_made_again(tmp_path: Path, how: str) -> None:
     path, troubles = tmp_path / "below" / "queue.db", list[Trouble]()
     me = client(path, Service(is_online=False), on_trouble=troubles.append)
@@ -203,6 +210,8 @@ def test_a_file_that_is_gone_while_it_is_used_is_made_again(tmp_path: Path, how:
     if how == "removed":
         path.unlink()
         path.parent.rmdir()
+    elif how == "emptied":
+        os.truncate(path, 0)
     else:
         path.write_bytes(b"no database at all" * 1000)
     keys += [me.track("A") for _ in range(3)]
@@ -211,8 +220,24 @@ def test_a_file_that_is_gone_while_it_is_used_is_made_again(tmp_path: Path, how:
     again = client(path, Service())
     assert [each["idempotency_key"] for each in again.waiting()] == found
     assert found[-2:] == keys[-2:]
-    assert [each.kind for each in troubles] == ([] if how == "removed" else ["damaged"])
+    assert [each.kind for each in troubles] == (["damaged"] if how == "damaged" else [])
     again.close()
+
+
+def test_a_file_of_a_newer_client_is_read_by_an_older_one(tmp_path: Path) -> None:
+    """An app that goes back to an older version finds a state with fields that it does not know."""
+    path, service = tmp_path / "queue.db", Service()
+    keys = filled(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        [text] = file.execute("SELECT value FROM kept WHERE name = 'state'").fetchone()
+        state = json.loads(text)
+        clock = {**state["clock"], "doubts": [{"start": 1, "most": 0, "exact": False, "new": 1}], "new": 1}
+        newer = json.dumps({**state, "clock": clock, "new": [1]})
+        file.execute("UPDATE kept SET value = ? WHERE name = 'state'", (newer,))
+    me = client(path, service)
+    keys.append(me.track("A"))
+    assert (me.flush(), service.keys) == (0, keys)
+    me.close()
 
 
 def test_events_that_waited_for_a_file_are_placed_by_its_clock(tmp_path: Path) -> None:
@@ -336,10 +361,31 @@ def test_a_file_that_begins_on_a_full_disk_is_made_when_there_is_room(tmp_path: 
     again.close()
 
 
+def test_a_flush_ends_although_events_go_on(tmp_path: Path) -> None:
+    me = client(tmp_path / "queue.db", Service())
+    send = me._calls._send
+
+    def slow(request: Request) -> Reply:
+        me.track("A")  # another thread does, before each answer
+        return send(request)
+
+    me._calls._send = slow
+    me.track("A")
+    ended = list[int]()
+    threading.Thread(target=lambda: ended.append(me.flush()), daemon=True).start()
+    until = time.monotonic() + 10
+    while not ended and time.monotonic() < until:
+        time.sleep(0.02)
+    me._calls._send = send
+    assert ended == [1]
+    assert me.flush() == 0
+    me.close()
+
+
 def test_a_full_queue_whose_events_are_under_way_never_drops_the_newest() -> None:
     queue = EventQueue(None, DeviceClocks().read, None, 1)
     queue.add("A", None, "ann")
-    batch = queue.batch(100)
+    batch = queue.batch(100, queue.newest())
     assert batch
     second, dropped = queue.add("B", None, "ann")
     assert dropped == []

@@ -116,12 +116,12 @@ def test_a_parent_in_the_midst_of_its_work_delays_no_child(
         is_over = threading.Event()
 
         def work() -> None:
-            while not is_over.is_set():
+            while not is_over.wait(0.001):
                 me.track("A")
                 me.waiting()
                 me.estimate()
 
-        threads = [threading.Thread(target=work) for _ in range(3)]
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
         for thread in threads:
             thread.start()
 
@@ -132,11 +132,11 @@ def test_a_parent_in_the_midst_of_its_work_delays_no_child(
             me.close()
 
         children = [forked(in_child) for _ in range(12)]
+        for each in children:
+            ended_well(each)
         is_over.set()
         for thread in threads:
             thread.join()
-        for each in children:
-            ended_well(each)
         me.flush()
         keys = [key for key, _ in service.sent()]
     assert len(keys) == len(set(keys)), "an event was sent twice"

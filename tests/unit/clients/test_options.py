@@ -54,7 +54,7 @@ def test_a_queue_is_of_one_user() -> None:
             for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "keeps_streak")
         ),
         *(("zone", value) for value in (UTC, "")),
-        *(("path", value) for value in (" ", 7, "a\0b")),
+        *(("path", value) for value in (" ", 7, "a\0b", "~nobody-is-called-so/a.db")),
     ],
 )
 def test_a_queue_that_cannot_work_is_refused_at_once(name: str, value: Any) -> None:

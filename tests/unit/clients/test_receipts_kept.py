@@ -94,6 +94,6 @@ def test_another_device_s_receipt_is_not_kept() -> None:
     queue.store_receipt(Proof(queue.device(), "1.5.o.s"))
     queue.store_receipt(Proof(queue.device(), "1.4.o.s"))
     queue.add("A", None, "ann")
-    batch = queue.batch(100)
+    batch = queue.batch(100, queue.newest())
     assert batch
     assert batch.proof == Proof(queue.device(), "1.5.o.s")

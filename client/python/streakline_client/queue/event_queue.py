@@ -164,14 +164,23 @@ class EventQueue(QueueFile):
         ]
 
     @or_in_memory
-    def batch(self, most: int) -> Batch | None:
-        """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
+    def newest(self) -> int:
+        """Return the number of the newest event that was ever stored; 0: none was."""
+        return last_number(self._base)
+
+    @or_in_memory
+    def batch(self, most: int, newest: int) -> Batch | None:
+        """Return the next batch, the oldest events first, all of one clock; None: nothing waits.
+
+        newest: what has a greater number is left for later.
+        """
         with self.change() as state:
             self._look(state.clock)
             # With the lock held, so that nobody drops one of them.
             waiting = self._oldest(min(most, BATCH_MAX))
             if not waiting:
                 state.clock.fixes = []  # they correct the shifts of waiting events only
+            if not waiting or waiting[0].number > newest:
                 return None
             shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
             events = batch_of(waiting, state.clock)

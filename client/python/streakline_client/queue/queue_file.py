@@ -27,8 +27,10 @@ TABLES = (
 )
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 # With these errors of SQLite the file cannot be used now: the disk is full or fails, or may not be written,
-# another process holds the file's lock for too long, or the file system has no locks; or the file is damaged.
+# another process holds the file's lock for too long, or the file system has no locks; or the file is damaged,
+# or lacks our tables, as somebody has emptied it, or it is another program's.
 DISK_ERRORS = DAMAGED | {
+    sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
@@ -96,6 +98,9 @@ class QueueState:
     receipt: str = ""  # the newest time receipt; "": none
 
 
+Stored = TypeVar("Stored", QueueState, ClockState, Doubt, Fix)
+
+
 class QueueFile:
     """A file that several threads and processes use; without a path all of it is in memory."""
 
@@ -140,7 +145,7 @@ class QueueFile:
         memory = open_file(MEMORY)
         with suppress(sqlite3.Error):  # content that cannot be read now is still in the file
             self._base.backup(memory, progress=_give_up_if_busy)
-        if not _is_sound(memory):
+        if not _is_sound(memory) or not _has_tables(memory):
             memory.close()
             memory = open_file(MEMORY)
         _make_tables(memory)
@@ -295,16 +300,28 @@ def _make_tables(base: sqlite3.Connection) -> None:
         base.execute(table)
 
 
+def _has_tables(base: sqlite3.Connection) -> bool:
+    try:
+        base.execute(f"SELECT number, {COLUMNS} FROM waiting, (SELECT name, value FROM kept)")  # noqa: S608 (our own words)
+    except sqlite3.Error:
+        return False
+    return True
+
+
 def state_of(text: str | None) -> QueueState:
     """Return the state that a stored text is of; a new one for None."""
     if text is None:
         return QueueState()
     fields = json.loads(text)
-    clock_fields = fields["clock"]
-    doubts = [Doubt(**doubt) for doubt in clock_fields["doubts"]]
-    fixes = [Fix(**fix) for fix in clock_fields["fixes"]]
-    clock = ClockState(**{**clock_fields, "doubts": doubts, "fixes": fixes})
-    return QueueState(**{**fields, "clock": clock})
+    doubts = [_known(Doubt, each) for each in fields["clock"]["doubts"]]
+    fixes = [_known(Fix, each) for each in fields["clock"]["fixes"]]
+    clock = _known(ClockState, {**fields["clock"], "doubts": doubts, "fixes": fixes})
+    return _known(QueueState, {**fields, "clock": clock})
+
+
+def _known(kind: type[Stored], values: dict[str, Any]) -> Stored:
+    """Make a dataclass of its own fields. A newer version of this package may have stored more of them."""
+    return kind(**{name: value for name, value in values.items() if name in kind.__dataclass_fields__})
 
 
 def _put(base: sqlite3.Connection, name: str, value: Any) -> None:

@@ -89,21 +89,25 @@ class Sender:
         self._zones: dict[str, str] = {}
 
     def drain(self) -> float | None:
-        """Send until nothing waits. Returns None then, else the seconds after which to try again."""
+        """Send what waits. Returns None then, else the seconds after which to try again.
+
+        It ends although others go on: what comes meanwhile is left for the next call.
+        """
         with self._queue.sending():
+            newest = self._queue.newest()
             while True:
-                wait = self._step()
+                wait = self._step(newest)
                 if wait != 0:
                     return wait
 
-    def _step(self) -> float | None:
+    def _step(self, newest: int) -> float | None:
         """Send one batch. Returns 0: go on; None: nothing waits; else the seconds to wait."""
         try:
             if self._queue.look_for_doubt():
                 asked_at = self._queue.wall()
                 health = self._calls.once("GET", "/v1/health")
                 self._queue.note_server_time(server_time(health), asked_at)
-            batch = self._queue.batch(self._size)
+            batch = self._queue.batch(self._size, newest)
             if batch is None:
                 return None
             batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
