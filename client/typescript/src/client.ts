@@ -159,7 +159,7 @@ export class Streakline extends QuestionsApi {
    * reward is redeemed once. The key for that is kept beside the queue, for a day. key: your own in its place.
    */
   redeem(reward: string, { price_points, key }: { price_points?: number; key?: string } = {}): Promise<Entry> {
-    return this.http.command(this.path('/redemptions'), { reward, ...(price_points === undefined ? {} : { price_points }) }, key);
+    return this.http.command(this.path('/redemptions'), { reward, ...(price_points === undefined ? {} : { price_points }) }, 'points', key);
   }
 
   leaderboard(board: Board, query: { region?: Region; limit?: number } = {}): Promise<Leaderboard> {
@@ -203,7 +203,7 @@ export class Streakline extends QuestionsApi {
   }
 
   private async settled(events: Waiting[], taken: Waiting[]): Promise<void> {
-    this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
+    if (!this.isClosed) this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
     const counts = this.options.keepsStreak ?? (() => true);
     const at = this.platform.wall();
     const dates = taken.filter(({ event }) => counts(event)).map((one) => ({ date: this.queue.dateOf(one), at }));

@@ -127,11 +127,17 @@ export class Http {
   }
 
   /**
-   * Send a command that has an effect, once. own: the app's key. Without one, if the answer is lost, the next command of the same
-   * body has the same key, for a day. Of two at once each has its own. Throws Refused, Unreachable.
+   * Send a command that has an effect, once. field: one of each answer, which an answer of somebody on the way lacks. own: the
+   * app's key. Without one, if the answer is lost, the next command of the same body has the same key, for a day. Of two at once
+   * each has its own. Throws Refused, Unreachable.
    */
-  async command<T>(path: string, body: object, own?: string): Promise<T> {
-    if (own !== undefined) return this.call('POST', path, { ...body, idempotency_key: own });
+  async command<T extends object>(path: string, body: object, field: keyof T & string, own?: string): Promise<T> {
+    const effect = async (key: string): Promise<T> => {
+      const answer = await this.call<T>('POST', path, { ...body, idempotency_key: key });
+      if (!(field in answer)) throw new Unreachable(`POST ${path}: the answer is not the service's`);
+      return answer;
+    };
+    if (own !== undefined) return effect(own);
     const text = `${path} ${JSON.stringify(body)}`;
     let hash = 0;
     for (const sign of text) hash = (Math.imul(31, hash) + (sign.codePointAt(0) ?? 0)) | 0;
@@ -143,11 +149,12 @@ export class Http {
       const kept = json((await this.keys.getItem(name).catch(() => null)) ?? '') as { text: string; key: string; at: number } | null | undefined;
       const key = kept?.text === text && Math.abs(Date.now() - kept.at) < DAY ? kept.key : newKey();
       await this.keys.setItem(name, JSON.stringify({ text, key, at: Date.now() })).catch(() => undefined);
-      const answer = await this.call<T>('POST', path, { ...body, idempotency_key: key });
+      const answer = await effect(key);
       await forget();
       return answer;
     } catch (error) {
-      if (error instanceof Refused && error.status < 500 && !UNCERTAIN.includes(error.status)) await forget();
+      // An attempt before may have taken effect. Only the service itself says that none has.
+      if (error instanceof Refused && error.status < 500 && error.code !== UNKNOWN && !UNCERTAIN.includes(error.status)) await forget();
       throw error;
     } finally {
       this.busy.delete(name);

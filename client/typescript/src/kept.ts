@@ -5,6 +5,8 @@ import type { KeyValues } from './platform/platform.js';
 const DAMAGED = 'damaged:';
 
 export class Kept {
+  private readonly told = new Set<string>();
+
   /** damaged: is told of each text that cannot be read, and of its new name. */
   constructor(private readonly storage: KeyValues, private readonly damaged: (reason: string) => void) {}
 
@@ -20,6 +22,13 @@ export class Kept {
       // A full disk: it is told of again.
     }
     this.damaged(`${key} cannot be read, and is kept as ${aside}`);
+    return null;
+  }
+
+  /** Tell once of what storage does not give: it hides nothing else. */
+  unread(key: string, error: unknown): null {
+    if (!this.told.has(key)) this.damaged(`${key} cannot be read: ${String(error)}`);
+    this.told.add(key);
     return null;
   }
 

@@ -12,7 +12,7 @@ export class QuestionsApi {
 
   /** Ask people. If the answer is lost, ask the same again: it is asked once. */
   ask({ idempotency_key, ...question }: NewQuestion): Promise<Asked> {
-    return this.http.command('/v1/questions', question, idempotency_key);
+    return this.http.command('/v1/questions', question, 'question_id', idempotency_key);
   }
 
   /** Return a question as it is now. */

@@ -115,7 +115,7 @@ export class Queue {
 
   private async read(): Promise<Waiting[]> {
     const found = await Promise.all(
-      (await this.keys()).map(async (key) => [key, this.stock.get(key) ?? (await this.kept.read<Waiting>(key, 'event'))] as const),
+      (await this.keys()).map(async (key) => [key, this.stock.get(key) ?? (await this.kept.read<Waiting>(key, 'event').catch((error: unknown) => this.kept.unread(key, error)))] as const),
     );
     this.stock = new Map(found.flatMap(([key, one]) => (one ? [[key, one]] : [])));
     return [...this.stock.values()];
@@ -126,12 +126,13 @@ export class Queue {
     return (await this.platform.storage.getAllKeys()).filter((key) => key.startsWith(EVENT)).sort();
   }
 
-  /** Return the next batch, the oldest events first, all of one clock; null: nothing waits. */
-  async batch(most: number): Promise<Batch | null> {
+  /** Return the next batch, the oldest events first, all of one clock; null: nothing waits up to the number `newest`. */
+  async batch(most: number, newest: number): Promise<Batch | null> {
     let events: Waiting[] = [];
     const { clock } = await this.change(async (state) => {
       this.lookAt(state, state.next);
-      events = batchOf((await this.waiting()).slice(0, Math.min(most, BATCH_MAX)), state.clock);
+      const waiting = await this.waiting();
+      if ((waiting[0]?.number ?? 0) <= newest) events = batchOf(waiting.slice(0, Math.min(most, BATCH_MAX)), state.clock);
       state.flying = events.at(-1)?.number ?? 0; // with the lock held: nobody gives them up meanwhile
     });
     const [first] = events;

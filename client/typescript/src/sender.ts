@@ -57,25 +57,29 @@ export class Sender {
     private readonly told: Told,
   ) {}
 
-  /** Send until nothing waits. Returns null then, else the milliseconds after which to try again. */
+  /**
+   * Send what waits. Returns null then, else the milliseconds after which to try again. It ends although others go on: what comes
+   * meanwhile is left for the next call.
+   */
   drain(): Promise<number | null> {
     return this.locks.exclusive('send', async () => {
+      const newest = (await this.queue.waiting()).at(-1)?.number ?? 0;
       for (;;) {
-        const wait = await this.step();
+        const wait = await this.step(newest);
         if (wait !== 0) return wait;
       }
     });
   }
 
   /** Send one batch. Returns 0: go on; null: nothing waits; else the milliseconds to wait. */
-  private async step(): Promise<number | null> {
+  private async step(newest: number): Promise<number | null> {
     try {
       if (await this.queue.isInDoubt()) {
         const asked = this.queue.wall();
         const { time } = await this.http.once('GET', '/v1/health');
         await this.queue.heard(time, asked);
       }
-      const found = await this.queue.batch(this.size);
+      const found = await this.queue.batch(this.size, newest);
       if (found === null) return null;
       const batch = { ...found, events: found.events.map((one) => this.placed(one)) };
       const body = this.isBare ? { events: bodyOf(batch).events } : bodyOf(batch);

@@ -369,18 +369,54 @@ test('events that only the spare storage took are sent by the next page', async 
   assert.deepEqual(keysOf(there.sent), [[key]]);
 });
 
+test('a flush ends although events go on', { timeout: 20_000 }, async () => {
+  const { sent, fetch } = service();
+  let isOver = false;
+  const me: Streakline = client(plain(inMemory()), async (...given) => {
+    if (!isOver && String(given[0]).endsWith('/v1/events')) await me.track('B'); // before each answer
+    return fetch(...given);
+  });
+  const { key } = await me.track('A');
+  const left = await me.flush();
+  assert.ok(left > 0);
+  assert.equal(keysOf(sent)[0]?.[0], key);
+  isOver = true;
+  for (let turn = 0; turn < 100 && (await me.waiting()).length; turn += 1) await new Promise((go) => setTimeout(go, 50));
+  assert.deepEqual(await me.waiting(), [], 'what came meanwhile is sent, too');
+  me.close();
+});
+
+test('who is closed while events are sent hears of no trouble', async () => {
+  const troubles: Trouble[] = [];
+  const channel = (): { tell: () => void; close: () => void } => {
+    let isClosed = false;
+    return { tell: () => { if (isClosed) throw new DOMException('it is closed', 'InvalidStateError'); }, close: () => void (isClosed = true) };
+  };
+  const { sent, fetch } = service();
+  const me: Streakline = client({ ...plain(inMemory()), channel }, async (...given) => {
+    const answer = await fetch(...given);
+    if (String(given[0]).endsWith('/v1/events')) me.close();
+    return answer;
+  }, { onTrouble: (trouble) => void troubles.push(trouble) });
+  const { key } = await me.track('A');
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual([keysOf(sent), troubles], [[[key]], []]);
+});
+
 /** A shop that redeems once for each key, and a client at it. */
-function shop(platform: Platform): { me: Streakline; entries: Map<string, number>; be: (status: number) => void } {
-  const entries = new Map<string, number>();
-  let status = 201;
+function shop(platform: Platform): { me: Streakline; entries: Map<string, number>; keys: string[]; be: (status: number, words?: object) => void } {
+  const [entries, keys] = [new Map<string, number>(), [] as string[]];
+  let [status, words] = [201, undefined as object | undefined];
   const fetch: typeof globalThis.fetch = async (_, options = {}) => {
     const { idempotency_key: key } = JSON.parse(String(options.body ?? '{}')) as { idempotency_key?: string };
     if (key === undefined) return Response.json({});
+    keys.push(key);
     if (status === 201 || status === 0) if (!entries.has(key)) entries.set(key, entries.size);
     if (status === 0) throw new TypeError('the answer was lost');
-    return Response.json(status === 201 ? { points: entries.get(key) } : { error: { code: 'c', message: 'm' } }, { status });
+    if (status === 201) return Response.json({ question_id: 'q', points: entries.get(key) }, { status });
+    return words ? Response.json(words, { status }) : new Response('<html>Sign in', { status });
   };
-  return { me: client(platform, fetch), entries, be: (now) => void (status = now) };
+  return { me: client(platform, fetch), entries, keys, be: (now, say) => void ([status, words] = [now, say]) };
 }
 
 test('a redemption whose answer was lost is the same when it is asked for again, also after a restart', async () => {
@@ -402,14 +438,21 @@ test('a redemption whose answer was lost is the same when it is asked for again,
 });
 
 test('a redemption that is refused has another key the next time; one whose outcome is not known has the same', async () => {
-  for (const [status, number] of [[422, 2], [409, 2], [0, 1]] as const) {
-    const { me, entries, be } = shop(plain(inMemory()));
-    if (status !== 0) entries.set('refused', 0); // it takes none of these
-    be(status);
+  const own = { error: { code: 'c', message: 'm' } };
+  // What the service says in its words, and what somebody on the way says, perhaps after an attempt that arrived.
+  for (const [status, words, isSame] of [
+    ...[422, 409, 403, 404].map((each) => [each, own, false] as const),
+    ...[401, 500].map((each) => [each, own, true] as const),
+    ...[400, 403, 404, 407, 422, 451].map((each) => [each, undefined, true] as const),
+    [403, { message: 'Forbidden' }, true],
+    [200, { portal: 'sign in' }, true],
+  ] as const) {
+    const { me, keys, be } = shop(plain(inMemory()));
+    be(status, words);
     await assert.rejects(me.redeem('mug'));
     be(201);
     await me.redeem('mug');
-    assert.equal(entries.size, number, String(status));
+    assert.equal(keys[0] === keys.at(-1), isSame, `${status} ${JSON.stringify(words)}`);
     me.close();
   }
 });

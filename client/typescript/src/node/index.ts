@@ -19,7 +19,7 @@ export function inFolder(folder: string): Platform {
     storage: files(folder),
     locks: fileLocks(folder),
     ticks: () => uptime() * 1000,
-    run: bootId(),
+    run: BOOT || newKey(), // elsewhere a process knows only its own ticks
     countsSleep: true, // uptime goes on while a machine sleeps, and is the same count for all processes
     wall: () => Date.now(),
   };
@@ -34,15 +34,15 @@ function linux(read: () => string, elsewhere: string): string {
   }
 }
 
-// Elsewhere a process knows only its own ticks.
-const bootId = (): string => linux(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), newKey());
+/** Which start of which machine this is; "": this system does not tell. */
+const BOOT = linux(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), '');
 
 /** When a process was started, in ticks since the system was: another one may get its id later. */
 const startOf = (process_id: number): string =>
   linux(() => readFileSync(`/proc/${process_id}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[19] ?? '', '');
 
-/** Where process ids are told apart: each container has its own, and begins with 1. */
-const PLACE = linux(() => readlinkSync('/proc/self/ns/pid').replace(/\D/g, ''), '');
+/** Where process ids are told apart: each container has its own, and begins with 1; so has each machine on a network's storage. */
+const PLACE = linux(() => `${BOOT}-${readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')}`, '');
 
 /** What this process is called in locks and drafts: id, a random word, start and place. */
 const OWN = [process.pid, newKey(), startOf(process.pid), PLACE].join('_');
@@ -54,6 +54,15 @@ function isGone(name: string, age: number): boolean {
   if (place !== PLACE) return age > QUIET;
   if (Number(id) === process.pid) return start ? start !== startOf(process.pid) : name !== OWN;
   return !isAlive(Number(id)) || (start !== undefined && start !== startOf(Number(id)));
+}
+
+/** Return what a file keeps; "": somebody else has put it there. */
+function keyOf(name: string): string {
+  try {
+    return decodeURIComponent(name.slice(0, -5));
+  } catch {
+    return '';
+  }
 }
 
 function files(folder: string): KeyValues {
@@ -87,8 +96,7 @@ function files(folder: string): KeyValues {
     removeItem: (key) => rm(pathOf(key), { force: true }),
     async getAllKeys() {
       await made;
-      const names = await readdir(folder);
-      return names.filter((name) => name.endsWith('.json')).map((name) => decodeURIComponent(name.slice(0, -5)));
+      return (await readdir(folder)).filter((name) => name.endsWith('.json')).map(keyOf).filter((key) => key !== '');
     },
   };
 }
