@@ -28,7 +28,7 @@ def axe() -> str:
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 
 
-# axe leaves this rule out, as it is new there. It does not see that the calendar's "4" is in "Wednesday, March 4".
+# axe leaves this rule out, as it is new there.
 SEEN_IN_NAME = "label-content-name-mismatch"
 
 

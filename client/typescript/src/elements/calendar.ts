@@ -149,7 +149,8 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
     }
     const state = stateOf(date);
     const [kind, sign] = state ? SIGNS[state] : ['', ''];
-    day.append(h('i', { 'aria-hidden': 'true' }, sign));
+    // By the style sheet: as text it would be a part of what is seen, which the cell's name has to have in it.
+    day.append(h('i', { 'aria-hidden': 'true', 'data-sign': sign }));
     const isToday = date === today;
     const words = [
       this.texts.date(date, { weekday: 'long', day: 'numeric', month: 'long' }), isToday && this.texts.say('today'),

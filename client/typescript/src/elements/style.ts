@@ -53,6 +53,7 @@ th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
 .month th { color: var(--soft); }
 .month tbody th { vertical-align: top; line-height: 1.15; padding-block-start: calc(0.44rem + 2px); }
 .month td span { display: grid; place-items: center; align-content: center; min-block-size: 2.75rem; line-height: 1.15; border: 1px solid transparent; border-radius: var(--radius); }
+.month i::before { content: attr(data-sign); }
 .month i { font-style: normal; font-size: 0.75em; min-block-size: 0.9rem; }
 .month [data-key] { cursor: pointer; }
 .month .none span { color: var(--soft); }
