@@ -6,7 +6,10 @@ import { device } from "./session.js";
 // The key of a press whose outcome is not known. It stays in this browser until the service has answered, so the next
 // press asks for the same redemption, and nobody pays twice.
 const place = (user, reward) => `streakline.redeeming.${user}.${reward}`;
-const isUnknown = (error) => !(error.status >= 400 && error.status < 500);
+// Only the service itself, in its words, says that nothing was redeemed: somebody on the way may refuse what came after
+// an attempt that had arrived. After these of its own refusals, too, an earlier attempt may have.
+const UNCERTAIN = [401, 408, 425, 429];
+const isUnknown = (error) => !error.code || error.status < 400 || error.status > 499 || UNCERTAIN.includes(error.status);
 
 export const isOpen = (user, reward) => device.getItem(place(user, reward)) !== null;
 
