@@ -20,6 +20,7 @@ from adapters.platform.objects import (
     Objects,
     S3Objects,
     objects_at,
+    objects_of_entry,
 )
 
 
@@ -103,6 +104,20 @@ def test_a_listing_is_in_the_order_of_keys(objects: Objects) -> None:
     assert list(objects.list("nothing/here/")) == []
     objects.delete(["a/10", "b"])
     assert [each.key for each in objects.list("a/1")] == ["a/1"]
+
+
+def test_what_is_directly_below_a_folder(objects: Objects) -> None:
+    """A console's marker of a folder is an object with the folder's name. A folder's own is not below it."""
+    markers = ("raw/", "raw/events/", "raw/empty/") if isinstance(objects, S3Objects) else ()
+    for key in ("raw/events/arrived=1/a", "raw/events/stray", "raw/z", "rawer", *markers):
+        objects.put(key, b"")
+    empty = ["raw/empty/"] if markers else []
+    assert sorted(objects.below("raw/")) == [*empty, "raw/events/", "raw/z"]
+    assert sorted(objects.below("raw/events/")) == ["raw/events/arrived=1/", "raw/events/stray"]
+    assert sorted(objects.below("")) == ["raw/", "rawer"]
+    assert list(objects.below("raw/empty/")) == []
+    found = [each.key for entry in objects.below("raw/events/") for each in objects_of_entry(objects, entry)]
+    assert sorted(found) == ["raw/events/arrived=1/a", "raw/events/stray"]
 
 
 def test_the_etag_tells_contents_apart(objects: Objects) -> None:
