@@ -27,15 +27,10 @@ def fresh_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def two_engines() -> Iterator[tuple[Engine, Engine]]:
-    with running() as one, running() as other:
-        yield one, other
-
-
 @pytest.fixture
-def regions(two_engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Engine]:
-    """Two engines that other tests leave nothing in: a book of rules would change what a seed leads to."""
-    for name, value in two_engines[0].environment().items():
-        monkeypatch.setenv(name, value)
-    return two_engines
+def regions(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine, Engine]]:
+    """Two engines in which nobody has left anything, as above: a book of rules, too, would change what a seed leads to."""
+    with running() as one, running() as other:
+        for name, value in one.environment().items():
+            monkeypatch.setenv(name, value)
+        yield one, other

@@ -25,7 +25,7 @@ LIMIT = 2
 
 
 class Merchants(Spenders):
-    """One schedule whose book sells three rewards: of few pieces, of few a user, and of both."""
+    """One schedule whose book sells rewards: of few pieces, of few a user, of both, and one that all want at once."""
 
     refusals = ("hold_ended", "insufficient_balance")
     another_body = "2026-03-18T00:00:00+00:00"  # the plain reading knows dates of UTC only
@@ -50,6 +50,7 @@ class Merchants(Spenders):
         own = self.users[0].removesuffix("-u0")
         terms = {"few": {"stock": self.stock}, "mine": {"limit_per_user": LIMIT}}
         terms["both"] = {"stock": SCARCE, "limit_per_user": 1}
+        terms["last"] = {"stock": SCARCE}
         return {f"{own}-{name}": each for name, each in terms.items()}
 
     def _book(self) -> dict[str, Any]:
@@ -72,7 +73,8 @@ class Merchants(Spenders):
         """Everything that points as money do; and each user buys, and loses events."""
         super().workload()
         for user in self.users:
-            for number, name in enumerate(self.chance.choices(sorted(self.rewards), k=4)):
+            bought = [name for name in sorted(self.rewards) if not name.endswith("-last")]
+            for number, name in enumerate(self.chance.choices(bought, k=4)):
                 key = f"w{number}"
                 self.tasks += [lambda u=user, n=name, k=key: self._buy(u, n, k)] * self.chance.choice((1, 2))  # type: ignore[misc]
             self.tasks += [lambda u=user: self._claw(u, 0, "c0")] * TWICE  # type: ignore[misc]
@@ -84,9 +86,13 @@ class Merchants(Spenders):
         self.chance.shuffle(self.tasks)
 
     def run(self) -> None:
-        """Run all; then a night in which everybody is rated twice at once, while more is taken back."""
+        """Run all, and a rush for one piece; then a night in which all are rated twice at once, while more is taken back."""
         self.workload()
         self._drain()
+        if len(self.users) > 1:
+            (last,) = (name for name in self.rewards if name.endswith("-last"))
+            self.tasks += [lambda u=user: self._buy(u, last, "last") for user in self.users]  # type: ignore[misc]
+            self._drain()
         self.faults.left = LATE_FAULTS
         for user in self.users:
             self.tasks += [lambda u=user: self._rate(u)] * TWICE  # type: ignore[misc]
