@@ -8,7 +8,7 @@ import pytest
 from ingest.page import handler
 from tests.browser.conftest import shoot
 from tests.browser.test_page import violations
-from tests.support.effort import SOAK, only_soak
+from tests.support.effort import SOAK, effort
 from tests.support.gateway import CONTEXT, token
 from tests.support.plain_page import plain_page
 
@@ -43,10 +43,7 @@ def served(route: Any) -> None:
 
 @pytest.mark.parametrize(
     ("scheme", "width"),
-    [
-        pytest.param("light", 1280, marks=only_soak("the same in the dark on a phone")),
-        ("dark", 320),
-    ],
+    [("dark", 320), ("light", 1280)][: effort(1, soak=2)],
 )
 def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
     context = browser.new_context(

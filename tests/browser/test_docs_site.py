@@ -16,7 +16,7 @@ from infra.docs_site import OUTSIDE
 from tests.browser.conftest import PHONE, WIDE, shoot
 from tests.browser.test_docs import FEW_CALLS
 from tests.browser.test_page import violations
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.template import ROOT
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -86,21 +86,11 @@ def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
     [
         ("index.html", "light"),
         ("figures.html", "dark"),
-        *(
-            pytest.param(path, scheme, marks=only_soak("the other one of the two schemes"))
-            for path, scheme in (("index.html", "dark"), ("figures.html", "light"))
-        ),
-        *(
-            pytest.param(
-                "api.html",
-                scheme,
-                marks=only_soak(
-                    "test_an_engineer_reads_it (tests/browser/test_docs.py) for the same reference"
-                ),
-            )
-            for scheme in ("light", "dark")
-        ),
-    ],
+        ("index.html", "dark"),
+        ("figures.html", "light"),
+        ("api.html", "light"),
+        ("api.html", "dark"),
+    ][: effort(2, soak=6)],
 )
 def test_no_serious_violation_of_accessibility(browser: Any, folder: Path, path: str, scheme: str) -> None:
     context = browser.new_context(viewport={"width": 320, "height": 700}, color_scheme=scheme)

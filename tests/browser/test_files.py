@@ -15,7 +15,7 @@ from local.what_if.page import page as what_if_page
 from rules.book.document import read_book
 from tests.browser.conftest import shoot
 from tests.browser.test_page import all_violations
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.what_if_story import WhatIfStory
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -85,13 +85,7 @@ def a_prediction(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("scheme", "width"),
-    [
-        *(
-            pytest.param("light", width, marks=only_soak("the same at the smallest width"))
-            for width in (1280, 375)
-        ),
-        ("dark", 320),
-    ],
+    [("dark", 320), ("light", 1280), ("light", 375)][: effort(1, soak=3)],
 )
 def test_all_of_a_file_is_read_at_any_width(browser: Any, tmp_path: Path, scheme: str, width: int) -> None:
     for name, text in (("report", a_report()), ("prediction", a_prediction(tmp_path / "lake"))):

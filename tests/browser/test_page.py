@@ -13,7 +13,7 @@ from tests.browser.conftest import PHONE, TIMEOUT_MILLISECONDS, WIDE
 from tests.browser.given import earn
 from tests.browser.test_rounds import post_question
 from tests.support.authority import Authority, authority
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -55,7 +55,7 @@ def violations(page: Any, *more: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("viewport", "scheme"),
-    [pytest.param(WIDE, "light", marks=only_soak("the same in the dark on a phone")), (PHONE, "dark")],
+    [(PHONE, "dark"), (WIDE, "light")][: effort(1, soak=2)],
 )
 def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme: str) -> None:
     post_question("What did you notice first on this page?", category="research")

@@ -11,24 +11,17 @@ from tests.browser.conftest import TIMEOUT_MILLISECONDS
 from tests.browser.given import call, earn
 from tests.browser.test_points import press
 from tests.support.chromium import FLAGS, NOT_INSTALLED, WHOLE
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.gateway import token
 from tests.support.node_tools import must, packages
 
 pytestmark = pytest.mark.xdist_group("browser")
 BLOCK = 2  # Chromium's word for it
 ALLOW = 1
-ALLOWED_TOO = (
-    "test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told (tests/browser/test_points.py) for the page,"
-    " test_the_profile_is_an_estimate_first_and_then_the_services (tests/e2e/test_clients_in_chromium.py) for the client"
-)
 
 
 @pytest.fixture(
-    params=[
-        pytest.param(BLOCK, id="blocked"),
-        pytest.param(ALLOW, id="allowed", marks=only_soak(ALLOWED_TOO)),
-    ]
+    params=[pytest.param(BLOCK, id="blocked"), pytest.param(ALLOW, id="allowed")][: effort(1, soak=2)]
 )
 def profile(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Any, bool]]:
     """A browser with settings of its own, and whether sites may store nothing there."""

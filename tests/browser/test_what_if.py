@@ -10,7 +10,6 @@ from adapters.platform.objects import S3Objects
 from analytics.steps import what_if_function
 from tests.browser.given import SCRIPT_TITLE, a_book, call
 from tests.browser.test_page import all_violations
-from tests.support.effort import only_soak
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_ADMIN
 from tests.support.what_if_goals import GoalWhatIfStory
@@ -65,24 +64,12 @@ def numbers(table: Any) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        "light",
-        pytest.param(
-            "dark",
-            marks=only_soak(
-                "test_all_of_a_file_is_read_at_any_width (tests/browser/test_files.py) for such a report in the dark"
-            ),
-        ),
-    ],
-)
 def test_a_report_is_drawn_and_each_plot_has_its_figures(
-    visit: Any, lake: S3Objects, functions: Functions, scheme: str
+    visit: Any, lake: S3Objects, functions: Functions
 ) -> None:
     story = WhatIfStory(26)
     story.into(lake)
-    person = visit(viewport=PHONE, color_scheme=scheme)
+    person = visit(viewport=PHONE, color_scheme="light")
     page = opened(person)
     press(page, story.some_book())
     page.get_by_role("heading", name="What if this book had been in force").wait_for()
@@ -115,7 +102,7 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(
     row, why = causes.bounding_box(), causes.locator("td").last.bounding_box()
     assert why["width"] == pytest.approx(row["width"], abs=1), "reasons have a line of their own"
     assert all_violations(page) == []
-    person.shoot(f"what-if-320-{scheme}")
+    person.shoot("what-if-320-light")
 
 
 def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_covers_another(

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import time
 from datetime import UTC, datetime, timedelta
 
 import jwt
@@ -14,7 +13,6 @@ from local.api import Api
 from local.cloud.tokens import KEY_FILE, KEY_ID, token
 from local.stack import Stack
 from tests.e2e.conftest import event
-from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -137,24 +135,3 @@ def test_backfill_is_for_admins(me: Api, admin: Api, user: str) -> None:
 def test_a_granted_date_of_a_freeze_is_for_admins(me: Api, user: str) -> None:
     assert me.call("POST", f"/v1/users/{user}/freezes", {"granted_on": "2026-01-01"})[0] == 403
     assert me.call("POST", f"/v1/users/{user}/freezes", {})[0] == 201
-
-
-@only_soak(
-    "test_events_and_commands_are_limited_for_each_user (tests/integration/test_limits.py) and"
-    " test_over_the_limit_the_caller_is_told_when_to_come_again (tests/unit/web/test_rate_limit.py)"
-)
-def test_too_many_events_a_minute_are_429_with_retry_after(stack: Stack, user: str) -> None:
-    # A window is a minute: at its end the test begins with the next one, and on a slow machine it takes several.
-    if (wait := 60 - time.time() % 60) < 15:
-        time.sleep(wait)
-    headers = {"authorization": f"Bearer {token(stack, user)}"}
-    pool = urllib3.PoolManager()
-    # All but the first are duplicates, which count, too.
-    body = json.dumps({"events": [event(user, f"{number}") for number in range(100)]}).encode()
-    statuses: list[int] = []
-    while 429 not in statuses and len(statuses) < 40:
-        answer = pool.request("POST", f"{stack.api_url}/v1/events", body=body, headers=headers, retries=False)
-        statuses.append(answer.status)
-    assert statuses == [202] * 12 + [429]
-    assert 1 <= int(answer.headers["retry-after"]) <= 60
-    assert json.loads(answer.data)["error"]["code"] == "rate_limited"

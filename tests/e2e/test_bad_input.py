@@ -8,14 +8,13 @@ import pytest
 import schemathesis
 import urllib3
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from schemathesis.core.result import Ok
 
 from local.api import Api
 from local.cloud.tokens import token
-from local.stack import Stack, load
+from local.stack import Stack
 from tests.e2e.conftest import event
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -127,21 +126,6 @@ def test_properties_are_shown_as_they_were_sent(admin: Api, user: str, size: int
 def test_bad_parameters_are_400(me: Api, user: str, path: str) -> None:
     status, answer = me.call("GET", f"/v1/users/{user}{path}")
     assert (status, answer["error"]["code"]) == (400, "invalid_parameter")
-
-
-@settings(max_examples=effort(30, soak=300), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-@given(
-    st.one_of(
-        st.binary(max_size=200), st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass"))
-    )
-)
-@only_soak(
-    "test_any_text_and_any_bytes_are_a_body_or_a_refusal (tests/unit/web/test_json_bodies.py) and"
-    " test_whatever_bytes_come_the_answer_is_none_of_a_broken_server (tests/unit/engagement/test_events_door.py)"
-)
-def test_random_bytes_are_never_a_server_error(body: bytes) -> None:
-    status, _ = raw(load(), body, "fuzz")
-    assert 400 <= status < 500
 
 
 def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:

@@ -16,7 +16,7 @@ from local.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -46,26 +46,6 @@ def test_posts_of_one_key_are_one_event(stack: Stack, me: Api, user: str, settle
     assert {each.partition("-")[0] for each in folders} == {"unpacked"}
 
 
-@only_soak("test_64_bodies_under_one_key_are_one_event_and_63_conflicts (tests/integration/test_at_once.py)")
-def test_of_bodies_under_one_key_one_is_an_event_and_the_others_are_conflicts(
-    me: Api, user: str, settled: Settled
-) -> None:
-    base = event(user, "same")
-    bodies = [{"events": [{**base, "properties": {"number": number}}]} for number in range(MANY // 2)]
-    bodies += [
-        {"events": [{**base, "occurred_at": base["occurred_at"][:17] + f"{number:02}Z"}]}
-        for number in range(MANY // 2)
-    ]
-    answers = at_once([lambda body=body: me.call("POST", "/v1/events", body) for body in bodies])  # type: ignore[misc]
-    statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
-    assert statuses in (
-        {"accepted": 1, "conflict": MANY - 1},
-        {"duplicate": 1, "conflict": MANY - 1},
-    )
-    settled(user)
-    assert len(me.get(f"/v1/users/{user}/events")["events"]) == 1
-
-
 def test_first_events_of_a_day_make_one_day(me: Api, user: str, settled: Settled) -> None:
     bodies = [{"events": [event(user, f"k{number}-{each}") for each in range(4)]} for number in range(MANY)]
     answers = at_once([lambda body=body: me.call("POST", "/v1/events", body) for body in bodies])  # type: ignore[misc]
@@ -75,52 +55,6 @@ def test_first_events_of_a_day_make_one_day(me: Api, user: str, settled: Settled
     assert (profile["current_streak"], profile["active_days"]) == (1, 1)
     assert me.get(f"/v1/users/{user}/activity")["activity"][0]["events_count"] == 4 * MANY
     assert profile["balance"] == 100  # the daily cap
-
-
-@only_soak("test_64_redemptions_of_the_whole_balance_succeed_once (tests/integration/test_at_once.py)")
-def test_of_redemptions_of_the_whole_balance_one_succeeds(
-    me: Api, admin: Api, user: str, post: Post, settled: Settled
-) -> None:
-    post(*[event(user, f"k{number}") for number in range(10)])
-    settled(user)
-    assert me.get(f"/v1/users/{user}")["balance"] == 100
-
-    def redeem(number: int) -> tuple[int, Any]:
-        body = {"points": 100, "reward_id": "mug", "idempotency_key": f"r{number}"}
-        return admin.call("POST", f"/v1/users/{user}/redemptions", body)
-
-    answers = at_once([lambda number=number: redeem(number) for number in range(MANY)])  # type: ignore[misc]
-    assert Counter(status for status, _ in answers) == {201: 1, 409: MANY - 1}
-    assert {a["error"]["code"] for status, a in answers if status == 409} == {"insufficient_balance"}
-    assert me.get(f"/v1/users/{user}")["balance"] == 0
-    settled(user)
-
-
-@only_soak(
-    "test_of_two_writers_on_one_head_one_is_told (tests/integration/test_ledger_store.py) and, for every entry's"
-    " place in its chain, test_rule_7_holds_after and test_points_are_money_after (tests/faults/test_schedules.py)"
-)
-def test_writers_leave_one_chain(admin: Api, user: str, post: Post, settled: Settled) -> None:
-    days = [f"2026-0{month}-{day:02}T12:00:00Z" for month in (1, 2) for day in range(1, 29)]
-    post(*[event(user, f"k{number}", day) for number, day in enumerate(days)])
-    settled(user)
-
-    each_one = effort(6, soak=25)
-
-    def write(writer: int) -> list[int]:
-        return [
-            admin.call(  # whose commands are not limited
-                "POST",
-                f"/v1/users/{user}/redemptions",
-                {"points": 1, "reward_id": "sticker", "idempotency_key": f"{writer}-{number}"},
-            )[0]
-            for number in range(each_one)
-        ]
-
-    answers = at_once([lambda writer=writer: write(writer) for writer in range(MANY)])  # type: ignore[misc]
-    assert Counter(status for some in answers for status in some) == {201: MANY * each_one}
-    settled(user)
-    assert admin.get(f"/v1/users/{user}")["balance"] == len(days) * 10 - MANY * each_one
 
 
 def test_a_redemption_is_reversed_once(me: Api, admin: Api, user: str, post: Post, settled: Settled) -> None:

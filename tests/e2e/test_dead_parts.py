@@ -18,7 +18,6 @@ from local.cloud import embedded_postgres, laptop_cloud, processes
 from local.cloud.laptop_cloud import troubles
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
-from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -67,17 +66,7 @@ def kill(process: str, how: signal.Signals = signal.SIGKILL) -> None:
 
 @pytest.mark.parametrize(
     "process",
-    [
-        "poller",
-        "redis",
-        pytest.param(
-            "postgres",
-            marks=only_soak(
-                "test_a_server_whose_processes_are_stopped_is_mended (tests/e2e/test_dead_parts.py) for status and up,"
-                " test_consumers_killed_and_postgresql_restarted_lose_nothing (tests/e2e/test_lead_survival.py) for its leads"
-            ),
-        ),
-    ],
+    ["poller", "redis"],
 )
 @pytest.mark.usefixtures("whole")
 def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
@@ -116,61 +105,32 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
         time.sleep(0.5)
 
 
-@pytest.mark.parametrize(
-    "process",
-    [
-        "redis",
-        pytest.param("postgres", marks=only_soak("the same of Redis, and the next test of PostgreSQL")),
-    ],
-)
 @pytest.mark.usefixtures("whole")
-def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, stack: Stack) -> None:
-    pid = processes.pid_of(process)
-    if process == "postgres":
-        pid = int((embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
-    assert pid
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        code, told = printed_status()
-        assert (code, told["parts"][NAMES[process]]["state"]) == (1, "does not answer")
-    finally:
-        if process == "postgres":
-            os.kill(pid, signal.SIGCONT)
+def test_a_part_that_is_there_and_does_not_answer_is_mended_too() -> None:
+    kill("redis", signal.SIGSTOP)
+    code, told = printed_status()
+    assert (code, told["parts"]["Redis"]["state"]) == (1, "does not answer")
     laptop_cloud.up()
-    assert printed_status()[1]["parts"][NAMES[process]]["runs"]
+    assert printed_status()[1]["parts"]["Redis"]["runs"]
 
 
-@pytest.mark.parametrize(
-    "who",
-    [
-        "all but the first one",
-        *(
-            pytest.param(each, marks=only_soak("the other one here"))
-            for each in ("all of them", "the first one")
-        ),
-    ],
-)
 @pytest.mark.usefixtures("whole")
-def test_a_server_whose_processes_are_stopped_is_mended(who: str) -> None:
+def test_a_server_whose_processes_are_stopped_is_mended() -> None:
+    """All but the first one, which dies."""
     first = int((embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
     others = sorted({*processes.working_in(embedded_postgres.FOLDER)} - {first})
     assert others
-    for pid in [first, *others] if who == "all of them" else [first] if who == "the first one" else others:
+    for pid in others:
         with contextlib.suppress(ProcessLookupError):  # one of a connection may end meanwhile
             os.kill(pid, signal.SIGSTOP)
-    if who == "all but the first one":
-        os.kill(first, signal.SIGKILL)
+    os.kill(first, signal.SIGKILL)
     assert printed_status()[1]["parts"]["PostgreSQL"]["runs"] is False
     laptop_cloud.up()
     assert printed_status()[1]["parts"]["PostgreSQL"]["runs"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["Leads", *(pytest.param(each, marks=only_soak("the same of Leads")) for each in ("Memory", "FanOut"))],
-)
-def test_a_queue_whose_consumer_is_not_fed_is_named_and_mended(stack: Stack, name: str) -> None:
-    client, function = stack.client("lambda"), stack.outputs[f"{name}FunctionName"]
+def test_a_queue_whose_consumer_is_not_fed_is_named_and_mended(stack: Stack) -> None:
+    client, function = stack.client("lambda"), stack.outputs["LeadsFunctionName"]
     for each in client.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]:
         client.update_event_source_mapping(UUID=each["UUID"], Enabled=False)
     try:
@@ -178,7 +138,7 @@ def test_a_queue_whose_consumer_is_not_fed_is_named_and_mended(stack: Stack, nam
     finally:
         laptop_cloud.up()
     assert code == 1
-    what = f"{name} is not fed: an event source mapping is Disabled"
+    what = "Leads is not fed: an event source mapping is Disabled"
     assert {"what": what, "mend": "`streakline up` enables it again"} in told["problems"]
     assert what not in [each["what"] for each in printed_status()[1]["problems"]]
 

@@ -315,10 +315,6 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
     ("wrong", "why"),
     [
         ("```bash\necho a\n```\n```bash\nstreakline queue list --qeue\necho b\n```", "streakline queue list --qeue: status 2"),
-        pytest.param(
-            "```sql\nSELECT activity_date FROM marts.daily_actives\n```", "a.md:1: status 1",
-            marks=only_soak("the same of a block of Python and of shell"),
-        ),
         ("```python\nfrom local.analyst import frames\n```", "cannot import name 'frames'"),
         ("```bash\nfalse | true\n```", "a.md:1: status 1"),
         ('```bash\necho a\n```\n```text title="prints"\nb\n```', "a.md:4: b"),

@@ -5,19 +5,14 @@ import json
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 import duckdb
 import pytest
 
-from analytics.lake.layout import FAILED_TASKS, WATERMARK, Place, curated_key, raw_prefix
-from local.operate import nightly_run
+from analytics.lake.layout import Place
 from local.paths import ROOT, WAREHOUSE
 from local.stack import Stack
-from tests.support.effort import only_soak
-from tests.support.raw_lake import ARRIVED
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -160,35 +155,3 @@ def counted(dt: str) -> dict[str, int]:
             [dt],
         ).fetchall()
     return dict(rows)
-
-
-@only_soak(
-    "test_one_task_that_fails_does_not_hold_back_the_others (tests/integration/test_curate_function.py) for the"
-    " functions, the test above for the state machine, tests/e2e/test_lake.py for a night that fails"
-)
-def test_all_others_are_loaded_and_committed_and_the_next_run_makes_it_good(stack: Stack) -> None:
-    s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
-
-    def held(key: str) -> Any:
-        return json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
-
-    for place in (DAMAGED, SOUND):
-        key = f"{raw_prefix(place.entity, ARRIVED, place.dt, place.hour)}{time.time_ns()}"
-        s3.put_object(Bucket=bucket, Key=key, Body=b"no row\n")
-    s3.put_object(Bucket=bucket, Key=curated_key(DAMAGED), Body=b"no Parquet")
-    execution = nightly_run.start(stack, None, None, repair=False)
-    assert nightly_run.wait(stack, execution) == "FAILED"
-    (failed,) = nightly_run.report_of(stack, execution)["curation_failures"]
-    assert failed.pop("reason")
-    assert failed == asdict(DAMAGED)
-    assert nightly_run.report_of(stack, execution)["error"] is None
-    assert counted(DT) == {"11": 1}
-    assert held(FAILED_TASKS) == [asdict(DAMAGED)]
-    arrived = s3.head_object(Bucket=bucket, Key=key)["LastModified"]
-    assert datetime.fromisoformat(held(WATERMARK)["watermark"]) >= arrived, (
-        "it has passed the failed one's rows"
-    )
-    s3.delete_object(Bucket=bucket, Key=curated_key(DAMAGED))
-    assert nightly_run.run(stack, repair=False)["curation_failures"] == []
-    assert counted(DT) == {"10": 1, "11": 1}
-    assert held(FAILED_TASKS) == []

@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -29,7 +28,6 @@ from analytics.lake.listing import raw_objects_of_dates
 from local.api import Api
 from local.cloud.patience import drain, drain_leads
 from local.operate import nightly_run, persons
-from local.operate.nightly_run import account_days
 from local.paths import WAREHOUSE
 from local.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
@@ -38,7 +36,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
 
@@ -309,36 +307,6 @@ def test_sql_recompute_equals_the_live_streaks(
         assert found == [*streak, profile["total_bestie_points"], profile["balance"]], user
 
 
-@only_soak(
-    "test_a_rebuild_says_of_what_raw_objects_are_gone (tests/integration/test_curate_function.py),"
-    " test_it_makes_what_a_rebuild_from_raw_makes (tests/lake/test_rebuild_without_raw.py), test_each_item_tells_its_day"
-    " (tests/integration/test_account_days.py), and test_loaded_twice_is_loaded_once (tests/sql/test_load.py)"
-)
-def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
-    stack: Stack, people: list[str], loading_night: dict[str, Any]
-) -> None:
-    objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    # Rows of today may have come since: the nights have changed profiles, other tests have leads.
-    files = "lake.curation WHERE dt BETWEEN DATE '2026-03-01' AND DATE '2026-03-31'"
-    marts = ("marts.daily_actives", "marts.points_liability")
-    tables = ("lake.events", "lake.ledger", "lake.daily_activity", files, *marts)
-    before = {table: set(query(f"FROM {table}")) for table in tables}
-    gone = next(raw_objects_of_dates(objects, "events", "2026-03-04", "2026-03-04"))
-    objects.delete([gone.key])
-    days = account_days(stack, people[:1])
-    first, last = (datetime.fromisoformat(pick(days["events"])).date() for pick in (min, max))
-    more: dict[str, Any] = {"days": days, "rebuild": True, "repair": False}
-    told = nightly_run.run(
-        stack, min(first, datetime.now(UTC).date()), max(last, datetime.now(UTC).date()), **more
-    )
-    assert told["is_whole"], told
-    # Another test erases a user of today: these partitions are not made from raw objects either.
-    without = [each["dt"] for each in told["rebuild"]["without_raw"]]
-    assert [dt for dt in without if dt.startswith("2026-03")] == ["2026-03-04"]
-    for table, rows in before.items():
-        assert set(query(f"FROM {table}")) ^ rows == set(), table
-
-
 def finished(admin: Api, what_if_id: str) -> dict[str, Any]:
     until = time.monotonic() + WHAT_IF_SECONDS_MAX
     while (state := admin.get(f"{WHAT_IFS}/{what_if_id}"))["status"] == "running":
@@ -555,40 +523,3 @@ def test_the_next_night_loads_what_the_warehouse_lacked(loading_night: dict[str,
 def watermark(stack: Stack) -> str:
     body = stack.client("s3").get_object(Bucket=stack.outputs["LakeBucketName"], Key="state/watermark.json")
     return str(json.loads(body["Body"].read())["watermark"])
-
-
-@only_soak(
-    "test_nothing_is_left_and_the_certificate_says_so and test_a_certificate_is_about_one_person"
-    " (tests/integration/test_erasure.py) of a user,"
-    " test_nothing_is_left_of_the_person_and_all_of_another (tests/integration/test_erasure_of_leads.py) of a lead,"
-    " test_the_first_of_them_leaves_nothing_of_an_erased_user (tests/e2e/test_lake.py) after a night on the cloud"
-)
-def test_an_erased_user_and_lead_are_forgotten_by_the_nights(
-    stack: Stack, leaver: str, erasures: dict[Path, tuple[persons.Person, Any]]
-) -> None:
-    today = datetime.now(UTC).date()
-    for _ in range(4):  # one or two, whatever other tests have run of them
-        told = [persons.erase(person, stack, path) for path, (person, _) in erasures.items()]
-        ids = [begun["erasure_id"] for _, begun in erasures.values()]
-        assert [each["erasure_id"] for each in told] == ids, "the command run again begins no other"
-        if {each["status"] for each in told} == {"finished"}:
-            break
-        nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
-    assert {each["status"] for each in told} == {"finished"}
-    of_user, of_lead = erasures
-    with zipfile.ZipFile(of_user.with_name("export.zip")) as archive:
-        held = {each: len(json.loads(archive.read(f"{each}.json"))) for each in ("BPEvents", "RewardsLedger")}
-    removed = {each["store"]: each["removed"] for each in told[0]["certificate"]["stores"]}
-    assert held["BPEvents"] == removed["events"] == 3
-    assert held.items() <= removed.items()
-    assert removed["UserStreaks"] == 1
-    assert [*objects_with(stack, leaver)] == [], "no object of the bucket names them, however young"
-    assert persons.certificate(of_user, leaver, "", stack)["genuine"]
-    with pytest.raises(RuntimeError, match="somebody else"):
-        persons.certificate(of_user, "another", "", stack)
-    assert Api(stack).call("GET", f"/v1/users/{leaver}/export")[0] == 410
-    lead, _ = erasures[of_lead]
-    assert persons.certificate(of_lead, "", lead.lead, stack)["genuine"]
-    assert persons.erase(lead, stack, of_lead) == told[1]
-    with pytest.raises(RuntimeError, match="404"):
-        persons.erase(persons.Person("", lead.lead, f"{organization_of(leaver)}x"), stack, of_lead)

@@ -10,11 +10,9 @@ import pytest
 from standardwebhooks import Webhook
 
 from local.api import Api
-from local.operate.functions import invoke
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_survival import know_at_once
-from tests.support.effort import only_soak
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.lead_orders import bought, send
 
@@ -110,30 +108,3 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     printed("webhook", "replay", "--endpoint", customer.id, "--user", user)
     until(lambda: len(customer.there.received) >= before + 7)
     assert [each["current_streak"] for each in customer.heard("streak.extended", user_id=user)] == [1, 2, 3]
-
-
-@only_soak(
-    "test_an_endpoint_that_is_dead_for_three_days_delays_no_other_and_gets_everything_in_order and"
-    " test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost (tests/integration/test_outgoing_delivery.py)"
-)
-def test_an_endpoint_that_refuses_gets_it_later_and_one_that_answers_410_is_left_alone(
-    stack: Stack, admin: Api, user: str, organization: str, post: Callable[..., Any]
-) -> None:
-    with receiver() as moody, receiver() as gone:
-        refused, ended = (Customer(admin, each, organization_id=organization) for each in (moody, gone))
-        moody.answer = lambda _: 503 if len(moody.received) <= 1 else 200
-        gone.answer = lambda _: 410
-        know_at_once(stack, *OF_WEBHOOKS)
-        post(event(user, "k"))
-        until(lambda: moody.received and gone.received)
-
-        def swept() -> list[Any]:
-            """What the schedule of a minute does."""
-            invoke(stack, stack.output("NotificationFunctionName", "outgoing webhooks"), {})
-            return refused.heard("points.changed", user_id=user)
-
-        assert len(until(swept)) == 1
-        listed = {each["endpoint_id"]: each for each in admin.get("/v1/webhook-endpoints")["endpoints"]}
-        assert listed[ended.id]["disabled"] == "it answered 410 Gone"
-        refused.end()
-        ended.end()

@@ -1,10 +1,7 @@
 """Questions through the deployed stack: asked, answered by many at once, closed; points and streaks follow."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,10 +12,6 @@ from adapters.platform.items import encode_item
 from local.api import Api
 from local.cloud.patience import drain
 from local.stack import Stack
-from rules.key_ring import KeyRing, from_text, to_text
-from tests.e2e.conftest import printed
-from tests.support.effort import only_soak
-from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -62,28 +55,6 @@ def settled(stack: Stack, check: Callable[[], Any]) -> Any:
         time.sleep(0.3)
 
 
-@only_soak(
-    "test_many_answers_at_once_on_each_of_many_questions (tests/integration/test_answers_under_load.py)"
-)
-def test_of_many_answers_at_once_exactly_the_required_ones_are_taken(
-    stack: Stack, agent: Api, user: str
-) -> None:
-    question = asked(agent, "k")
-    assert agent.call("POST", "/v1/questions", {})[0] == 422
-    people = [Api(stack, f"{user}-{number}", admin=False) for number in range(PEOPLE)]
-    open_ones = people[0].get("/v1/questions?status=OPEN&limit=50")["questions"]
-    assert question["question_id"] in {each["question_id"] for each in open_ones}
-    with ThreadPoolExecutor(PEOPLE) as pool:
-        answers = list(pool.map(lambda person: answer(person, question), people))
-    assert Counter(status for status, _ in answers) == {201: 5, 409: PEOPLE - 5}
-    assert {told["error"]["code"] for status, told in answers if status == 409} == {"question_closed"}
-    shown = agent.get(f"/v1/questions/{question['question_id']}")
-    assert (shown["status"], shown["current_responses"]) == ("CLOSED", 5)
-    told = agent.get(f"/v1/questions/{question['question_id']}/responses?wait=5")
-    assert len(told["responses"]) == 5
-    assert user not in str(told)
-
-
 def test_an_answer_moves_points_streak_and_leaderboard_of_who_gave_it(
     stack: Stack, agent: Api, user: str
 ) -> None:
@@ -104,50 +75,6 @@ def test_an_answer_moves_points_streak_and_leaderboard_of_who_gave_it(
     ]
     assert earned == ["first_answer"]
     assert me.get("/v1/stats?limit=10")["entries"]
-
-
-def ring_of(stack: Stack) -> KeyRing:
-    secret = stack.outputs["FingerprintSecretId"]
-    return from_text(stack.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"])
-
-
-def put(stack: Stack, ring: KeyRing) -> None:
-    """Store a ring, and let new processes of the API read it at once."""
-    secret = stack.outputs["FingerprintSecretId"]
-    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=to_text(ring))
-    name = stack.outputs["QuestionsApiFunctionName"]
-    release(stack, name, {**variables_of(stack, name), "READ_KEYS_AGAIN": str(time.time_ns())})
-
-
-@only_soak(
-    "test_at_every_step_one_of_many_answers_of_a_person_is_taken and test_a_person_sees_the_same_through_three_keys_and_after_their_end"
-    " (tests/integration/test_key_rotation.py), tests/integration/test_rotate_key_command.py for the command"
-)
-def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
-    stack: Stack, agent: Api, user: str
-) -> None:
-    put(stack, KeyRing(ring_of(stack).keys[:1]))
-    me = Api(stack, user, admin=False)
-    first, second = (asked(agent, key, required_responses=3) for key in "ab")
-    assert answer(me, first)[0] == 201
-    printed("key", "announce")
-    with pytest.raises(RuntimeError, match="not before"):
-        printed("key", "promote")
-    put(stack, replace(ring_of(stack), announced_at="2026-01-01T00:00:00.000000Z"))
-    assert answer(me, first)[1]["error"]["code"] == "already_answered"
-    printed("key", "promote")
-    put(stack, ring_of(stack))
-    assert answer(me, first)[1]["error"]["code"] == "already_answered"
-    assert answer(me, second)[0] == 201
-    stats = settled(stack, lambda: (found := me.get("/v1/stats/me"))["total_answers"] == 2 and found)
-    found = stack.client("dynamodb").get_item(
-        TableName=stack.tables["UserStats"],
-        Key=encode_item({"fingerprint_hash": stats["fingerprint"]}),
-        ConsistentRead=True,
-    )["Item"]
-    assert len(found["older_hashes"]["L"]) == 1, "they have moved"
-    mine = me.get(f"/v1/users/{user}/answers")["answers"]
-    assert [each["question_id"] for each in mine] == [each["question_id"] for each in (second, first)]
 
 
 def test_only_who_may_does(stack: Stack, agent: Api, user: str) -> None:

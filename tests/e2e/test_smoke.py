@@ -1,20 +1,17 @@
 """`streakline smoke` on the deployed cloud: each part proven once, and nothing left but rows in the lake."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
 from local.cloud import embedded_postgres
-from local.operate import nightly_run
 from local.paths import LOCAL
 from local.smoke.smoke_command import CLEAN_UP, STEPS
 from local.smoke.steps import SmokeStep
 from local.stack import Stack
 from tests.e2e.conftest import printed
-from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -65,14 +62,3 @@ def test_postgresql_knows_nothing_any_more(run: dict[str, Any]) -> None:
                 f"SELECT * FROM identity.{table} WHERE {column} LIKE %s", [f"%{name}%"]
             ).fetchall()
             assert rows == [], table
-
-
-@only_soak(
-    "tests/unit/platform/test_smoke_names.py for the names, tests/integration/test_reconcile.py and"
-    " tests/unit/questions/test_answer_doubts.py for whom a night leaves out"
-)
-def test_the_next_nightly_run_has_nothing_to_say_of_it(stack: Stack, run: dict[str, Any]) -> None:
-    # Of the days on which a smoke test leaves rows: other tests leave years of them.
-    today = datetime.now(UTC).date()
-    told = nightly_run.run(stack, today - timedelta(days=7), today, repair=False)
-    assert run["name"] not in json.dumps(told)

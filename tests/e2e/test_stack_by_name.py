@@ -23,15 +23,11 @@ from local.demo_input import synthetic_crowd
 from local.event_sources import Purchase
 from local.operate import stack_status
 from local.operate.lead_features import rebuild_features
-from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
 from local.sign_in import PoolUsers, subject
 from local.smoke import cleanup, steps
-from local.smoke.smoke_command import failures, prove
-from local.smoke.steps import Subject
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, find
-from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -111,31 +107,8 @@ def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str
         time.sleep(0.5)
 
 
-@only_soak(
-    "test_what_fails_again_is_kept_with_the_reason_and_stops_nothing (tests/integration/test_redrive_on_aws.py) for the"
-    " command, test_one_poison_record_in_100_waits_with_its_reason (tests/e2e/test_survival.py) for a record on the cloud"
-)
-def test_redrive_says_why_a_record_failed_again(live: Stack, user: str) -> None:
-    bad = {"user_id": {"S": user}, "event_id": {"S": "2026-01-01T00:00:00.000000Z#poison"}}
-    dynamodb, table = live.client("dynamodb"), live.tables["BPEvents"]
-    dynamodb.put_item(TableName=table, Item=bad)
-    deadline = time.monotonic() + 60
-    while not (left := _of(user, redrive(live))):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
-    assert "idempotency_key is missing" in left[0]["again"]
-    dynamodb.delete_item(TableName=table, Key=bad)
-    live.client("sqs").purge_queue(QueueUrl=live.outputs["EngagementFailuresUrl"])
-
-
 def _of(user: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in answer["left"] if user in str(each["record"])]
-
-
-@only_soak("tests/e2e/test_smoke.py, the same steps, and the tests above for a stack found by its name")
-def test_a_smoke_test_passes_and_its_nightly_run_is_the_state_machine_s(live: Stack) -> None:
-    results = prove(Subject(live))
-    assert failures(results) == [], results
 
 
 def test_a_pool_s_user_is_made_signed_in_and_removed(live: Stack, user: str) -> None:

@@ -14,11 +14,3 @@ def release(stack: Stack, name: str, variables: Mapping[str, str]) -> None:
         version = functions.publish_version(FunctionName=name)["Version"]
     for alias in aliases:
         functions.update_alias(FunctionName=name, Name=alias, FunctionVersion=version)
-
-
-def variables_of(stack: Stack, name: str) -> dict[str, str]:
-    """Return the variables of a function's newest configuration."""
-    found: dict[str, str] = stack.client("lambda").get_function_configuration(FunctionName=name)[
-        "Environment"
-    ]["Variables"]
-    return found
