@@ -26,7 +26,7 @@ from rules.privacy.tombstones import digest_of, lead_subject, user_subject
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import Dying, Killed
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.exports import downloaded
 from tests.support.forgetting import two_nights
@@ -266,12 +266,9 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
 DEATHS = ("dies after", "throttled")
 
 
-ONE_KIND_OF_DEATH = only_soak("the same of both kinds of death by turns (tests/integration/test_erasure.py)")
-
-
 @pytest.mark.parametrize(
     "hows",
-    [DEATHS, *(pytest.param((each,), marks=ONE_KIND_OF_DEATH) for each in DEATHS)],
+    [DEATHS, *((each,) for each in DEATHS[: effort(0, soak=2)])],
     ids=" or ".join,
 )
 def test_it_survives_death_at_any_call_and_finishes(

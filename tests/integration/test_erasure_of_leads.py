@@ -23,7 +23,6 @@ from processors import erasure
 from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
-from tests.support.effort import only_soak, params_of_soak
 from tests.support.engine import Engine
 from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import two_nights
@@ -43,10 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test runs by each connection to PostgreSQL: it calls all functions of erasures."""
     is_whole = metafunc.function.__name__ == "test_nothing_is_left_of_the_person_and_all_of_another"
     by_driver, by_api = WAYS
-    second = only_soak(
-        "the same by the driver, and tests/integration/test_rds_data.py and test_sql_both_ways.py"
-    )
-    ways = [by_driver, pytest.param(by_api, marks=second)] if is_whole else [by_driver]
+    ways = [by_driver, by_api] if is_whole else [by_driver]
     metafunc.parametrize("registry", ways, indirect=True)
 
 
@@ -329,9 +325,7 @@ def redact(customer: Any, *orders: Any) -> dict[str, Any]:
         "customer",
         "address",
         "order",
-        *params_of_soak(
-            ["text"], "the same by the customer's number (tests/integration/test_erasure_of_leads.py)"
-        ),
+        "text",
     ],
 )
 def test_a_shop_s_request_erases_the_lead_of_its_organization_alone(

@@ -15,7 +15,7 @@ from rules.days import DAY
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, LeadEvent, groups_of
 from rules.leads.memory import MemoryEntry, derive_entries
-from tests.support.effort import effort, params_of_soak
+from tests.support.effort import effort
 from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message
@@ -157,13 +157,7 @@ def test_evidence_of_a_departed_leaf_that_comes_late_is_undone(leads: Leads) -> 
 
 @pytest.mark.parametrize(
     "change",
-    [
-        ("a", "b"),
-        *params_of_soak(
-            [("ab",)],
-            "the same as leaves part, test_a_crash_at_any_write_then_redelivery (tests/integration/test_lead_features.py)",
-        ),
-    ],
+    [("a", "b"), ("ab",)][: effort(1, soak=2)],
     ids=" ".join,
 )
 def test_a_process_that_dies_at_any_write_of_a_change_leaves_what_others_get_right(
@@ -393,7 +387,7 @@ def test_a_change_that_took_a_leaf_out_and_comes_after_the_one_that_took_it_back
 
 @pytest.mark.parametrize(
     "kind",
-    ["page_viewed", *params_of_soak([""], "pages of one kind (tests/integration/test_group_features.py)")],
+    ["page_viewed", ""][: effort(1, soak=2)],
 )
 def test_a_page_of_a_person_reads_the_same_whatever_leaves_there_are(leads: Leads, kind: str) -> None:
     """And pages go over all events once, in order, whatever leaf they are of; those of a parted leaf are not there."""

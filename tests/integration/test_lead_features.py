@@ -17,7 +17,7 @@ from rules.leads.feature_items import FeatureItem
 from rules.leads.features import FEATURES, Contact
 from rules.leads.lead_events import to_item
 from tests.support.declarations import MONETARY_730D, declare
-from tests.support.effort import params_of_soak
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message, refresh
@@ -96,13 +96,7 @@ def test_eight_consumers_on_one_lead(leads: Leads) -> None:
 
 @pytest.mark.parametrize(
     "after",
-    [
-        True,
-        *params_of_soak(
-            [False],
-            "the crash after each write, which is one before the next (tests/integration/test_lead_features.py)",
-        ),
-    ],
+    [True, False][: effort(1, soak=2)],  # a crash after a write is one before the next
 )
 def test_a_crash_at_any_write_then_redelivery(leads: Leads, after: bool) -> None:
     crashed, place = leads, 0

@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.items import Item, decode_item
 from ingest.web.caller import ApiError
 from tests.support.corruptions import HAND, number
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import LAKE
 from tests.support.ledger_corruptions import LEDGER, edit_entry
@@ -99,11 +99,6 @@ def test_ledgers_changed_alone_are_named_within_28_nights(town: Town) -> None:
         assert {kept[name] == profiles[user][name] for name in kept.keys() - lapsed} == {True}, what
 
 
-@only_soak(
-    "tests/integration/test_proving.py::test_each_way_to_corrupt_a_ledger_is_found_against_the_root, of "
-    "everybody, and in tests/integration/test_ledger_doubts.py "
-    "test_ledgers_changed_alone_are_named_within_28_nights, whose profiles stay"
-)
 def test_everybody_s_ledger_is_compared_if_asked_for(town: Town) -> None:
     users = corrupted(town)
     profiles = {user: without_review(town.profile(user)) for user in users.values()}

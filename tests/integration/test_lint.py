@@ -13,7 +13,7 @@ import pytest
 
 from infra.intrinsics import Refusal
 from infra.stacks import Stack, resolve_stacks
-from tests.support.effort import LEAVES_NONE, only_soak, params_of_soak
+from tests.support.effort import LEAVES_NONE, effort, only_soak
 from tests.support.lint import cfn_lint_faults, faults, protection_faults, quota_faults
 from tests.support.template import DEPLOYMENTS, ROOT, stacks_of, template
 
@@ -95,7 +95,7 @@ def test_each_parameter_has_an_answer() -> None:
 
 @pytest.mark.parametrize(
     "size",
-    ["small", *params_of_soak(["large"], "the same of the small size (tests/integration/test_lint.py)")],
+    ["small", "large"][: effort(1, soak=2)],
 )
 def test_answers_at_once_make_no_fault(size: str) -> None:
     together = {name: ANSWERS[name] for name in AT_ONCE}

@@ -19,7 +19,7 @@ from adapters.postgresql import postgres
 from ingest.leads import identity_migration as function
 from ingest.leads.identity_migration import ROLE, scram_verifier
 from local.paths import ROOT
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
 
@@ -53,10 +53,7 @@ class CloudFormation:
         self.url = f"http://127.0.0.1:{self.server.server_port}/answer?signed"
 
 
-BY_API = only_soak("the same by the driver, and tests/integration/test_identity_migrations.py by both")
-
-
-@pytest.fixture(params=[WAYS[0], pytest.param(WAYS[1], marks=BY_API)])
+@pytest.fixture(params=WAYS[: effort(1, soak=2)])  # tests/integration/test_identity_migrations.py has both
 def stack(
     request: pytest.FixtureRequest, empty: str, identity_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[CloudFormation]:

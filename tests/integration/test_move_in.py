@@ -28,7 +28,7 @@ from rules.days import stamp
 from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dynamodb_engine import SECRET
-from tests.support.effort import effort, params_of_soak
+from tests.support.effort import effort
 from tests.support.memory import forget
 from tests.support.real_input import PURCHASES
 from tests.support.site import Site
@@ -159,9 +159,7 @@ def test_a_history_of_years_ago_counts_as_if_it_had_come_in_time(
     assert len(mover.compared()) == len(rows)
 
 
-@pytest.mark.parametrize(
-    "before", [False, *params_of_soak([True], "death after a call (tests/integration/test_move_in.py)")]
-)
+@pytest.mark.parametrize("before", [False, True])
 def test_it_is_killed_twice_while_events_come_in_and_a_second_import_changes_nothing(
     api: Site, user: str, tmp_path: Path, before: bool
 ) -> None:

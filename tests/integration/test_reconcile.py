@@ -227,11 +227,6 @@ def corrupted(town: Town) -> dict[str, str]:
     return users
 
 
-@only_soak(
-    "tests/integration/test_reconcile.py::test_a_share_that_fails_is_told_and_taken_up_the_next_night, "
-    "whose four shares find all of it, and test_what_a_call_has_no_time_for_is_done_by_the_next for one "
-    "share that repairs it"
-)
 def test_all_shares_find_what_one_finds(town: Town) -> None:
     town.shares = 4
     users = corrupted(town)

@@ -22,7 +22,6 @@ from rules.engagement.ledger import debt_of
 from tests.integration.test_clawback import Desk
 from tests.support.dying import Dying, Killed
 from tests.support.dynamodb_engine import TABLES
-from tests.support.effort import params_of_soak
 from tests.support.memory import forget
 from tests.support.site import Site
 from tests.support.typed_command import typed
@@ -228,12 +227,7 @@ def test_afterwards_it_is_as_a_replay_from_nothing(bureau: Bureau) -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [
-        *("dies before", "answer lost"),
-        *params_of_soak(
-            ("dies after", "throttled"), "the others of the same test (tests/integration/test_rerate.py)"
-        ),
-    ],
+    ["dies before", "dies after", "answer lost", "throttled"],
 )
 def test_killed_at_any_call_and_run_again_it_is_the_same(bureau: Bureau, how: str) -> None:
     history(bureau)

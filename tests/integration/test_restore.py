@@ -30,7 +30,7 @@ from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support import redis_servers
 from tests.support.dying import Dying, Killed
 from tests.support.dynamodb_engine import SECRET, TABLES
-from tests.support.effort import SOAK, effort, only_soak
+from tests.support.effort import SOAK, effort
 from tests.support.engine import running
 from tests.support.restore_drill import Drill, keys_of, tombstones
 from tests.support.rewards import publish, with_rewards
@@ -109,10 +109,6 @@ def same(drill: Drill, before: dict[str, Any]) -> None:
         drill.api.settle()
 
 
-@only_soak(
-    "tests/integration/test_restore.py::test_the_command_curates_restores_and_names_what_it_cannot_have, and"
-    " test_redis_alone_is_lost that nothing is repaired"
-)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_tables_are_lost_and_every_answer_is_the_same(api: Site, tmp_path: Path, seed: int) -> None:
     drill = lived_in(api, tmp_path, seed)

@@ -23,7 +23,6 @@ from rules.lake.table_items import CHANGED, PHONES, REMOVED
 from rules.privacy.erasures import Person
 from rules.privacy.tombstones import Act, ErasureLogEntry, user_subject
 from tests.support.dying import DyingFolder, Killed
-from tests.support.effort import params_of_soak
 from tests.support.engine import running
 from tests.support.forgetting import having
 from tests.support.raw_lake import rows
@@ -198,12 +197,7 @@ def test_a_damaged_table_is_replaced(drill: Drill) -> None:
 
 @pytest.mark.parametrize(
     "dies",
-    [
-        True,
-        *params_of_soak(
-            [False], "the same by a process that dies (tests/integration/test_restore_of_phones.py)"
-        ),
-    ],
+    [True, False],
 )
 def test_a_week_after_a_phone_is_gone_nothing_of_it_is_in_the_lake(drill: Drill, dies: bool) -> None:
     drill.phones.dead = frozenset({"ben-phone"})

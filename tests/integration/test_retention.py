@@ -34,7 +34,6 @@ from rules.days import key_of_stamp, stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
 from rules.leads.lead_events import SORT_KEY
 from tests.support.dying import Dying, Killed
-from tests.support.effort import params_of_soak
 from tests.support.engine import Engine, lean_client
 from tests.support.examples import examples
 from tests.support.raw_lake import put_raw
@@ -314,12 +313,7 @@ def test_every_row_leaves_whatever_comes_between_nights(
 
 @pytest.mark.parametrize(
     "how",
-    [
-        *("dies before", "answer lost"),
-        *params_of_soak(
-            ("dies after", "throttled"), "the others of the same test (tests/integration/test_retention.py)"
-        ),
-    ],
+    ["dies before", "dies after", "answer lost", "throttled"],
 )
 def test_killed_anywhere_and_run_again_it_is_the_same(events: Night, user: str, how: str) -> None:
     stored = [stored_event(user, number) for number in range(32)]

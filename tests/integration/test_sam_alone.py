@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from local.cloud.processes import tool, uv
-from tests.support.effort import only_soak, params_of_soak
+from tests.support.effort import effort, only_soak
 from tests.support.template import ROOT
 
 SECONDS_MAX = 900
@@ -41,10 +41,7 @@ TOOLS = (
     "sh",
     "tr",
 )
-SIZES = [
-    "small",
-    *params_of_soak(["standard", "large"], "the same of small (tests/integration/test_sam_alone.py)"),
-]
+SIZES = ["small", "standard", "large"][: effort(1, soak=3)]
 LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"
 ASKED_ALL = "Looking for resources needed for deployment"  # from here on it speaks to AWS
 PROMPT = re.compile(r"\x1b\[1m([^\x1b\n]+)\x1b\[0m(?: \[[^\n]*\])?: $")

@@ -15,7 +15,6 @@ from rules.leads.features import BY_NAME, Input
 from rules.leads.identity import Identity
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import EMPTY_STATE, SERIES_INPUTS, add_contribution, build_state, contributions
-from tests.support.effort import only_soak
 from tests.support.lead_site import Died, Site
 from tests.support.vendor_bodies import shopify_order, shopify_refund, shopify_sample
 from tests.support.webhooks import NOW
@@ -111,15 +110,7 @@ def test_a_cancelled_order_counts_nothing_nor_does_what_was_paid_back(site: Site
 
 @pytest.mark.parametrize(
     "dies_after",
-    [
-        pytest.param(
-            None,
-            marks=only_soak(
-                "the same in tests/integration/test_shop_orders.py, whose process dies meanwhile"
-            ),
-        ),
-        5,
-    ],
+    [None, 5],
 )
 def test_a_cancellation_with_more_changes_than_a_transaction_takes_is_counted_whole(
     site: Site, dies_after: int | None

@@ -6,22 +6,14 @@ from typing import Any
 import pytest
 
 from tests.support import dynamodb_engine, engine
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 
 TABLE = "Things"
 Change = tuple[str, str, str | None, str | None]  # event, key, old colour, new colour
 
 
 @pytest.fixture(
-    params=[
-        pytest.param(
-            "server",
-            marks=only_soak(
-                "the same within tests, and tests/integration/test_engine.py that both say the same"
-            ),
-        ),
-        "within",
-    ]
+    params=["within", "server"][: effort(1, soak=2)]  # tests/integration/test_engine.py: both say the same
 )
 def dynamodb(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any]]:
     """Clients of DynamoDB and of its streams, and a table whose stream has both images."""

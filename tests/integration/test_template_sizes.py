@@ -13,17 +13,13 @@ from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
 from infra.intrinsics import Refusal
 from infra.stacks import resolve_stacks
-from tests.support.effort import params_of_soak
+from tests.support.effort import effort
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone
 SIZES = template()["Mappings"]["Sizes"]
 NAMES = ("small", "standard", "large")
-ENDS = [
-    "small",
-    "large",
-    *params_of_soak(["standard"], "the same of the other sizes (tests/integration/test_template_sizes.py)"),
-]
+ENDS = ["small", "large", "standard"][: effort(2, soak=3)]
 SHARDS = ("LeaderboardShards", "FeatureShards", "StatsShards")
 SWITCH = ("true", "false")
 SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mine-a1b2c3"

@@ -16,7 +16,7 @@ from analytics.curation.raw_lines import Unreadable, readable_text, unzip
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.run_notes import odd_objects
 from analytics.recompute.recompute import recompute
-from tests.support.effort import only_soak
+from tests.support.effort import effort
 from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
 
 
@@ -64,15 +64,13 @@ CUT = {
 }
 
 
-BESIDE_ONE = only_soak("tests/lake/test_curate_damage.py, the same after one whole member")
-
-
 @pytest.mark.parametrize(
     "before",
     [
-        pytest.param(b"", id="first", marks=BESIDE_ONE),
         pytest.param(zipped(ONE), id="second"),
-        pytest.param(zipped(ONE) + zipped(THREE), id="third", marks=BESIDE_ONE),
+        *(pytest.param(b"", id="first"), pytest.param(zipped(ONE) + zipped(THREE), id="third"))[
+            : effort(0, soak=2)
+        ],
     ],
 )
 @pytest.mark.parametrize("rest", CUT.values(), ids=CUT)

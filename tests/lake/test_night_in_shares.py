@@ -18,7 +18,6 @@ from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.reconciliation import LAKE_LAG
 from tests.lake.test_recompute_nights import BASE, World, stored, told
-from tests.support.effort import only_soak
 from tests.support.examples import examples
 
 NIGHTS, FIRST_RUN = 11, 8  # by then older partitions are settled
@@ -38,9 +37,6 @@ def test_a_share_that_fails_on_a_night_tells_the_same_on_the_next(tmp_path: Path
     assert live_in_shares(tmp_path, seed=SEED_OF_FAILURE, shares=3), "a share has failed, and caught up"
 
 
-@only_soak(
-    "tests/lake/test_night_in_shares.py::test_a_share_that_fails_on_a_night_tells_the_same_on_the_next, of one seed"
-)
 @settings(max_examples=examples(1))
 @given(seed=st.integers(0, 2**32), shares=st.sampled_from((2, 3, 8)))
 def test_shares_tell_what_a_recompute_of_all_tells(

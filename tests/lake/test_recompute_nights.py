@@ -20,7 +20,6 @@ from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, recompute
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
-from tests.support.effort import only_soak
 from tests.support.examples import examples
 
 BASE = date(2026, 3, 1)
@@ -124,9 +123,6 @@ def told(objects: FolderObjects, today: date, *, anew: bool = False) -> list[dic
     return rows
 
 
-@only_soak(
-    "tests/lake/test_night_in_shares.py::test_a_share_that_fails_on_a_night_tells_the_same_on_the_next, of one seed"
-)
 @settings(max_examples=examples(5))
 @given(seed=st.integers(0, 2**32))
 def test_nights_on_what_is_settled_tell_what_a_recompute_of_all_tells(

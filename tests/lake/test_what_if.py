@@ -33,7 +33,6 @@ from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
 from tests.support.what_if_story import Act, WhatIfStory, books_of
 
-STORIES = (0, 9)
 # 1143 takes back the event after a flight before the event that would have shown the flight arrives.
 CORRECTED, CORRECTED_STORIES = 1000, (1013, 1050, 1143)
 GOAL_STORIES = (2, 105)
@@ -111,23 +110,11 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     return found
 
 
-@only_soak("tests/lake/test_what_if.py::test_the_corrected_stories_ask_for_all_of_it")
 @pytest.mark.parametrize("seed", range(2, 2 + effort(1, soak=3000)))
 def test_a_prediction_is_what_a_fresh_account_shows(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, seed)
 
 
-@only_soak("tests/lake/test_what_if.py::test_the_corrected_stories_ask_for_all_of_it")
-def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
-    """Something is impossible, of each kind."""
-    kinds = set()
-    for seed in STORIES:
-        found = compare(tmp_path / str(seed), seed)
-        kinds |= {each.what for each in found.figures.impossible}
-    assert kinds >= {"redemption", "hold", "freeze"}
-
-
-@only_soak("tests/lake/test_what_if.py::test_the_corrected_stories_ask_for_all_of_it")
 @pytest.mark.parametrize(
     "seed",
     range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)),
@@ -285,7 +272,6 @@ def compare_goals(folder: Path, seed: int) -> WhatIfAnswer:
     return found
 
 
-@only_soak("tests/lake/test_what_if.py::test_the_stories_of_goals_ask_for_all_of_it")
 @pytest.mark.parametrize("seed", range(effort(1, soak=2000)))
 def test_streaks_and_achievements_that_differ_are_those_of_the_plain_reading(
     tmp_path: Path, seed: int

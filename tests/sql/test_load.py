@@ -18,7 +18,6 @@ from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, bookkeeping_
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import EVENTS, LOADED
 from tests.sql.conftest import ROLE, Lake, Laptop
-from tests.support.effort import only_soak
 from tests.support.lake_sample import event, write
 from tests.support.lake_story import Story
 
@@ -56,10 +55,6 @@ def test_loaded_twice_is_loaded_once(laptop: Laptop) -> None:
     assert before == [laptop.warehouse.rows(query.format(table)) for table in tables]
 
 
-@only_soak(
-    "tests/sql/test_load.py test_loaded_twice_is_loaded_once on DuckDB, test_newer_versions_win_and_older_files_lose "
-    "on both engines, and tests/sql/test_models.py test_same_rows_on_both_engines, of all entities"
-)
 def test_redshift_loads_twice_as_once(lake: Lake) -> None:
     told = Story(days=2).first_part().write(lake.objects)
     places = list({each.entity: each for each in told}.values())

@@ -17,7 +17,7 @@ from local.book import recompute
 from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake, Laptop, family
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 from tests.support.point_story import ALL_KINDS, VERSIONS_MIN, Json, PointStory, as_they_were_and_rewritten
 
 MART, WEEKS = "marts.points_recomputed", "facts.user_point_weeks"
@@ -54,10 +54,6 @@ def test_live_and_sql_agree_of_a_history_that_was_rewritten(laptop: Laptop) -> N
     agree(story, laptop.objects, laptop.warehouse)
 
 
-@only_soak(
-    "tests/sql/test_points_twin.py test_live_and_sql_agree_of_a_history_that_was_rewritten on DuckDB, "
-    "and test_the_lake_has_the_books_that_judge on both engines"
-)
 @pytest.mark.parametrize(("seed", "is_rewritten"), as_they_were_and_rewritten(effort(1, soak=60)))
 def test_live_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
     story = PointStory(seed)
@@ -125,10 +121,7 @@ def other_caps(story: PointStory) -> None:
     "plant",
     [
         wrong_version,
-        pytest.param(
-            other_caps,
-            marks=only_soak("the same of another fault, tests/sql/test_points_twin.py wrong_version"),
-        ),
+        other_caps,
     ],
 )
 def test_a_planted_fault_is_found_by_each_of_them(laptop: Laptop, plant: Any) -> None:
@@ -221,10 +214,6 @@ def test_night_by_night_is_at_once(laptop: Laptop, order: tuple[str, ...]) -> No
     assert recompute(objects).endswith("none of which differs")
 
 
-@only_soak(
-    "tests/sql/test_points_twin.py test_night_by_night_is_at_once, where versions come last, "
-    "and test_a_planted_fault_is_found_by_each_of_them"
-)
 def test_versions_that_come_later_than_entries_judge_them(laptop: Laptop) -> None:
     """Planted: no boosts. Without the versions nothing can tell."""
     story, objects = PointStory(4), laptop.objects

@@ -19,7 +19,7 @@ from rules.lake.residue import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
 from tests.sql.conftest import Laptop, family
 from tests.sql.test_streaks_twin import OPENINGS, User
-from tests.support.effort import effort, only_soak
+from tests.support.effort import effort
 from tests.support.lake_sample import Row, Sample
 
 MODEL = "marts.streaks_recomputed"
@@ -160,10 +160,6 @@ def told(warehouse: Warehouse, name: str = MODEL) -> Iterator[tuple[Any, ...]]:
     yield from (tuple(row.values()) for row in warehouse.rows(f"SELECT * FROM {name}"))
 
 
-@only_soak(
-    "tests/sql/test_streaks_twin.py test_the_twin_agrees_on_duckdb, tests/sql/test_incremental.py "
-    "test_night_by_night_is_at_once, and of who is erased tests/sql/test_forgetting.py"
-)
 @pytest.mark.parametrize("seed", range(effort(1, soak=60)))
 def test_each_night_is_what_the_rule_says(laptop: Laptop, seed: int) -> None:
     """The last one is also held against what is built at once."""

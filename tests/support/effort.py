@@ -1,8 +1,6 @@
 """How much a test tries: `make test` what has found faults, in minutes; `make soak` far more, by the hour."""
 
 import os
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -22,14 +20,3 @@ def only_soak(proven_by: str) -> pytest.MarkDecorator:
     proven_by: these tests; `make test` names them at its end. tests/conftest.py deselects the test.
     """
     return pytest.mark.only_soak(proven_by)
-
-
-def params_of_soak(values: Sequence[Any], proven_by: str) -> list[Any]:
-    """Return parameters of a test that are left to `make soak` (only_soak)."""
-    return [pytest.param(each, marks=only_soak(proven_by)) for each in values]
-
-
-def plant_each(bugs: Sequence[Any], like_these: Sequence[Any], proven_by: str) -> pytest.MarkDecorator:
-    """Give a test each planted bug as `plant`; those that are like the others only in `make soak` (only_soak)."""
-    beside = params_of_soak(like_these, proven_by)
-    return pytest.mark.parametrize("plant", [*bugs, *beside], ids=lambda bug: bug.__name__)

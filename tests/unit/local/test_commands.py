@@ -15,7 +15,6 @@ from local import cli
 from local.command import show
 from local.replay import SOURCES
 from local.stack import Stack
-from tests.support.effort import only_soak
 from tests.support.shown_commands import commands, streakline
 from tests.support.template import ROOT
 
@@ -258,16 +257,11 @@ def test_people_read_text_in_which_nothing_commands_their_terminal(
     assert json.loads(capsys.readouterr().out) == answer
 
 
-BESIDE_THE_VALUES = only_soak(
-    "tests/unit/local/test_commands.py test_the_shell_completes, values of an option"
-)
-
-
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        pytest.param("streakline st", ["status"], marks=BESIDE_THE_VALUES),
-        pytest.param("streakline night run --d", ["--dry-run"], marks=BESIDE_THE_VALUES),
+        ("streakline st", ["status"]),
+        ("streakline night run --d", ["--dry-run"]),
         ("streakline sql --on ", ["warehouse", "lake"]),
     ],
 )
