@@ -4,14 +4,13 @@ from typing import Any
 
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
-from rules.book.point_rules import PERIODS
+from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.rewards import REWARD_NAME
 
 Schema = dict[str, Any]
 
 DAYS_MAX = 3650  # until points expire
 TYPES_MAX = 500
-POINTS_MAX = 1_000_000
 AMOUNT_MAX = 1_000_000_000
 TOOK_MS_MAX = 86_400_000  # the longest response_time_ms that the API takes
 

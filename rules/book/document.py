@@ -27,7 +27,6 @@ from rules.book.book import (
     PauseRules,
     Timing,
 )
-from rules.book.book_schema import POINTS_MAX
 from rules.book.contracts import Path, contract_faults
 from rules.book.goal_rules import (
     DAILY,
@@ -41,7 +40,7 @@ from rules.book.goal_rules import (
     StreakRule,
     thousandths,
 )
-from rules.book.point_rules import DAYS_SUFFIX, AmountRule, Period
+from rules.book.point_rules import DAYS_SUFFIX, POINTS_MAX, AmountRule, Period
 from rules.book.rewards import ALWAYS, NEVER, Reward
 from rules.days import parse_moment
 

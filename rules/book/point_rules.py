@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from rules.days import DAY
 
+POINTS_MAX = 1_000_000  # of one event, and of each number of points in a book
 DAYS_SUFFIX = "d"  # ends a rule of expiry by days: `90d`
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 NEXT = "next_"  # begins a rule of expiry at the end of the next period
