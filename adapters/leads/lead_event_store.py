@@ -268,7 +268,11 @@ def _key(source: str, order_id: str) -> dict[str, str]:
 
 
 def _order_item(record: OrderRecord) -> Item:
-    fields = {"order": to_text(record.state), "told": record.event_counts, "body_hash": record.body_hash}
+    fields = {
+        "order": to_text(record.state),
+        "event_counts": record.event_counts,
+        "body_hash": record.body_hash,
+    }
     key = _key(record.source, record.order_id)
     unreported = {"unreported": _changes_text(record.unreported_changes)} if record.unreported_changes else {}
     return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id, **unreported})
@@ -282,9 +286,9 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     if before is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
     # Each write of an order without a change of its state or lead stores events, and so changes their counts.
-    values = {":order": to_text(before.state), ":leaf": before.leaf, ":told": before.event_counts}
+    values = {":order": to_text(before.state), ":leaf": before.leaf, ":counts": before.event_counts}
     return {
-        "ConditionExpression": "#order = :order AND leaf = :leaf AND told = :told",
+        "ConditionExpression": "#order = :order AND leaf = :leaf AND event_counts = :counts",
         "ExpressionAttributeNames": {"#order": "order"},
         "ExpressionAttributeValues": encode_item(values),
     }
@@ -299,7 +303,7 @@ def _order_record(source: str, order_id: str, stored: Item) -> OrderRecord:
         body_hash=fields["body_hash"],
         leaf=fields["leaf"],
         root_id=fields["root_id"],
-        event_counts=fields["told"],
+        event_counts=fields["event_counts"],
         unreported_changes=tuple(
             OrderChange(*values) for values in json.loads(fields.get("unreported", "[]"))
         ),
