@@ -202,6 +202,8 @@ def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
 def test_an_endpoint_that_would_never_get_what_it_asks_for_is_told_the_field(
     fields: dict[str, Any], told: list[str]
 ) -> None:
-    sets = {name: frozenset(each) if isinstance(each, set) else each for name, each in fields.items()}
+    sets: dict[str, Any] = {
+        name: frozenset(each) if isinstance(each, set) else each for name, each in fields.items()
+    }
     endpoint = Endpoint("e", "acme", "https://example.com", **sets)
     assert [field for field, _ in silent_filters(endpoint)] == told
