@@ -128,7 +128,8 @@ def violations(
     counting = [each for each in events if each["event_id"] not in gone]
     length, longest, should_use = brute_force(active_dates, sorted(grants), flown_over(counting, dates))
     must(used == should_use, f"freezes used {used} should be {should_use}")
-    must(profile.get("current_streak", 0) == length, f"streak {profile.get('current_streak')} != {length}")
+    found = profile.get("run_length", profile.get("current_streak", 0))  # a lapsed streak is stored as 0
+    must(found == length, f"streak {found} != {length}")
     must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
     must(profile.get("active_days", 0) == len(active_dates), f"active days {profile.get('active_days')}")
     if report is not None:
