@@ -301,7 +301,7 @@ class RetentionPass:
         """
         today = self.today.isoformat()
         state = RetentionState.read(self.objects, self.rule.name, today)
-        curated_dates = {place.dt for place in self.curated_tonight if place.entity == self.rule.entity}
+        curated_dates = {place.last_dt for place in self.curated_tonight if place.entity == self.rule.entity}
         state.begin(self.run_id, curated_dates, today)
         state.save(self.objects)
         try:
@@ -318,7 +318,7 @@ class RetentionPass:
         first_unread = (date.fromisoformat(state.through) + DAY).isoformat() if state.through else None
         if first_unread is None or first_unread <= last_old:
             files = layout.curated_files(self.objects, self.rule.entity, first_unread, last_old)
-            dates |= set(map(curated_files.date_of, files))
+            dates |= {dt for dt in map(curated_files.date_of, files) if dt <= last_old}
         return dates
 
     def _first_young_date(self) -> date:

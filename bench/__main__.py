@@ -10,7 +10,7 @@ import sys
 
 from bench.figure import HEADER
 
-NAMES = ("processor_cpu", "cold_start", "curation", "night_growth", "point_in_time")
+NAMES = ("processor_cpu", "cold_start", "curation", "night_growth", "night_history", "point_in_time")
 
 
 def run_here(name: str) -> bool:

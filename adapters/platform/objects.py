@@ -255,8 +255,9 @@ class FolderObjects:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
         root = f"{self.root}/"
-        files = {file.path[len(root) :]: file for file in _files(root + prefix.rpartition("/")[0])}
-        for key in sorted(key for key in files if key.startswith(prefix) and not _is_unfinished(key)):
+        folder, _, begin = prefix.rpartition("/")
+        files = {file.path[len(root) :]: file for file in _files(root + folder, begin)}
+        for key in sorted(key for key in files if not _is_unfinished(key)):
             try:
                 status = files[key].stat()
             except FileNotFoundError:
@@ -369,8 +370,11 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     return []
 
 
-def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+def _files(folder: str, begin: str = "") -> Iterator[os.DirEntry[str]]:
+    """Yield the files below a folder. begin: how the names of the folder's own entries begin."""
     for entry in _entries(folder):
+        if not entry.name.startswith(begin):
+            continue
         if entry.is_dir():
             yield from _files(entry.path)
         else:

@@ -1,4 +1,4 @@
-"""Curation: the raw objects of an hour (or day) of one entity become one curated Parquet file.
+"""Curation: the raw objects of an hour (or day, or month) of one entity become one curated Parquet file.
 
 The steps of the nightly run call `curate_in_run`. Read it, `curate`, and `_curate_once` first: one attempt
 from the listing of raw objects to the last delete. The functions after that are its parts, in their order.
@@ -14,7 +14,7 @@ Memory never holds more than a part of the rows.
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,9 +29,11 @@ from analytics.lake.layout import (
     Place,
     curated_key,
     curated_place,
-    curated_prefix,
+    month_prefix,
     quarantine_key,
+    source_key,
     source_name,
+    without_parts,
 )
 from analytics.lake.listing import raw_objects_of_place
 from rules.lake.entities import ENTITIES
@@ -63,10 +65,10 @@ def curate(
     arrived: Collection[str] | None = None,
     note_lack: Callable[[str], object] = lambda _: None,
 ) -> Counts:
-    """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
+    """Bring an hour's (day's, month's) curated file up to date with its raw objects; returns its counts.
 
     arrived: the dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: all dates; empty:
-    only the seal is checked. If the day has a file of its own, an hour is curated into that file.
+    only the seal is checked. If the day or the month has a file of its own, an hour is curated into that.
 
     Usually only raw objects that the file does not hold yet are read, and added to its rows. `_is_made_anew`
     says when all of them are read, and when BrokenSeal is raised. A rebuild also takes the lines out of
@@ -94,7 +96,7 @@ def _curate_once(
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
     files = _files(objects, place)
-    book = merge_bookkeeping(bookkeeping_of(objects, file.key) for file in files.sources_of_rows)
+    book = merge_bookkeeping(_book_for(objects, file, files.place) for file in files.sources_of_rows)
     raw = _raw_objects(objects, files.place, book, arrived)
     if raw.has_replaced and arrived is not None:  # all raw objects are needed: it may be made anew
         return _curate_once(objects, place, rebuild, None, note_lack)
@@ -109,7 +111,7 @@ def _curate_once(
     if rows.raw or (rebuild and files.sources_of_rows) or files.is_compaction:
         counts = _write_file(objects, files, rows)
         _check_neighbours(objects, files)
-    for file in files.hours_of_day:
+    for file in files.parts.values():
         objects.delete_if(file.key, file.etag)
     return counts
 
@@ -118,31 +120,41 @@ def _curate_once(
 class Files:
     """The curated files of a place, before curation writes its file."""
 
-    place: Place  # of the file to write. It is the day if the day has a file
+    place: Place  # of the file to write. It is the month, or the day, if that has a file
     to_replace: StoredObject | None
-    # If the file to write is the day's: it has all rows of these files, which are deleted at the end
-    hours_of_day: Sequence[StoredObject] = ()
+    # The files of hours and days within it. The file to write has all their rows; at the end they are deleted
+    parts: Mapping[Place, StoredObject] = field(default_factory=dict)
 
     @property
     def is_compaction(self) -> bool:
-        """Whether the rows of the hours' files become a day's file."""
-        return self.to_replace is None and bool(self.hours_of_day)
+        """Whether the rows of its parts become one file."""
+        return self.to_replace is None and bool(self.parts)
 
     @property
     def sources_of_rows(self) -> Sequence[StoredObject]:
-        """The files whose rows the file to write gets. If the day has a file, it has the hours' rows."""
-        return [self.to_replace] if self.to_replace else self.hours_of_day
+        """The files whose rows the file to write gets. The file that it replaces has those of the parts."""
+        return [self.to_replace] if self.to_replace else list(without_parts(self.parts).values())
 
 
 def _files(objects: Objects, place: Place) -> Files:
     """List the curated files of a place."""
-    listed = objects.list(curated_prefix(place.entity, place.dt))
+    listed = objects.list(month_prefix(place))
     files = {found: file for file in listed if (found := curated_place(file.key))}
-    day = replace(place, hour=None)
-    day_file = files.pop(day, None)
-    if day_file or place == day:
-        return Files(day, day_file, list(files.values()))
-    return Files(place, files.get(place))
+    written = next((each for each in place.wider if each in files), place)
+    return Files(
+        written,
+        files.get(written),
+        {found: file for found, file in files.items() if written in found.wider},
+    )
+
+
+def _book_for(objects: Objects, file: StoredObject, place: Place) -> Bookkeeping:
+    """Return the bookkeeping of a curated file, with the names that its sources have in a place's file."""
+    book, earlier = bookkeeping_of(objects, file.key), curated_place(file.key)
+    if not place.is_month or earlier is None or earlier.is_month:
+        return book
+    names = {source_name(source_key(earlier, name), place): etag for name, etag in book.sources.items()}
+    return replace(book, sources=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +170,7 @@ class RawObjects:
 def _raw_objects(
     objects: Objects, place: Place, book: Bookkeeping, arrived: Collection[str] | None
 ) -> RawObjects:
-    listed = {source_name(found.key): found for found in raw_objects_of_place(objects, place, arrived)}
+    listed = {source_name(found.key, place): found for found in raw_objects_of_place(objects, place, arrived)}
     new = {name: found for name, found in listed.items() if book.sources.get(name) != found.etag}
     lack = "persons were erased" if book.erased else ""
     if missing_names := book.sources.keys() - listed.keys():
@@ -175,7 +187,7 @@ def _is_made_anew(
     |---|---|---|
     | rebuild | True | False |
     | a raw object was replaced | True | by the seal |
-    | raw objects are added, hours become a day, or arrived is None or empty | by the seal | by the seal |
+    | raw objects are added, parts become one file, or arrived is None or empty | by the seal | by the seal |
     | else | False | False |
 
     By the seal: rows that were changed by hand break it. Then the file is made anew, if raw objects have all
@@ -236,17 +248,12 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
 
 
 def _check_neighbours(objects: Objects, files: Files) -> None:
-    """Raise ObjectChanged if another writer has made a file of the same day, or of an hour of it, meanwhile.
+    """Raise ObjectChanged if another writer has made a file of a wider place, or of a part, meanwhile.
 
-    Neither writer may have seen the other's file. Readers of a day take its day's file alone, so rows of the
-    hours would be missing.
+    Neither writer may have seen the other's file. Readers of a day take its day's file alone, and readers of
+    a month its month's. So rows of the others would be missing.
     """
-    place = files.place
-    if place.hour is not None:
-        has_new_file = objects.etag(curated_key(replace(place, hour=None))) is not None
-    else:
-        seen = {(file.key, file.etag) for file in files.hours_of_day}
-        hours = _files(objects, place).hours_of_day
-        has_new_file = any((file.key, file.etag) not in seen for file in hours)
-    if has_new_file:
-        raise ObjectChanged(curated_key(place))
+    seen = {(file.key, file.etag) for file in files.parts.values()}
+    now = _files(objects, files.place)
+    if now.place != files.place or any((file.key, file.etag) not in seen for file in now.parts.values()):
+        raise ObjectChanged(curated_key(files.place))

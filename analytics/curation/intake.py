@@ -46,20 +46,31 @@ class Intake:
     # Refused lines that are not stored yet, by the raw object's key
     _entries: dict[str, list[Entry]] = field(default_factory=dict)
     _next_number: int = 0  # of the next line among all lines; it becomes the row's `n` (see Staging)
+    # Rows that were read one by one and are not staged yet, with their numbers. A table has many of them,
+    # because to make one takes as long as to read dozens of rows
+    _rows: list[dict[str, Any]] = field(default_factory=list)
+    _numbers: list[int] = field(default_factory=list)
 
     def take(self, raw: Sequence[StoredObject]) -> None:
         """Stage the rows of raw objects, in the order of their keys, and store the refused lines.
 
         Each entry of a quarantine file has `source`, `line` (from 1, or WHOLE_OBJECT), `reason` and the line.
         """
-        for place, raw_of_place in groupby(raw, lambda stored: raw_place(stored.key)):
+        # A month's hours have an object each: they are fetched side by side, too.
+        for place, fetched in groupby(_fetch(self.objects, raw), lambda pair: raw_place(pair[0])):
             assert place  # noqa: S101 (strays are in no task)
-            for batch in batches(self._texts(list(raw_of_place))):
+            for batch in batches(self._texts(fetched)):
                 blank_lines = self._take_batch(batch, place)
                 self.lines_read += len(batch.lines) - int(batch.frame.sum()) - blank_lines
                 del batch  # so that its memory is free before the next one's is taken
                 self._store_refused()
+        self._stage_rows()
         self._store_refused()
+
+    def _stage_rows(self) -> None:
+        if self._rows:
+            self.staging.add_rows(table_of_rows(self.staging.entity, self._rows), np.array(self._numbers))
+        self._rows, self._numbers = [], []
 
     def _store_refused(self) -> None:
         for key, entries in self._entries.items():
@@ -68,9 +79,9 @@ class Intake:
             self.quarantined += len(entries)
         self._entries.clear()
 
-    def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+    def _texts(self, fetched: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
         """Yield the key and text of raw objects. The unreadable part of an object is refused."""
-        for key, data in _fetch(self.objects, raw):
+        for key, data in fetched:
             try:
                 text = unzip(data)
             except Unreadable as error:
@@ -87,29 +98,21 @@ class Intake:
         first = self._next_number
         self._next_number += len(batch.lines)
         unread = self.staging.add_lines(batch, place, first)
-        pieces = [unread[at : at + SINGLY_AT_ONCE] for at in range(0, len(unread), SINGLY_AT_ONCE)]
-        return sum(self._take_singly(batch, place, first, indices) for indices in pieces)
-
-    def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> int:
-        """Read each of these lines by itself; returns how many are blank.
-
-        first: the number of the batch's first line.
-        """
         entity, hour = self.staging.entity, str(place.hour)
-        rows, numbers, blank_lines = [], [], 0
-        for index in indices:
+        blank_lines = 0
+        for index in unread:
             line = batch.lines[index].as_py()
             if not line.strip():
                 blank_lines += 1
                 continue
             try:
-                rows.append(read_row(line, entity, place.dt, hour))
-                numbers.append(first + index)
+                self._rows.append(read_row(line, entity, place.dt, hour))
+                self._numbers.append(first + index)
             except RowRefused as error:
                 key, number = batch.origin(index)
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
-        if rows:
-            self.staging.add_rows(table_of_rows(entity, rows), np.array(numbers))
+            if len(self._rows) == SINGLY_AT_ONCE:
+                self._stage_rows()
         return blank_lines
 
     def _refuse(self, key: str, entry: Entry) -> None:
@@ -161,7 +164,7 @@ class RefusedLines:
         count = 0
         for key in quarantine_keys(objects, task):
             raw = layout.raw_key(key)
-            name = layout.source_name(raw)
+            name = layout.source_name(raw, task)
             if name in before.sources and name not in fresh:
                 entries = [json.loads(line) for line in objects.get(key).splitlines()]
                 count += len(entries)

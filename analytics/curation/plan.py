@@ -4,7 +4,9 @@ The plan has the hours of new raw objects, small past days to compact, and tasks
 run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
 to the watermark are curated. The watermark moves once a run has done all of its plan.
 
-A task is a place (an hour, or a day) that one call of `curate` brings up to date. The curating function's
+A task is a place (an hour, a day, or a month) that one call of `curate` brings up to date. What a history
+brings for months of the past is curated by month at once, so a night's work grows with its rows, and not with
+the hours in which they happened. The curating function's
 steps (analytics/steps/curate_function.py) call `plan` and `write_plan`, and at the end `commit`, which moves
 the watermark.
 """
@@ -40,9 +42,11 @@ OVERLAP = timedelta(hours=1)
 # day.
 ARRIVAL_LAG = timedelta(days=2)
 COMPACTED_AFTER = timedelta(days=3)  # then a day is past: few events arrive over 72 h late
+# So long after its end a month is past: what still arrives for it is a history, of rows from any of its days.
+MONTH_PAST_AFTER = timedelta(days=31)
 LISTED_AT_ONCE = 16  # prefixes
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a day's hours, which become one file
-NEW_BYTES_MAX = 8 * 1024 * 1024  # of a day's raw objects, zipped: the day gets one file at once
+NEW_BYTES_MAX = 8 * 1024 * 1024  # of a day's or month's raw objects, zipped: it gets one file at once
 BATCHES = "batches.json"  # of a run
 STRAYS_MAX = 1000  # strays that the next run looks for again
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
@@ -67,7 +71,10 @@ class Plan:
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with only the tasks of given dates (YYYY-MM-DD, by entity)."""
-        return replace(self, tasks=[task for task in self.tasks if task.dt in days.get(task.entity, ())])
+        tasks = [
+            task for task in self.tasks if any(task.has_any_of(dt, dt) for dt in days.get(task.entity, ()))
+        ]
+        return replace(self, tasks=tasks)
 
     def is_large(self, task: Place) -> bool:
         """Whether the large function does a task."""
@@ -124,19 +131,20 @@ def plan(
         # Places of new raw objects, those that failed, and days whose hours may become one file now.
         raw = _raw_since(objects, watermark, strays)
         perhaps_compacted = {*past_days, *_newly_past_days(watermark, past_before)}
-        files = _files_of_days(objects, {*map(day_of, [*raw.sizes, *failed]), *perhaps_compacted}, strays)
+        files = _files_of_months(objects, [*raw.sizes, *failed, *perhaps_compacted], strays)
         _leave_out_curated(objects, raw, files)
         places = {*raw.sizes, *failed, *_compactions(files, past_before)}
         due = _files_due(objects, today, strays)
         watermark, past_days = max(watermark, raw.newest), []
 
-    places.update(_new_days(raw.sizes, files, past_before))
-    # There is one task per file to write: a day's file takes all of its hours.
+    wholes = _new_wholes(raw.sizes, files, today)
+    places.update(whole for whole in wholes if _is_within(whole, since_dt or FIRST, until_dt or LAST))
+    # There is one task per file to write: a day's file takes all of its hours, and a month's all of its days.
     known = {*places, *files}
-    tasks = {_day_if_among(known, place) for place in places}
+    tasks = {_widest_among(known, place) for place in places}
     sizes: Counter[Place] = Counter()
     for place, size in chain(raw.sizes.items(), ((place, file.size) for place, file in files.items())):
-        sizes[_day_if_among(tasks, place)] += size
+        sizes[_widest_among(tasks, place)] += size
     days_with_hours = {day_of(task) for task in tasks if task.hour and task.dt < past_before}
     return Plan(
         sorted(tasks, key=sort_key),
@@ -145,7 +153,7 @@ def plan(
         arrived=sorted(raw.arrivals),
         past_days=[*past_days, *sorted(days_with_hours, key=sort_key)],
         # A task that reads a file checks its seal itself.
-        checks={place: file.size for place, file in due.items() if not {place, day_of(place)} & tasks},
+        checks={place: file.size for place, file in due.items() if tasks.isdisjoint((place, *place.wider))},
         failed=run_notes.among_tasks(tasks, failed),
         raw_bytes=sum(raw.sizes.values()),
         strays=sorted(strays)[:STRAYS_MAX],
@@ -157,10 +165,14 @@ def day_of(place: Place) -> Place:
     return replace(place, hour=None)
 
 
-def _day_if_among(places: Collection[Place], place: Place) -> Place:
-    """Return the day of an hour if it is among these places, else the hour itself."""
-    day = day_of(place)
-    return day if day in places else place
+def _is_within(place: Place, since: str, until: str) -> bool:
+    """Whether all dates of a place are among those from one to another, both included."""
+    return since <= place.first_dt and place.last_dt <= until
+
+
+def _widest_among(places: Collection[Place], place: Place) -> Place:
+    """Return the month or the day of a place if it is among these places, else the place itself."""
+    return next((wider for wider in place.wider if wider in places), place)
 
 
 def sort_key(place: Place) -> tuple[str, str, str]:
@@ -191,19 +203,25 @@ def _all_of_dates(
 ) -> tuple[RawSizes, dict[Place, StoredObject]]:
     """Return the raw objects and the curated files of partitions from one date to another, both included.
 
-    strays: gets the keys of objects that are neither, as in the other functions here.
+    If a month has one file, they are all of the month's. strays: gets the keys of objects that are neither,
+    as in the other functions here.
     """
     raw, files = RawSizes(), dict[Place, StoredObject]()
     for entity in entities:
-        # Both listings may have objects of other dates, too.
-        for raw_object in raw_objects_of_dates(objects, entity, since, until):
+        # All listings may have objects of other dates, too.
+        listed = objects.list(curated_prefix(entity) + layout.dates_prefix(since, until))
+        of_dates = {place: file for place, file in _curated(listed, strays) if place.has_any_of(since, until)}
+        files |= of_dates
+        first, last = (
+            min([since, *(place.first_dt for place in of_dates)]),
+            max([until, *(place.last_dt for place in of_dates)]),
+        )
+        for raw_object in raw_objects_of_dates(objects, entity, first, last):
             place = layout.raw_place(raw_object.key)
             if place is None:
                 strays.add(raw_object.key)
-            elif since <= place.dt <= until:
+            elif since <= place.dt <= until or place.month in files:
                 raw.add(raw_object, place)
-        listed = objects.list(curated_prefix(entity) + layout.dates_prefix(since, until))
-        files |= {place: file for place, file in _curated(listed, strays) if since <= place.dt <= until}
     return raw, files
 
 
@@ -236,9 +254,11 @@ def _newly_past_days(watermark: datetime, past_before: str) -> Iterator[Place]:
         yield from (Place(entity, dt, None) for entity in ENTITIES)
 
 
-def _files_of_days(objects: Objects, days: Iterable[Place], strays: set[str]) -> dict[Place, StoredObject]:
-    """Return the curated files of some days."""
-    prefixes = [curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
+def _files_of_months(
+    objects: Objects, places: Iterable[Place], strays: set[str]
+) -> dict[Place, StoredObject]:
+    """Return all curated files of the months in which places lie."""
+    prefixes = sorted({layout.month_prefix(place) for place in places})
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         listings = pool.map(lambda prefix: list(objects.list(prefix)), prefixes)
         return dict(_curated(chain.from_iterable(listings), strays))
@@ -259,14 +279,16 @@ def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Place, St
     """Leave out the hours of `overlapping` whose curated files have all lines of these objects already."""
 
     def is_curated(place: Place) -> bool:
-        file = files.get(day_of(place)) or files.get(place)
-        if file is None:
+        of_file = _widest_among(files, place)
+        if of_file not in files:
             return False
         try:
-            sources = bookkeeping_of(objects, file.key).sources
+            sources = bookkeeping_of(objects, files[of_file].key).sources
         except (NoObject, KeyError, ArrowInvalid):  # its task is planned, and fails with the reason
             return False
-        return all(sources.get(layout.source_name(each.key)) == each.etag for each in raw.overlapping[place])
+        return all(
+            sources.get(layout.source_name(each.key, of_file)) == each.etag for each in raw.overlapping[place]
+        )
 
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         for place, has_all in zip(raw.overlapping, pool.map(is_curated, raw.overlapping), strict=True):
@@ -278,11 +300,13 @@ def _compactions(files: Mapping[Place, StoredObject], past_before: str) -> Itera
     """Yield the days whose hours are compacted.
 
     These are past days with several small hours. A day that has hours beside its day's file is one of them,
-    too, because an earlier compaction has not come to its end.
+    too, because an earlier compaction has not come to its end. So is a month with other files beside its own.
     """
     hours: dict[Place, list[int]] = {}
     for place, stored in files.items():
-        if place.hour is not None:
+        if place.month in files and not place.is_month:
+            yield place.month
+        elif place.hour is not None:
             hours.setdefault(day_of(place), []).append(stored.size)
     for day, sizes in hours.items():
         is_small = day.dt < past_before and len(sizes) > 1 and sum(sizes) < COMPACTED_BYTES_MAX
@@ -296,27 +320,35 @@ def _files_due(objects: Objects, today: date, strays: set[str]) -> dict[Place, S
         folders_of_entities = list(
             pool.map(lambda entity: list(objects.below(curated_prefix(entity))), ENTITIES)
         )
-    days = []
-    for entity, folders in zip(ENTITIES, folders_of_entities, strict=True):
-        places = {folder: curated_place(f"{folder}day.parquet") for folder in folders}
-        strays.update(folder for folder, place in places.items() if place is None)
-        dates = {date.fromisoformat(place.dt) for place in places.values() if place}
-        due = sorted(dates_due(dates, today - timedelta(days=1), today))
-        days += [Place(entity, day.isoformat(), None) for day in due]
-    return _files_of_days(objects, days, strays)
+    due_places = set[Place]()
+    for folders in folders_of_entities:
+        places_of_date: dict[date, list[Place]] = {}
+        for folder in folders:
+            place = curated_place(f"{folder}day.parquet") or curated_place(f"{folder}month.parquet")
+            if place is None:
+                strays.add(folder)
+            else:
+                places_of_date.setdefault(date.fromisoformat(place.last_dt), []).append(place)
+        for day in dates_due(places_of_date.keys(), today - timedelta(days=1), today):
+            due_places.update(places_of_date[day])
+    files = _files_of_months(objects, due_places, strays)
+    return {place: file for place, file in files.items() if day_of(place) in due_places}
 
 
-def _new_days(
-    sizes: Mapping[Place, int], files: Mapping[Place, StoredObject], past_before: str
+def _new_wholes(
+    sizes: Mapping[Place, int], files: Mapping[Place, StoredObject], today: date
 ) -> Iterator[Place]:
-    """Yield past days without a curated file and with few raw bytes: each gets a day's file at once."""
-    curated_days = set(map(day_of, files))
-    days: Counter[Place] = Counter()
+    """Yield past months and days without a curated file and with few raw bytes: each gets one file."""
+    curated_wholes = {whole for place in files for whole in (day_of(place), place.month)}
+    wholes: Counter[Place] = Counter()
     for place, size in sizes.items():
-        days[day_of(place)] += size
-    for day, size in days.items():
-        if day.dt < past_before and day not in curated_days and size < NEW_BYTES_MAX:
-            yield day
+        wholes[day_of(place)] += size
+        wholes[place.month] += size
+    for whole, size in wholes.items():
+        past_after = MONTH_PAST_AFTER if whole.is_month else COMPACTED_AFTER
+        is_past = whole.last_dt < (today - past_after).isoformat()
+        if is_past and whole not in curated_wholes and size < NEW_BYTES_MAX:
+            yield whole
 
 
 def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = False) -> tuple[str, str]:

@@ -205,7 +205,8 @@ class LakePass:
         return files[::-1]
 
     def _dates_of_tonight(self, entity: str) -> set[str]:
-        return {place.dt for place in self.curated_tonight if place.entity == entity}
+        places = (place for place in self.curated_tonight if place.entity == entity)
+        return {dt for place in places for dt in (place.dt, place.month.dt)}
 
     def _clean_newest(self, stored: StoredObject) -> None:
         """Clean a file as it is now, and again if somebody writes it meanwhile; raises ObjectChanged."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -127,7 +128,7 @@ class RawObjects:
         """Clean the raw objects to which no curated file leads. failed: partitions that were not curated."""
         files = self.objects.list(curated_prefix(entity))
         curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
-        failed_dates = {place.dt for place in failed}
+        failed_dates = {place.dt for place in failed}  # or months
         loose_keys = []
         for raw_object in raw_objects_since(self.objects, entity, ""):
             place = raw_place(raw_object.key)
@@ -162,13 +163,13 @@ class RawObjects:
         self.objects.forget_former(key)
 
 
-def _is_curated(place: Place, curated: Collection[Place], failed_dates: Collection[str]) -> bool:
+def _is_curated(place: Place, curated: AbstractSet[Place], failed_dates: AbstractSet[str]) -> bool:
     """Whether a curated file leads to the raw objects of an hour.
 
-    It is the hour's file, or the whole day's. But a day's file may lack an hour whose curation has failed.
+    It is the hour's file, or the whole day's or month's. These may lack an hour whose curation has failed.
     """
-    day = Place(place.entity, place.dt, None)
-    return place in curated or (day in curated and place.dt not in failed_dates)
+    is_failed = not failed_dates.isdisjoint((place.dt, place.month.dt))
+    return place in curated or (not is_failed and not curated.isdisjoint(place.wider))
 
 
 def _remove_from_object(data: bytes, remove_lines: LineRemover, finder: Finder) -> tuple[bytes, Counter[str]]:

@@ -19,6 +19,7 @@ from analytics.lake.layout import Place
 from rules.lake.entities import LOADED, Entity
 
 PARTITIONS_MAX = 100  # in one request
+DT_COMMENT = "date of the event, UTC (YYYY-MM-DD), or its month (YYYY-MM) where a history filled the month"
 PARQUET = {
     "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
     "OutputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
@@ -105,7 +106,7 @@ class Catalog:
             "Name": entity.name,
             "TableType": "EXTERNAL_TABLE",
             "Parameters": {"classification": "parquet", "EXTERNAL": "TRUE"},
-            "PartitionKeys": [{"Name": "dt", "Type": "string", "Comment": "date of the event, UTC"}],
+            "PartitionKeys": [{"Name": "dt", "Type": "string", "Comment": DT_COMMENT}],
             "StorageDescriptor": self._storage(entity, layout.curated_prefix(entity.name)),
         }
 

@@ -82,11 +82,14 @@ def arrow_table(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator
 
 
 def date_of(stored: StoredObject) -> str:
-    """Return the partition's date (YYYY-MM-DD) of a curated file. Raises ValueError for any other object."""
+    """Return the partition's date (YYYY-MM-DD) of a curated file, of a month's file the last one.
+
+    Raises ValueError for any other object.
+    """
     place = curated_place(stored.key)
     if place is None:
         raise ValueError(f"{stored.key} is no curated file")
-    return place.dt
+    return place.last_dt
 
 
 def files_between(

@@ -4,6 +4,7 @@ raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME  a row a line, packed record
 raw/{entity}/any other name                          a stray: nobody reads it, each night's report names it
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet       an hour
 curated/{entity}/dt=YYYY-MM-DD/day.parquet           a whole day
+curated/{entity}/dt=YYYY-MM/month.parquet            a whole month of the past, which has no other files
 quarantine/{entity}/dt=.../hour=HH/arrived=.../NAME.ndjson  the refused lines of one raw object
 state/NAME                                           one nightly run's state for the next: constants below
 state/users/OF/NUMBER.parquet                        a share of the users, of so many
@@ -13,7 +14,8 @@ reports/{run_id}.*                                   a run's report
 """
 
 import re
-from collections.abc import Iterator
+from calendar import monthrange
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from os.path import commonprefix
@@ -35,31 +37,74 @@ _RAW = re.compile(
     r"raw/(\w+)/arrived=(\d{4}-\d{2}-\d{2})/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.*[^/])", re.ASCII
 )
 _QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)\.ndjson", re.ASCII)
-_CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
+_CURATED = re.compile(
+    r"curated/(\w+)/dt=(\d{4}-\d{2}(?:-\d{2})?)/(?:hour-(\d{2})|day|month)\.parquet", re.ASCII
+)
 # Of events that a door takes (rules.days.is_stamp). No other date takes part in anything.
 FIRST_DT, LAST_DT = "1970-01-01", "2999-12-31"
-DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day
+MONTHS_LISTED_MAX = 3  # a longer range is listed in one go, which is then cheaper than one listing per month
+MONTH = len("2026-03")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A partition. dt is YYYY-MM-DD; hour is HH (UTC), or None for the whole day."""
+    """A partition: an hour, a day or a month.
+
+    dt is YYYY-MM-DD, or YYYY-MM for a month; hour is HH (UTC), or None for the whole day or month.
+    """
 
     entity: str
     dt: str
     hour: str | None
 
+    @property
+    def is_month(self) -> bool:
+        """Whether it is a whole month."""
+        return len(self.dt) == MONTH
+
+    @property
+    def month(self) -> "Place":
+        """The month in which it lies."""
+        return Place(self.entity, self.dt[:MONTH], None)
+
+    @property
+    def first_dt(self) -> str:
+        """Its first date, YYYY-MM-DD."""
+        return f"{self.dt}-01" if self.is_month else self.dt
+
+    @property
+    def last_dt(self) -> str:
+        """Its last date, YYYY-MM-DD."""
+        if not self.is_month:
+            return self.dt
+        year, month = map(int, self.dt.split("-"))
+        return f"{self.dt}-{monthrange(year, month)[1]}"
+
+    @property
+    def wider(self) -> tuple["Place", ...]:
+        """The places that have it in them, the widest first: of an hour its month and its day."""
+        if self.is_month:
+            return ()
+        return (self.month,) if self.hour is None else (self.month, replace(self, hour=None))
+
+    def has_any_of(self, since_dt: str, until_dt: str) -> bool:
+        """Whether it has a date from one to another, both included."""
+        return self.first_dt <= until_dt and self.last_dt >= since_dt
+
 
 def raw_prefix(entity: str, arrived: str = "", dt: str = "", hour: str | None = None) -> str:
     """Return the prefix of an entity's raw objects: of all, or narrowed from left to right.
 
-    arrived: the date (YYYY-MM-DD, UTC) on which they were stored. dt, hour: those of their rows.
+    arrived: the date (YYYY-MM-DD, UTC) on which they were stored. dt, hour: those of their rows; a dt of
+    YYYY-MM gives all days of this month.
     """
     arrival = f"arrived={arrived}/" if arrived else ""
     return f"{RAW}{entity}/{arrival}{_partition_folder(dt, hour)}"
 
 
 def _partition_folder(dt: str, hour: str | None) -> str:
+    if len(dt) == MONTH:
+        return f"dt={dt}-"  # the folders of its days begin so
     return (f"dt={dt}/" if dt else "") + (f"hour={hour}/" if hour is not None else "")
 
 
@@ -86,41 +131,50 @@ def is_date(dt: str) -> bool:
 
 def _is_real(place: Place) -> bool:
     """Whether a place's date and hour exist."""
-    return is_date(place.dt) and (place.hour or "00") < HOURS
+    return is_date(place.first_dt) and (place.hour or "00") < HOURS
 
 
-def source_name(key: str) -> str:
-    """Return a raw object's name within its day: hour=HH/arrived=.../NAME. source_key is the opposite.
+def source_name(key: str, place: Place) -> str:
+    """Return a raw object's name for the bookkeeping of a partition's file. source_key is the opposite.
 
-    Raises ValueError for a stray.
+    It is hour=HH/arrived=.../NAME, with dt=YYYY-MM-DD/ before it in a month's file. Raises ValueError for a
+    stray.
     """
     match = _RAW.fullmatch(key)
     if match is None:
         raise ValueError(f"{key} is of no hour")
-    return f"hour={match[4]}/arrived={match[2]}/{match[5]}"
+    day = f"dt={match[3]}/" if place.is_month else ""
+    return f"{day}hour={match[4]}/arrived={match[2]}/{match[5]}"
 
 
 def source_key(place: Place, name: str) -> str:
-    """Return the key of the raw object that has a name (see source_name) within a partition's day."""
-    return raw_key(quarantine_prefix(replace(place, hour=None)) + name + ".ndjson")
+    """Return the key of the raw object that has a name (see source_name) in a partition's file."""
+    day = "" if place.is_month else _partition_folder(place.dt, None)
+    return raw_key(f"{QUARANTINE}{place.entity}/{day}{name}.ndjson")
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
-    """Return the prefix of an entity's curated files: of all, or of a day."""
+    """Return the prefix of an entity's curated files: of all, or of a day's or month's partition."""
     return f"{CURATED}{entity}/" + (f"dt={dt}/" if dt else "")
 
 
+def month_prefix(place: Place) -> str:
+    """Return the prefix of all curated files of a place's month: of its hours, its days, and its own."""
+    return f"{curated_prefix(place.entity)}dt={place.dt[:MONTH]}"
+
+
 def curated_key(place: Place) -> str:
-    """Return the key of the one file of an hour, or of a whole day."""
-    name = "day" if place.hour is None else f"hour-{place.hour}"
+    """Return the key of the one file of an hour, of a whole day, or of a whole month."""
+    whole = "month" if place.is_month else "day"
+    name = whole if place.hour is None else f"hour-{place.hour}"
     return f"{curated_prefix(place.entity, place.dt)}{name}.parquet"
 
 
 def curated_place(key: str) -> Place | None:
-    """Return the hour or day that a curated file holds; None for a key of another form."""
+    """Return the hour, day or month that a curated file holds; None for a key of another form."""
     match = _CURATED.fullmatch(key)
     place = Place(*match.groups()) if match else None
-    return place if place and _is_real(place) else None
+    return place if place and _is_real(place) and curated_key(place) == key else None
 
 
 def quarantine_key(raw_key: str) -> str:
@@ -128,7 +182,8 @@ def quarantine_key(raw_key: str) -> str:
     match = _RAW.fullmatch(raw_key)
     if match is None:
         raise ValueError(f"{raw_key} is of no hour")
-    return f"{quarantine_prefix(Place(match[1], match[3], None))}{source_name(raw_key)}.ndjson"
+    place = Place(match[1], match[3], None)
+    return f"{quarantine_prefix(place)}{source_name(raw_key, place)}.ndjson"
 
 
 def quarantine_prefix(place: Place) -> str:
@@ -165,35 +220,40 @@ def curated_files(
 ) -> list[StoredObject]:
     """Return the files to read for an entity's rows of these days (both included), by key.
 
-    If a day has a day's file, the files of its hours are left out: an unfinished compaction left them there,
-    and the day's file has all their rows.
+    A file of a month may have rows of other days, too. If a day has a day's file, the files of its hours are
+    left out: an unfinished compaction left them there, and the day's file has all their rows. So it is with
+    the files beside a month's.
     """
-    files_by_date: dict[str, dict[Place, StoredObject]] = {}
+    files: dict[Place, StoredObject] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):
         for stored in objects.list(prefix):
             place = curated_place(stored.key)
-            if place and (since_dt or "") <= place.dt <= (until_dt or date.max.isoformat()):
-                files_by_date.setdefault(place.dt, {})[place] = stored
-    chosen: list[StoredObject] = []
-    for dt, files in files_by_date.items():
-        day = files.get(Place(entity, dt, None))
-        chosen += [day] if day else files.values()
-    return chosen
+            if place and place.has_any_of(since_dt or "", until_dt or date.max.isoformat()):
+                files[place] = stored
+    return list(without_parts(files).values())
+
+
+def without_parts(files: Mapping[Place, StoredObject]) -> dict[Place, StoredObject]:
+    """Return the files that have all rows: those of an hour or a day are left out beside a wider one's."""
+    return {place: file for place, file in files.items() if files.keys().isdisjoint(place.wider)}
 
 
 def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[str]:
     """Return the prefixes whose listings have all curated files of these days."""
     if since_dt and until_dt:
-        dates = list(dates_between(since_dt, until_dt))
-        if len(dates) <= DAYS_LISTED_MAX:
-            return [curated_prefix(entity, dt) for dt in dates]
+        months = sorted({dt[:MONTH] for dt in dates_between(since_dt, until_dt)})
+        if len(months) <= MONTHS_LISTED_MAX:
+            return [month_prefix(Place(entity, month, None)) for month in months]
     return [curated_prefix(entity)]
 
 
 def dates_prefix(since_dt: str, until_dt: str) -> str:
-    """Return the common prefix of these dates' folders, such as dt=2026-0. Other folders may have it, too."""
+    """Return the common prefix of the folders of these dates and of their months, such as dt=2026-0.
+
+    Other folders may have it, too.
+    """
     # commonprefix compares characters, which is right here: dates have no folders.
-    return f"dt={commonprefix([since_dt, until_dt])}"  # noqa: RUF071
+    return f"dt={commonprefix([since_dt[:MONTH], until_dt[:MONTH]])}"  # noqa: RUF071
 
 
 def dates_between(since_dt: str, until_dt: str) -> Iterator[str]:

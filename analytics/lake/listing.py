@@ -52,7 +52,7 @@ def raw_objects_of_dates(
 def raw_objects_of_place(
     objects: Objects, place: Place, arrived: Collection[str] | None
 ) -> list[StoredObject]:
-    """Return a partition's raw objects, by hour, and by date of arrival and name within it.
+    """Return a partition's raw objects, by day and hour, and by date of arrival and name within it.
 
     arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all.
     """
@@ -61,7 +61,7 @@ def raw_objects_of_place(
     stored_objects = [
         stored for prefix in prefixes for stored in objects.list(prefix) if raw_place(stored.key)
     ]
-    return sorted(stored_objects, key=lambda stored: source_name(stored.key))
+    return sorted(stored_objects, key=lambda stored: source_name(stored.key, place))
 
 
 def _arrival_of(entity: str, entry: str) -> str:

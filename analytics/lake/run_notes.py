@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
@@ -50,9 +50,12 @@ def remembered_tasks(objects: Objects) -> set[Place]:
 
 
 def among_tasks(planned: Iterable[Place], failed: Collection[Place]) -> frozenset[Place]:
-    """Return the planned tasks that take the place of failed ones: a day's file takes all its hours."""
-    failed_or_their_days = {*failed, *(replace(task, hour=None) for task in failed)}
-    return frozenset(task for task in planned if task in failed_or_their_days)
+    """Return the planned tasks that take the place of failed ones: a day's file takes all its hours.
+
+    So does a month's file with its days.
+    """
+    failed_or_wider = {place for task in failed for place in (task, *task.wider)}
+    return frozenset(task for task in planned if task in failed_or_wider)
 
 
 def remember_tasks(objects: Objects, planned: Collection[Place], failed: Collection[Place]) -> None:
@@ -62,7 +65,7 @@ def remember_tasks(objects: Objects, planned: Collection[Place], failed: Collect
     """
     etag, before = objects.etag(FAILED_TASKS), remembered_tasks(objects)
     done = set(planned)
-    waiting = {task for task in before if task not in done and replace(task, hour=None) not in done}
+    waiting = {task for task in before if done.isdisjoint((task, *task.wider))}
     after = waiting | set(failed)
     if after != before:
         listed = sorted(map(asdict, after), key=lambda task: [str(value) for value in task.values()])

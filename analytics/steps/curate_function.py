@@ -32,7 +32,7 @@ GIGABYTE = 2**30
 STRAYS_NAMED_MAX = 100  # in a report
 _STRAY_REASON = {
     "raw": "nobody reads it: it lies under no existing arrived=/dt=/hour=",
-    "curated": "nobody reads it: it is no dt=DATE/hour-HH.parquet or dt=DATE/day.parquet",
+    "curated": "nobody reads it: it is no dt=DATE/hour-HH.parquet, day.parquet, or dt=MONTH/month.parquet",
 }
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")

@@ -28,7 +28,6 @@ from rules.lake.entities import EVENTS, event_item
 logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
 EVENT_COLUMNS = tuple(field.name for field in EVENTS.fields)
-WINDOW = timedelta(days=31)  # this many dates are listed at once
 # After so long a call reads no further file. Its caller has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
 
@@ -69,21 +68,21 @@ def newest_events(
 
 
 def _files(objects: Objects, query: PastQuery) -> Iterator[StoredObject]:
-    """Yield the files that may have events of the span, from the last to the first."""
+    """Yield the files that may have events of the span, from the last to the first. Each month is listed."""
     first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
     places = (layout.curated_place(stored.key) for stored in objects.list(layout.curated_prefix("events")))
     oldest = next(filter(None, places), None)
     if oldest is None:
         return
-    first = max(first, date.fromisoformat(oldest.dt))
+    first = max(first, date.fromisoformat(oldest.first_dt))
     while last >= first:
-        start = max(first, last - WINDOW + DAY)
-        files = layout.curated_files(objects, "events", start.isoformat(), last.isoformat())
+        month = last.replace(day=1)
+        files = layout.curated_files(objects, "events", month.isoformat(), last.isoformat())
         for stored in reversed(files):
             begin, end = _span_of(stored)
             if begin < query.until and end > query.since:
                 yield stored
-        last = start - DAY
+        last = month - DAY
 
 
 def _events_of_file(objects: Objects, stored: StoredObject, query: PastQuery) -> list[dict[str, Any]]:
@@ -113,11 +112,12 @@ def _may_have_events(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
 
 
 def _span_of(stored: StoredObject) -> tuple[str, str]:
-    """Return the first instant of a file's hour, or day, and the one after it, as event ids begin."""
+    """Return the first instant of a file's hour, day or month, and the one after it, as event ids begin."""
     place = layout.curated_place(stored.key)
     assert place is not None  # noqa: S101 (none else are listed)
-    begin = unstamp(f"{place.dt}T{place.hour or '00'}:00:00Z")
-    end = begin + (DAY if place.hour is None else timedelta(hours=1))
+    begin = unstamp(f"{place.first_dt}T{place.hour or '00'}:00:00Z")
+    last = unstamp(f"{place.last_dt}T{place.hour or '00'}:00:00Z")
+    end = last + (DAY if place.hour is None else timedelta(hours=1))
     return key_of_stamp(stamp(begin)), key_of_stamp(stamp(end))
 
 

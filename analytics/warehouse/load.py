@@ -28,14 +28,15 @@ from rules.lake.entities import LOADED, Entity
 # readers wait.
 LOCK = "LOCK lake.loads"
 READERS = 16  # footers that are read at once
-# Days in one transaction: 4,800 files. A transaction may have 40 statements of 100 KB. At most 33 are used:
-# LOCK, 2 for each of 8 sets of columns, 5 of the merge, DELETE, and 10 INSERTs.
+# Days or months in one transaction: 4,800 files. A transaction may have 40 statements of 100 KB. At most 33
+# are used: LOCK, 2 for each of 8 sets of columns, 5 of the merge, DELETE, and 10 INSERTs.
 DAYS_MAX = 200
 COLUMN_SETS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
-WHOLE_DAY = "day"  # in lake.curation: the hour of a day's file
+WHOLE_DAY, WHOLE_MONTH = "day", "all"  # in lake.curation: the hour of a day's or month's file
 Columns = Sequence[tuple[str, str]]  # of a staging table: (name, Redshift type)
-HoursByDate = Mapping[str, set[str | None]]  # the hours to load of each date; None: the whole day
+# The hours to load of each date; None: the whole day. A month (YYYY-MM) is loaded as a whole
+HoursByDate = Mapping[str, set[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,20 @@ class Loader:
         return count
 
     def _files(self, entity: str, hours: HoursByDate) -> list[CuratedFile]:
-        """Return the files with the rows of these hours. A day's file has the rows of all its hours."""
-        stored_files, places = [], []
+        """Return the files with the rows of these hours. A day's file has the rows of all its hours.
+
+        So has a month's file those of its days.
+        """
+        stored_files: dict[Place, StoredObject] = {}
         for dt, wanted in sorted(hours.items()):
-            for stored in layout.curated_files(self.objects, entity, dt, dt):
+            partition = Place(entity, dt, None)
+            for stored in layout.curated_files(self.objects, entity, partition.first_dt, partition.last_dt):
                 place = layout.curated_place(stored.key)
                 if place and (place.hour is None or None in wanted or place.hour in wanted):
-                    stored_files.append(stored)
-                    places.append(place)
+                    stored_files[place] = stored
         with ThreadPoolExecutor(READERS) as pool:
-            footers = pool.map(lambda stored: read_footer(self.objects, stored), stored_files)
-            return list(map(CuratedFile, stored_files, places, footers))
+            footers = pool.map(lambda stored: read_footer(self.objects, stored), stored_files.values())
+            return list(map(CuratedFile, stored_files.values(), stored_files, footers))
 
     def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
@@ -227,12 +231,16 @@ def _has_same_key(entity: Entity, one: str, other: str) -> str:
 
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the loaded partitions."""
-    days_of_one_file = {file.place.dt for file in files if file.place.hour is None}
+    whole = {file.place for file in files if file.place.hour is None}
     replaced = []
     for dt, loaded in sorted(hours.items()):
-        condition = f"dt = DATE '{dt}'"
+        day = Place(entity, dt, None)
+        partition = day.month if day.month in whole else day
+        condition = f"dt = DATE '{partition.first_dt}'"
+        if partition.is_month:  # its file replaces the rows of all its days
+            condition = f"dt BETWEEN DATE '{partition.first_dt}' AND DATE '{partition.last_dt}'"
         # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
-        if dt not in days_of_one_file and None not in loaded:
+        elif partition not in whole and None not in loaded:
             names = sorted({WHOLE_DAY, *(hour for hour in loaded if hour)})
             condition += f" AND hour IN ({', '.join(map(literal, names))})"
         replaced.append(f"({condition})")
@@ -243,6 +251,6 @@ def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[Cura
 
 def _curation_row(file: CuratedFile) -> str:
     """Return a file's row of lake.curation."""
-    place, counts = file.place, file.footer.counts.as_dict()
-    hour = literal(place.hour or WHOLE_DAY)
-    return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts.values()))})"
+    place, counts = file.place, ", ".join(map(str, file.footer.counts.as_dict().values()))
+    hour = place.hour or (WHOLE_MONTH if place.is_month else WHOLE_DAY)
+    return f"({literal(place.entity)}, DATE '{place.first_dt}', {literal(hour)}, {counts})"

@@ -6,7 +6,8 @@ answer from the curated files alone:
 - `lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
 - A model becomes its own SELECT, which may read other models.
 - Any other name is a table of the Glue catalog, which has the rows as they are in the files, and the column
-  `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
+  `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day. A month of the past that a
+  history filled has one file, and its `dt` is the month: `dt >= '2015-03' AND dt < '2015-04'` reads either.
 
 The first two become parts of a WITH clause, each before those that read it.
 """
@@ -170,7 +171,9 @@ def _definition(name: str, models: Models) -> exp.Expr:
     """Return the query that a name of the warehouse stands for, over the files and other such names."""
     schema, _, table = name.partition(".")
     if name == CURATION:
-        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt, 1 AS curated FROM {entity}" for entity in LOADED]
+        # A month's dt becomes its first date.
+        day = "CAST(SUBSTRING(dt || '-01', 1, 10) AS DATE)"
+        days = [f"SELECT DISTINCT {day} AS dt, 1 AS curated FROM {entity}" for entity in LOADED]
         return parse_statement(" UNION ALL ".join(days)).copy()
     return parse_statement(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
 

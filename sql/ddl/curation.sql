@@ -1,5 +1,5 @@
--- One row per curated file: how many rows came in, and what became of them. hour: 00 to 23 (UTC), or `day` for the
--- file of a whole day.
+-- One row per curated file: how many rows came in, and what became of them. hour: 00 to 23 (UTC), `day` for the file
+-- of a whole day, `all` for that of a whole month, whose dt is the first.
 -- rows_in = curated + duplicates + quarantined.
 CREATE TABLE IF NOT EXISTS lake.curation (
     entity VARCHAR(64) NOT NULL ENCODE ZSTD,

@@ -129,6 +129,19 @@ def past(engine: Engine, tmp_path: Path, user: str) -> Past:
     return made
 
 
+@pytest.mark.parametrize("limit", [5, 100])
+def test_a_month_in_one_file_gives_each_event_once(past: Past, limit: int) -> None:
+    lake = past.functions.lake
+    curate(lake, Place("events", "2026-03", None))
+    since, until = (key_of_stamp(stamp(FIRST + timedelta(days=days))) for days in (-90, 90))
+    query = PastQuery(past.user, since, until, limit)
+    found, reached = newest_events(lake, query, lambda: True)
+    wanted = sorted((event["event_id"] for event in past.events), reverse=True)
+    assert [event["event_id"] for event in found] == wanted[:limit]
+    assert reached == since
+    assert [each.key for each in lake.list("curated/")] == ["curated/events/dt=2026-03/month.parquet"]
+
+
 def test_pages_are_the_same_whether_events_have_left_or_not(past: Past) -> None:
     limit = "7"
     wanted = [each for told in past.pages(0, limit=limit) for each in told["events"]]

@@ -19,7 +19,7 @@ from adapters.platform.item_tables import AgedItems
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Place, curated_key
 from analytics.retention import (
     AnswerTexts,
     Events,
@@ -218,6 +218,23 @@ def test_a_partition_that_is_compacted_between_two_nights_is_read_as_a_whole(
     assert events.run(has_time=lambda: next(left)) == (1, 0, True)
     curate(events.objects, Place("events", f"{CAME:%Y-%m-%d}", None))
     assert events.run() == (1, 0, False)
+
+
+def test_a_month_in_one_file_is_read_once_it_is_old_and_again_when_rows_come(
+    events: Night, user: str
+) -> None:
+    stored = [stored_event(user, number * 86_400, arrived=CAME) for number in (0, 3, 20)]
+    month = Place("events", f"{CAME:%Y-%m}", None)
+    events.put(stored)
+    events.publish(stored[:2])
+    curate(events.objects, month)
+    assert events.run(OLD, {month}) == (0, 0, False)  # its last date is too young
+    month_later = OLD + timedelta(days=31)
+    assert events.run(month_later) == (2, 0, False)
+    events.publish(stored[2:])  # of another day of the month
+    assert [each.key for each in events.objects.list("curated/")] == [curated_key(month)]
+    assert events.run(month_later, {month}) == (1, 0, False)
+    assert events.run(month_later) == (0, 0, False)
 
 
 def test_an_earlier_partition_that_is_done_again_does_not_undo_what_a_later_one_has_done(

@@ -11,7 +11,7 @@ from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, curated_files, curated_key
 from tests.support.effort import effort
-from tests.support.raw_lake import DAY, PLACE, event, put_raw, rows, total
+from tests.support.raw_lake import DAY, MONTH, PLACE, event, put_raw, rows, total
 
 
 @dataclass
@@ -72,8 +72,8 @@ def objects(tmp_path: Path) -> FolderObjects:
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["a new file", "a file that is there"])
-@pytest.mark.parametrize("first", [PLACE, DAY], ids=["an hour", "a day"])
-@pytest.mark.parametrize("second", [PLACE, DAY], ids=["while an hour", "while a day"])
+@pytest.mark.parametrize("first", [PLACE, DAY, MONTH], ids=["an hour", "a day", "a month"])
+@pytest.mark.parametrize("second", [PLACE, DAY, MONTH], ids=["while an hour", "while a day", "while a month"])
 def test_whatever_happens_in_between_all_rows_stay(
     objects: FolderObjects, there: bool, first: Place, second: Place
 ) -> None:

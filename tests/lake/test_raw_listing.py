@@ -1,5 +1,6 @@
 """New raw objects are found by the date on which they arrived, whatever else the lake holds."""
 
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import Plan, commit, plan, read_tasks, write_plan
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, quarantine_key, raw_key, raw_place, source_name
+from analytics.lake.layout import Place, quarantine_key, raw_key, raw_place, source_key, source_name
 from analytics.lake.listing import arrival_dates, raw_objects_of_dates, raw_objects_of_place
+from rules.lake.entities import ENTITIES
 from tests.support.examples import examples
-from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
+from tests.support.raw_lake import DAY, DT, MONTH, PLACE, event, put_raw, quarantined, rows, total
 
 FIRST = date(2026, 3, 1)
 PLACES = [replace(PLACE, dt=dt, hour=hour) for dt in ("2026-02-20", DT) for hour in ("05", "06")]
@@ -51,6 +53,8 @@ STRAYS = [
     "curated/events/_SUCCESS",
     "curated/events/2026-03-01",
 ]
+# The first of the nights, at which the places are days ago, or months.
+FIRST_NIGHTS = [FIRST, date(2026, 6, 1)]
 # A night brings objects: where, how long on their way, a row.
 COMES = st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from([0, 1]), st.integers(0, 5)), max_size=4)
 
@@ -96,18 +100,25 @@ def held(lake: FolderObjects) -> tuple[list[str], Counts, list[str]]:
     return sorted(map(str, rows(lake))), total(lake), sorted(map(str, quarantined(lake)))
 
 
-@given(st.lists(COMES, max_size=6), st.sampled_from([None, *STRAYS]), st.sampled_from([b"", b"lost\n"]))
+@given(
+    st.sampled_from(FIRST_NIGHTS),
+    st.lists(COMES, max_size=6),
+    st.sampled_from([None, *STRAYS]),
+    st.sampled_from([b"", b"lost\n"]),
+)
 @settings(max_examples=examples(60))
 def test_nights_by_arrival_make_what_one_night_over_all_makes(
     tmp_path_factory: pytest.TempPathFactory,
+    first: date,
     nights: list[list[tuple[Place, int, int]]],
     stray: str | None,
     text: bytes,
 ) -> None:
     """Whatever lies beside it; and each night names a stray, until it is gone."""
+    stray = stray if first == FIRST else None  # the strays have arrived in the first nights
     lake = FolderObjects(tmp_path_factory.mktemp("lake"))
     for number, comes in enumerate(nights):
-        today = FIRST + timedelta(days=number)
+        today = first + timedelta(days=number)
         came = datetime(today.year, today.month, today.day, 2, tzinfo=UTC)
         for at, (place, days, row) in enumerate(comes):
             put_at(lake, f"{number}-{at}", place, 10 * PLACES.index(place) + row, came, days)
@@ -123,8 +134,10 @@ def test_nights_by_arrival_make_what_one_night_over_all_makes(
         lake.delete([stray])
     for each in list(lake.list("curated/")) + list(lake.list("quarantine/")) + list(lake.list("state/")):
         lake.delete([each.key])
-    night(lake, FIRST + timedelta(days=len(nights)))
+    night(lake, first + timedelta(days=len(nights)))
     assert held(lake) == found
+    are_months = [each.key.endswith("/month.parquet") for each in lake.list("curated/")]
+    assert all(are_months) if first > FIRST else not any(are_months)
 
 
 def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
@@ -138,7 +151,9 @@ def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
         lake.prefixes.clear()
         assert place in night(lake, came.date()).tasks
         listed.append(len(lake.prefixes))
-    assert max(listed[28:]) == listed[10] + 1, "the files of a date, whose seals have their turn"
+    # Files are listed by month. The nights of the first days of a month also list the last one's.
+    assert max(listed[36:]) == listed[10] + 1, "the files of a date, whose seals have their turn"
+    assert max(listed) <= listed[10] + len(ENTITIES) + 2
 
 
 def test_an_object_that_was_replaced_is_found_among_all(tmp_path: Path) -> None:
@@ -201,5 +216,9 @@ def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
     for key in keys:
         assert raw_key(quarantine_key(key)) == key
     assert not any(map(raw_place, STRAYS))
-    assert source_name(keys[5]) == "hour=05/arrived=2026-03-05/a"
+    assert source_name(keys[5], DAY) == "hour=05/arrived=2026-03-05/a"
+    assert source_name(keys[5], MONTH) == f"dt={DT}/hour=05/arrived=2026-03-05/a"
+    for key, place in itertools.product(keys[4:], (PLACE, DAY, MONTH)):
+        assert source_key(place, source_name(key, place)) == key
+    assert [each.key for each in raw_objects_of_place(lake, MONTH, None)] == keys[4:]
     assert quarantine_key(keys[5]) == f"quarantine/events/dt={DT}/hour=05/arrived=2026-03-05/a.ndjson"

@@ -101,6 +101,24 @@ def test_the_bookkeeping_follows_the_files(lake: Lake) -> None:
     assert [tuple(row.values()) for row in state(lake, query)] == [("day", 4, 1, 1, 2)]
 
 
+def test_a_month_takes_the_place_of_its_days(lake: Lake) -> None:
+    """The night notes the month; a note of before may name a day of it."""
+    query = "SELECT dt, hour, rows_in FROM lake.curation ORDER BY dt, hour"
+    month, other = Place("events", "2026-01", None), Place("events", "2026-02-01", "05")
+    for place in (HOUR, Place("events", "2026-01-30", None), other):
+        write(lake.objects, place, [some()])
+    lake.load("run", [HOUR, Place("events", "2026-01-30", None), other])
+    assert len(state(lake, query)) == 3
+    write(lake.objects, month, [some(), some() | {"event_id": "second"}])
+    for tasks in ([month], [HOUR], [month, HOUR]):
+        lake.load("run", tasks)
+        assert [tuple(row.values()) for row in state(lake, query)] == [
+            (date(2026, 1, 1), "all", 5),
+            (date(2026, 2, 1), "05", 4),
+        ]
+        assert state(lake, "SELECT COUNT(*) AS n FROM lake.events") == [{"n": 2}]
+
+
 def test_files_from_before_the_schema_grew(lake: Lake) -> None:
     """An hour whose file lacks a column, and has a narrower one, loads together with a new one."""
     old = pa.schema(

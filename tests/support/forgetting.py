@@ -64,7 +64,9 @@ def _told(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def write_raw(sample: Sample, objects: Objects, name: str, arrived: str = ARRIVED) -> list[Place]:
+def write_raw(
+    sample: Sample, objects: Objects, name: str, arrived: str = ARRIVED, *, by_month: bool = False
+) -> list[Place]:
     """Store what a story has touched as raw objects, and curate that; returns the places."""
     by_place: dict[Place, list[Any]] = {place: [] for place in sorted(sample.touched, key=str)}
     sample.touched.clear()
@@ -75,7 +77,7 @@ def write_raw(sample: Sample, objects: Objects, name: str, arrived: str = ARRIVE
                 by_place[place].append(told | {"dt": place.dt, "hour": place.hour})
     for place, rows_of in by_place.items():
         put_raw(objects, name, rows_of, place, packed=3, arrived=arrived)
-        curate(objects, place)
+        curate(objects, place.month if by_month else place)
     return list(by_place)
 
 

@@ -20,7 +20,7 @@ from rules.lake.valid_row import RowRefused, read_row
 DT, HOUR = "2026-03-01", "05"
 PLACE = Place("events", DT, HOUR)
 ARRIVED = f"{datetime.now(UTC):%Y-%m-%d}"  # an object is really stored today, and nights look by that
-DAY = Place("events", DT, None)
+DAY, MONTH = Place("events", DT, None), Place("events", DT[:7], None)
 
 
 def event(number: int = 0, **changes: Any) -> dict[str, Any]:

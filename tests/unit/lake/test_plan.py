@@ -26,6 +26,7 @@ from analytics.curation.plan import (
     write_plan,
 )
 from analytics.lake import layout, run_notes
+from analytics.lake.bookkeeping import bookkeeping_of
 from analytics.lake.layout import Place
 from tests.support.raw_lake import ARRIVED, DAY, DT, PLACE, event, put_raw
 
@@ -183,6 +184,88 @@ def test_a_past_day_of_which_little_has_come_needs_no_hours(
     assert plan(lake, TODAY).tasks == [PLACE, OTHER]
     monkeypatch.setattr("analytics.curation.plan.NEW_BYTES_MAX", 100)
     assert plan(lake, SOON).tasks == [PLACE, OTHER]
+
+
+def test_a_history_gets_a_file_a_month(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of many hours that come long after their months: as many files as there are months."""
+    places = [
+        replace(PLACE, dt=f"2014-{month:02}-{day:02}", hour=f"{day:02}")
+        for month in (1, 2, 12)
+        for day in (1, 9, 22)
+    ]
+    for place in places:
+        lake.put_at("a", place, NOW)
+    months = [Place("events", f"2014-{month}", None) for month in ("01", "02", "12")]
+    assert run(lake) == months
+    assert [each.key for each in lake.list("curated/")] == [
+        f"curated/events/dt={month.dt}/month.parquet" for month in months
+    ]
+    assert all(len(bookkeeping_of(lake, layout.curated_key(month)).sources) == 3 for month in months)
+    # What comes for such a month later goes into its file, an hour of a new day too.
+    for place in (places[0], replace(PLACE, dt="2014-02-28")):
+        lake.put_at("late", place, NOW + timedelta(days=1))
+    assert run(lake, date(2026, 3, 4), "late") == months[:2]
+    assert len(list(lake.list("curated/"))) == len(months)
+    monkeypatch.setattr("analytics.curation.plan.NEW_BYTES_MAX", 100)
+    lake.put_at("much", replace(PLACE, dt="2015-01-01"), NOW + timedelta(days=2))
+    assert run(lake, date(2026, 3, 5), "much") == [replace(PLACE, dt="2015-01-01")]
+
+
+def test_a_month_that_has_files_of_days_keeps_them(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    run(lake)
+    lake.put_at("b", replace(PLACE, dt="2026-03-02"), NOW + timedelta(days=100))
+    assert run(lake, date(2026, 6, 15)) == [Place("events", "2026-03-02", None)]
+    assert {each.key for each in lake.list("curated/")} == {
+        "curated/events/dt=2026-03-01/hour-05.parquet",
+        "curated/events/dt=2026-03-02/day.parquet",
+    }
+
+
+def test_a_range_of_dates_takes_a_month_that_has_one_file_as_a_whole(lake: Lake) -> None:
+    days = [replace(PLACE, dt=f"2014-01-{day:02}") for day in (1, 9, 22)]
+    for place in days:
+        lake.put_at("a", place, NOW)
+    month = Place("events", "2014-01", None)
+    # A range within a month that has no file yet leaves the month's other days alone.
+    assert plan(lake, TODAY, since_dt="2014-01-05", until_dt="2014-01-15").tasks == [
+        replace(days[1], hour=None)
+    ]
+    run(lake)
+    ranged = plan(lake, TODAY, since_dt="2014-01-05", until_dt="2014-01-15")
+    assert (ranged.tasks, ranged.sizes[month] > 0) == ([month], True)
+    assert plan(lake, TODAY, since_dt="2014-02-01", until_dt="2014-02-15").tasks == []
+    assert ranged.of_days({"events": ["2014-01-30"]}).tasks == [month]
+    assert ranged.of_days({"events": ["2014-02-01"]}).tasks == []
+    assert set(ranged.arrived) == {ARRIVED}
+    curate(lake, month, rebuild=True, arrived=ranged.arrived, note_lack=pytest.fail)
+
+
+def test_an_unfinished_month_is_finished(lake: Lake) -> None:
+    """A run that made a month's file died before it deleted the files of its days."""
+    for place in (PLACE, replace(PLACE, dt="2026-03-02")):
+        lake.put_at("a", place, NOW)
+    run(lake)
+    files = {each.key: lake.get(each.key) for each in lake.list("curated/")}
+    curate(lake, PLACE.month)
+    for key, data in files.items():
+        lake.put(key, data)
+    assert [each.key for each in layout.curated_files(lake, "events")] == [layout.curated_key(PLACE.month)]
+    lake.put_at("b", PLACE, NOW + timedelta(days=1))
+    assert run(lake, SOON) == [PLACE.month]
+    assert [each.key for each in lake.list("curated/")] == [layout.curated_key(PLACE.month)]
+
+
+def test_a_failed_hour_is_done_with_its_month(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    write_plan(lake, "r1", plan(lake, TODAY))
+    run_notes.note_failed_task(lake, "r1", PLACE, {})
+    commit(lake, "r1")
+    curate(lake, PLACE.month)
+    made = plan(lake, date(2026, 6, 1))
+    assert (made.tasks, set(made.failed)) == ([PLACE.month], {PLACE.month})
+    run(lake, date(2026, 6, 1), "r2")
+    assert run_notes.remembered_tasks(lake) == set()
 
 
 def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
