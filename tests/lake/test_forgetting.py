@@ -25,7 +25,7 @@ from analytics.curation.sealed_file import is_broken
 from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
 from analytics.forgetting.warehouse_rows import TABLES
-from analytics.lake.layout import Place
+from analytics.lake.layout import Place, curated_place
 from analytics.lake.run_notes import (
     note_failed_task,
     note_odd_object,
@@ -267,7 +267,7 @@ def test_it_survives_death_at_any_change_with_curation_beside_it(
     """The files are in the end as those of a pass that nobody has disturbed."""
     shutil.copytree(lake.root, tmp_path / "calm")
     calm, jobs, calm_jobs = FolderObjects(tmp_path / "calm"), waiting(), waiting()
-    places = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
+    places = sorted(filter(None, (curated_place(each.key) for each in lake.list("curated/"))), key=str)
     night(calm, calm_jobs, "one")
     chance = random.Random(5)
     deaths, is_over, most = 0, False, effort(5, soak=200)
@@ -289,17 +289,11 @@ def test_it_survives_death_at_any_change_with_curation_beside_it(
             assert jobs.all[name].found[store] >= number, "a crash counts nothing less"
 
 
-def _place(key: str) -> Place:
-    _, entity, dt, name = key.split("/")
-    hour = name.removesuffix(".parquet").removeprefix("hour-")
-    return Place(entity, dt.removeprefix("dt="), None if hour == "day" else hour)
-
-
 def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> None:
     night(lake, waiting(), "one")
     before = told(lake)
     reasons: list[str] = []
-    listed = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
+    listed = sorted(filter(None, (curated_place(each.key) for each in lake.list("curated/"))), key=str)
     places = [each for at, each in enumerate(listed) if each.is_month or at % effort(24, soak=1) == 0]
     for place in places:
         curate(lake, place, rebuild=True, note_lack=reasons.append)

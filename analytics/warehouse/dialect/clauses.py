@@ -135,7 +135,8 @@ _AGGREGATES = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM", *_OF_A_SPREAD})
 _VALUES = frozenset({"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"})
 _RANKINGS = frozenset({"CUME_DIST", "DENSE_RANK", "NTILE", "PERCENT_RANK", "RANK", "ROW_NUMBER"})
 _NEIGHBOURS = frozenset({"LAG", "LEAD"})
-_PARTITION_ONLY = frozenset({"LISTAGG", "MEDIAN", "PERCENTILE_CONT"})
+_PARTITION_ONLY = frozenset({"LISTAGG", "MEDIAN", "PERCENTILE_CONT", "RATIO_TO_REPORT"})
+_WINDOW_ONLY = _VALUES | _RANKINGS | _NEIGHBOURS | {"RATIO_TO_REPORT"}
 _WITHIN_GROUP = frozenset({"LISTAGG", "PERCENTILE_CONT"})
 _DISTINCT = _AGGREGATES | {"ANY_VALUE", "BIT_AND", "BIT_OR", "BOOL_AND", "BOOL_OR", "LISTAGG"}
 NOT_KNOWN = "it is not known to answer here as Redshift does"
@@ -245,13 +246,13 @@ def _check_call(call: exp.Anonymous) -> None:
     window = outer if isinstance(outer, exp.Window) and _called(outer) is call else None
     for distinct in call.expressions:
         if isinstance(distinct, exp.Distinct):
-            if name not in _DISTINCT or window is not None:
+            if name not in _DISTINCT or (window is not None and name != "LISTAGG"):
                 raise NotAsRedshift(f"{name} (DISTINCT ...){' OVER' if window else ''}: Redshift has none")
             if len(distinct.expressions) > 1 and name != "LISTAGG":
                 raise NotAsRedshift(f"{name} (DISTINCT ...): of one expression")
     if window is not None:
         _check_window(name, window)
-    elif name in _VALUES | _RANKINGS | _NEIGHBOURS:
+    elif name in _WINDOW_ONLY:
         raise NotAsRedshift(f"{name}: it is a window function, with an OVER")
 
 

@@ -22,7 +22,7 @@ from analytics.warehouse.dialect.kinds import (
     first,
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
-from analytics.warehouse.dialect.special import SPECIAL, AnswerKind, Call, Function
+from analytics.warehouse.dialect.special import SPECIAL, AnswerKind, Call, Function, not_zero
 
 
 def sql(kind: AnswerKind, *forms: str) -> Function:
@@ -57,6 +57,7 @@ AGGREGATES: dict[str, Function] = {
     "BOOL_AND": sql(BOOLEAN, "bool_and({0})"),
     "BOOL_OR": sql(BOOLEAN, "bool_or({0})"),
     "COUNT": sql(INT8, "count({0}){over}"),
+    "GROUPING": sql(INT4, "CAST(grouping({args}) AS INTEGER)"),
     "MAX": sql(first, "max({0}){over}"),
     "MIN": sql(first, "min({0}){over}"),
     **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), sql(FLOAT, "stddev_samp({0}){over}")),
@@ -235,6 +236,8 @@ FUNCTIONS: dict[str, Function] = {
     "CUME_DIST": sql(FLOAT, "cume_dist(){over}"),
     "DENSE_RANK": sql(INT8, "dense_rank(){over}"),
     "NTILE": sql(INT8, "ntile({0}){over}"),
+    # What it gives if the sum is 0 the manual leaves open.
+    "RATIO_TO_REPORT": sql(FLOAT, f"CAST({{0}} AS DOUBLE) / {not_zero('CAST(sum({0}){over} AS DOUBLE)')}"),
     "PERCENT_RANK": sql(FLOAT, "percent_rank(){over}"),
     "RANK": sql(INT8, "rank(){over}"),
     "ROW_NUMBER": sql(INT8, "row_number(){over}"),

@@ -38,10 +38,9 @@ _SIGNS = frozenset(
 )
 _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
 _OTHERS_WORDS = frozenset({"RLIKE", "REGEXP"})
-_BEFORE_QUERIES = frozenset(
-    {None, TokenType.L_PAREN, TokenType.SEMICOLON, TokenType.UNION, TokenType.ALL, TokenType.EXCEPT}
-    | {TokenType.INTERSECT}
-)
+_BEGIN_QUERIES = frozenset({TokenType.FROM, TokenType.L_PAREN, TokenType.SELECT, TokenType.WITH})
+# Behind these words of one level of parentheses another query begins.
+_BETWEEN_QUERIES = frozenset({TokenType.SEMICOLON, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 
 
 class NotAsRedshift(ValueError):
@@ -84,13 +83,19 @@ def parse_statements(sql: str) -> list[exp.Expr]:
 def _check_tokens(tokens: Sequence[Any]) -> None:
     """Raise NotAsRedshift for a word or sign that sqlglot takes for one of Redshift's, wrongly."""
     calls: list[str] = []  # the words before the parentheses that are open
+    # Whether a SELECT has come, for the statement and for these parentheses. A DELETE needs none.
+    begun = [bool(tokens) and tokens[0].token_type not in _BEGIN_QUERIES]
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         kind, word = token.token_type, token.text.upper()
         earlier = before.token_type if before else None
         if kind is TokenType.L_PAREN:
             calls.append(before.text.upper() if before else "")
+            begun.append(False)
         elif kind is TokenType.R_PAREN and calls:
             calls.pop()
+            begun.pop()
+        elif kind is TokenType.SELECT or (kind in _BETWEEN_QUERIES and earlier is not TokenType.STAR):
+            begun[-1] = kind is TokenType.SELECT
         call = calls[-1] if calls else ""
         is_type = earlier is TokenType.DCOLON or (earlier is TokenType.ALIAS and call == "CAST")
         if is_type and word not in _TYPES_WRITTEN:
@@ -101,9 +106,9 @@ def _check_tokens(tokens: Sequence[Any]) -> None:
             raise NotAsRedshift(f"{token.text} is not known here: Redshift writes it otherwise, or lacks it")
         if kind is TokenType.STRING and earlier in (TokenType.FROM, TokenType.JOIN) and call not in GRAMMAR:
             raise NotAsRedshift(f"'{token.text}' is a text, and no table")
-        if (kind is TokenType.FROM and earlier in _BEFORE_QUERIES) or (
-            kind is TokenType.EXCEPT and earlier is TokenType.STAR
-        ):
+        is_clause = kind is TokenType.FROM and call not in GRAMMAR and earlier is not TokenType.DISTINCT
+        is_first = is_clause and (not begun[-1] or earlier is TokenType.ALIAS)
+        if is_first or (kind is TokenType.EXCEPT and earlier is TokenType.STAR):
             raise NotAsRedshift(f"{word} does not begin a query of Redshift: SELECT does")
 
 

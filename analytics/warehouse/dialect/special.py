@@ -306,10 +306,15 @@ def _listagg(call: Call) -> str:
     nodes = call.nodes[0].expressions if isinstance(call.nodes[0], exp.Distinct) else call.nodes
     distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
     text, *rest = [f"({node.sql(dialect=DUCKDB)})" for node in nodes]
-    order = f" {call.order.sql(dialect=DUCKDB).strip()}" if call.order is not None else ""
-    return (
-        f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
-    )
+    separator, order = rest[0] if rest else "''", ""
+    if call.order is not None:
+        order = f" {call.order.sql(dialect=DUCKDB).strip()}"
+        if distinct and [ordered.this for ordered in call.order.expressions] != [nodes[0]]:
+            raise NotAsRedshift("LISTAGG (DISTINCT ...): it is ordered by what it lists")
+    if distinct:  # DuckDB orders distinct values only by what it aggregates: numbers before they are texts
+        values = f"array_agg(DISTINCT {text}{order}) FILTER (WHERE {text} IS NOT NULL){call.over}"
+        return f"array_to_string(list_transform({values}, lambda value: CAST(value AS VARCHAR)), {separator})"
+    return f"string_agg(CAST({text} AS VARCHAR), {separator}{order}){call.over}"
 
 
 def _strtol(call: Call) -> str:
