@@ -5,9 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import greenlet
+from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+
 FAULTS_MAX = 14
+ROUTERS = [api.app._router for api in (ingest.engagement.events_api, ingest.engagement.users_api)]
 
 
 class Killed(BaseException):
@@ -35,8 +40,20 @@ class Turns:
         self._waiting[name] = greenlet.greenlet(run, self._main)
 
     def pause(self) -> None:
-        """Give the turn away; called by actors."""
+        """Give the turn away; called by actors.
+
+        A process answers one request at a time, and its router keeps that request in globals. Here several
+        processes share these, so each finds its own again.
+        """
+        names = [name for name in ("current_event", "lambda_context") if hasattr(BaseRouter, name)]
+        kept = {name: getattr(BaseRouter, name) for name in names}
+        contexts = [(router, dict(router.context)) for router in ROUTERS]
         self._main.switch()
+        for name, value in kept.items():
+            setattr(BaseRouter, name, value)
+        for router, values in contexts:
+            router.context.clear()
+            router.context.update(values)
 
     def step(self) -> bool:
         """Let one actor run to its next call; False when all are done."""
