@@ -21,7 +21,7 @@ from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
 from analytics.ledger_copies import TABLE, CopyFault, copy_faults, lake_copies, warehouse_copies
 from analytics.proof import LedgerTree
-from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.stored_profiles import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
 from local.command import FILE, FILE_OUT, command, option, show

@@ -20,7 +20,6 @@ from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
-from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, EventsAndQuestionsRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
@@ -218,12 +217,9 @@ def _restorer(
     stack: Stack, lake: LakeBefore, erased: Tombstones, keep: Sequence[str], replace: Sequence[str]
 ) -> Restorer:
     dynamodb, accounts, cache = stack.client("dynamodb"), accounts_of(stack), cache_of(stack)
-    history = SettingsHistory(lake.objects)
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
     books = books_of(stack).books
-    reconciler = Reconciler(
-        accounts, projections, cache, history, history.pauses, may_repair=True, books=books
-    )
+    reconciler = Reconciler(accounts, projections, cache, may_repair=True, books=books)
     return Restorer(lake, _tables(stack, RESTORED), accounts, reconciler, cache, erased, keep, replace)
 
 

@@ -84,7 +84,7 @@ export const ledgerCard = async (view) => {
   let cursor = null;
   const load = async () => {
     const page = await get(`${path}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, view.signal);
-    all.push(...page.entries.filter((entry) => entry.kind !== "OPEN"));
+    all.push(...page.entries.filter((entry) => entry.kind !== "OPEN" && entry.kind !== "SETTING"));
     cursor = page.cursor;
     more.hidden = !cursor;
     const days = Map.groupBy(inTime(all, Boolean(cursor)), dayOf);

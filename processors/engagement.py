@@ -241,11 +241,7 @@ class EngagementProcessor:
         for _ in pauses(ATTEMPTS_MAX):
             applied = after_head | up_to_head
             new = [event for event in distinct if event.event_id not in applied]
-            # Events with an entry are passed on, too: its writer may have died before it noted their zones.
-            entry_dates = {event_id: event.day for event_id, event in applied.items()}
-            delivered = [(event, entry_dates.get(event.event_id)) for event in distinct]
-            rule = partial(decide, events=new, now=now, delivered=delivered)
-            decision = self.accounts.decision_of(account, rule)
+            decision = self.accounts.decision_of(account, partial(decide, events=new, now=now))
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):

@@ -2,13 +2,14 @@
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_one
 from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
+from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
     pack_changes,
@@ -91,11 +92,11 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "released_at": profile.released_at or None,
         "alias": profile.alias,
         "applied_through": profile.applied_through or None,
-        "holds": list(map(_hold_text, profile.holds)) or None,
+        "holds": [hold.text for hold in profile.holds] or None,
         **_expiry_attributes(profile.user_id, profile.expiry),
         "past_entry": profile.past_entry or None,
         "backfilled": profile.backfilled or None,
-        "amnesties": [_amnesty_text(number, dates) for number, dates in profile.amnesties] or None,
+        "amnesties": [amnesty_text(number, dates) for number, dates in profile.amnesties] or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
@@ -189,10 +190,10 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         alias=attributes.get("alias"),
         updated_at=attributes["streak_updated_at"],
         applied_through=attributes.get("applied_through") or "",
-        holds=tuple(map(_hold_from, attributes.get("holds") or ())),
+        holds=tuple(map(Hold.of, attributes.get("holds") or ())),
         expiry=_expiry_from(attributes),
         past_entry=attributes.get("past_entry") or "",
-        amnesties=tuple(map(_amnesty_from, attributes.get("amnesties") or ())),
+        amnesties=tuple(map(amnesty_of_text, attributes.get("amnesties") or ())),
         backfilled=attributes.get("backfilled") or 0,
     )
 
@@ -219,24 +220,6 @@ def _expiry_from(attributes: dict[str, Any]) -> Expiry:
 def shard_of_expiry(user_id: str) -> str:
     """Return the partition of the index ByExpiry that a profile is in."""
     return str(zlib.crc32(user_id.encode()) % EXPIRY_SHARDS)
-
-
-def _hold_text(hold: Hold) -> str:
-    return f"{hold.hold_id} {hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
-
-
-def _hold_from(text: str) -> Hold:
-    hold_id, held_at, until, points, reward_id = text.split(" ", 4)
-    return Hold(hold_id, int(points), reward_id, held_at, until)
-
-
-def _amnesty_text(number: int, dates: Iterable[date]) -> str:
-    return " ".join([str(number), *(day.isoformat() for day in dates)])
-
-
-def _amnesty_from(text: str) -> tuple[int, tuple[date, ...]]:
-    number, *dates = text.split(" ")
-    return int(number), tuple(map(date.fromisoformat, dates))
 
 
 def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:

@@ -365,7 +365,7 @@ class AccountStore:
         for when, day in decision.days.items():
             self._put_day(decision.before.days.get(when), day)
         if decision.profile != decision.before.profile:
-            self.put_profile(decision.profile)
+            self.put_profile(decision.before.profile, decision.profile)
 
     def commit_at_once(
         self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
@@ -376,7 +376,7 @@ class AccountStore:
         Raises HeadMoved if nothing was written. Its `failed` has indices of the list below: 0 is the profile,
         and `also` begins at FIRST_OF_ALSO.
         """
-        put_of_profile, *puts_of_archive = self.profile_puts(decision.profile)
+        put_of_profile, *puts_of_archive = self.profile_puts(decision.before.profile, decision.profile)
         days_before = decision.before.days
         puts_of_days = [self._day_put(days_before.get(when), day) for when, day in decision.days.items()]
         other_puts = [{"Put": put} for put in (*puts_of_archive, *puts_of_days)]
@@ -393,12 +393,9 @@ class AccountStore:
                 self.commit(self.decision_of(account, partial(decide, events=(), now=now)))
         raise AccountContended(user_id)
 
-    def put_profile(self, profile: Profile, also: Sequence[dict[str, Any]] = ()) -> None:
-        """Put a profile whose version is one above the stored one; raises ProjectionMoved if it is not.
-
-        also: further actions; with them, or with an archive, it is a transaction.
-        """
-        actions = [*({"Put": put} for put in self.profile_puts(profile)), *also]
+    def put_profile(self, before: Profile, profile: Profile) -> None:
+        """Put a profile in place of the one that was read; raises ProjectionMoved if another is stored."""
+        actions = [{"Put": put} for put in self.profile_puts(before, profile)]
         if len(actions) == 1:
             is_written = write_if(self._dynamodb.put_item, **actions[0]["Put"])
         else:
@@ -406,11 +403,10 @@ class AccountStore:
         if not is_written:
             raise ProjectionMoved(profile.user_id)
 
-    def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
+    def profile_puts(self, before: Profile, profile: Profile) -> list[dict[str, Any]]:
         """Return the arguments of a put of a profile; and those of its archive, if something is put away."""
         stored, put_of_archive = self.archives.split(profile, self.shards)
-        read_version = profile.version - 1 if profile.version > 1 else None
-        condition = if_unchanged("user_id", "version", read_version)
+        condition = if_unchanged("user_id", "version", before.version or None)
         put = {"TableName": self._profiles, "Item": stored, **condition}
         return [put, put_of_archive] if put_of_archive else [put]
 

@@ -150,9 +150,9 @@ def _is_material(decision: Decision) -> bool:
 
     Neutral dates may change no daily streak, and yet a streak by week or month, and what is told of a date.
     """
-    before, after = decision.before.profile, decision.profile
-    is_forgiven_anew = before.version > 0 and before.amnesties != after.amnesties
-    return bool(decision.entries or decision.days or is_forgiven_anew)
+    before = decision.before
+    is_known = before.profile.version > 0 or bool(before.pending)
+    return is_known and bool(decision.entries or decision.days)
 
 
 def _attributes(amnesty: Amnesty) -> dict[str, Any]:

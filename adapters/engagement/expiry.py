@@ -119,5 +119,5 @@ class Settler:
         if newest and (head is None or newest.created_at != head.created_at):
             raise HeadMoved(())
         profile = bump_version(account.profile, replace(account.profile, expiry=settlement.expiry), now)
-        self.accounts.put_profile(profile)
+        self.accounts.put_profile(account.profile, profile)
         return profile

@@ -1,5 +1,6 @@
 """All users of a share as the lake has them: the result of a nightly recompute, one row a user."""
 
+import json
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -10,18 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from adapters.engagement.account_items import profile_from
 from adapters.platform.objects import Objects
-from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import parquet_bytes
-from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
+from analytics.recompute.user_fold import dates_of
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.days import stamp
-from rules.engagement.streak import Cover, Streak
-from rules.lake.entities import ENTITIES
+from rules.engagement.account_state import Profile
+from rules.engagement.streak import Streak
 
 RESULT = "streaks.parquet"  # of a run and a share
-# The rules compute the columns from last_activity_date to digest. The columns after them are the settings of
-# the newest profile, which follow from nothing else.
+# profile: the attributes of the profile that the entries lead to, but for the streak, as JSON
 ROWS = pa.schema(
     [
         ("user_id", pa.string()),
@@ -34,7 +34,7 @@ ROWS = pa.schema(
         ("ledger_seq", pa.int64()),
         ("sound", pa.bool_()),
         ("digest", pa.uint64()),
-        *((name, arrow_schema(ENTITIES["streaks"]).field(name).type) for name in SETTINGS),
+        ("profile", pa.string()),
     ]
 )
 
@@ -52,21 +52,7 @@ class LakeUser:
     points: int  # the sum of all entries
     digest: int  # of all entries
     is_sound: bool  # the entries are complete, and their points add up to the balance
-    # The fields from here on are those of the newest profile.
-    version: int | None  # None if the lake has no profile
-    zone: str | None
-    chosen: str | None  # the zone that the user has set
-    pauses: str | None  # text, see user_fold.pauses_of
-    skipped: str | None  # text, see user_fold.dates_of
-    review: bool
-    updated_at: datetime | None
-    opening: str | None = None  # text, see user_fold.opening_of
-
-    @property
-    def cover(self) -> Cover:
-        """What protects the streak by the settings of the newest profile: all but freezes."""
-        skipped = frozenset(dates_of(self.skipped))
-        return Cover((), pauses_of(self.pauses), skipped, opening=opening_of(self.opening))
+    profile: Profile  # by all entries, but for the streak; its version and other kept values are blank
 
 
 @dataclass(frozen=True)
@@ -98,10 +84,9 @@ class LakeUsers:
         return ids
 
     def touched(self, since: datetime) -> set[str]:
-        """Return the users with a ledger entry or a profile of that instant or later."""
+        """Return the users with a ledger entry of that instant or later."""
         has_entry = pc.greater_equal(self._columns["ledger_head"], stamp(since))
-        has_profile = pc.greater_equal(self._columns["updated_at"], since)
-        return set(self._columns["user_id"].filter(pc.or_kleene(has_entry, has_profile)).to_pylist())
+        return set(self._columns["user_id"].filter(has_entry).to_pylist())
 
     def lapsing(self, first: date, last: date) -> set[str]:
         """Return the users whose streak becomes 0 between two dates, both included, if they do nothing."""
@@ -125,14 +110,7 @@ class LakeUsers:
             points=row["points"] or 0,
             digest=row["digest"] or 0,
             is_sound=row["sound"] is not False,
-            version=row["version"],
-            zone=row["timezone"],
-            chosen=row["timezone_chosen"],
-            pauses=row["pauses"] or None,
-            skipped=row["skipped_dates"] or None,
-            review=bool(row["tz_review"]),
-            updated_at=row["updated_at"],
-            opening=row["opening"] or None,
+            profile=profile_from(json.loads(row["profile"])),
         )
 
     @cached_property

@@ -16,12 +16,8 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from heapq import merge
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,7 +28,7 @@ from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import Values, rows_of_users
 from analytics.recompute.lake_users import ROWS, LakeUsers
 from analytics.recompute.settled_table import Files, SettledFile
-from analytics.recompute.user_fold import ENTRY, SETTINGS, AllEntriesNeeded, Row, UserFold, entry_of
+from analytics.recompute.user_fold import ENTRY, AllEntriesNeeded, UserFold, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.ledger import Entry
 from rules.lake.entities import ENTITIES
@@ -43,13 +39,11 @@ def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserS
 
     anew: read all partitions, also those that are settled.
     """
-    files = {entity: curated_files(objects, entity) for entity in USER_COLUMNS}
+    files = {LEDGER: curated_files(objects, LEDGER)}
     fold_file = stored_fold_file(objects, share)
     settled = fold_file.empty() if anew else fold_file.load(files)
     until = max(today - SETTLED_AFTER, settled.until or date.min)
-    later_files = {
-        entity: files_between(of_entity, settled.until, None) for entity, of_entity in files.items()
-    }
+    later_files = {LEDGER: files_between(files[LEDGER], settled.until, None)}
     lake_fold = LakeFold(objects, share, until, settled.rows)
     users = lake_fold.continue_stored_folds(later_files)
     if users:
@@ -101,48 +95,46 @@ class LakeFold:
         users: fold only these; (): all of the share.
         """
         db = connect()
-        for entity in USER_COLUMNS:
-            with arrow_table(db, "read", self._read(entity, files, users)):
-                db.execute(f"CREATE TABLE {entity} AS FROM read")
+        with arrow_table(db, "read", self._read(files, users)):
+            db.execute(f"CREATE TABLE {LEDGER} AS FROM read")
         with arrow_table(db, "stored_folds", stored_folds):
             folds = {row["user_id"]: UserFold.of(row) for row in query(db, FOLDS_OF_READ_USERS).to_pylist()}
         results: list[dict[str, Any]] = []
         needing_all: set[str] = set()
-        for rows in _rows_by_user(db):
+        for user_id, rows in rows_of_users(db.cursor(), ENTRIES, _ledger_row):
             try:
-                results.append(self._fold_user(folds.get(rows.user_id) or UserFold(rows.user_id), rows))
+                results.append(self._fold_user(folds.get(user_id) or UserFold(user_id), rows))
             except AllEntriesNeeded:
-                needing_all.add(rows.user_id)
+                needing_all.add(user_id)
             if len(results) >= USERS_AT_ONCE:
                 self._pass_results.append(pa.Table.from_pylist(results, PASS_RESULTS))
                 results = []
         self._pass_results.append(pa.Table.from_pylist(results, PASS_RESULTS))
         return needing_all
 
-    def _read(self, entity: str, files: Files, users: Collection[str]) -> pa.RecordBatchReader:
-        """Return the rows of an entity's files, with the column is_recent."""
-        names = READ_COLUMNS[entity]
-        schema = pa.schema([arrow_schema(ENTITIES[entity]).field(name) for name in names])
+    def _read(self, files: Files, users: Collection[str]) -> pa.RecordBatchReader:
+        """Return the rows of the ledger's files, with the column is_recent."""
+        schema = pa.schema([arrow_schema(ENTITIES[LEDGER]).field(name) for name in ENTRY])
         schema = schema.append(pa.field("is_recent", pa.bool_()))
-        day_tables = tables(self.objects, entity, files[entity], names)
-        batches = self._batches(day_tables, USER_COLUMNS[entity], users)
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        day_tables = tables(self.objects, LEDGER, files[LEDGER], ENTRY)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(day_tables, users))
 
     def _batches(
-        self, day_tables: Iterable[tuple[date, pa.Table]], user_column: str, users: Collection[str]
+        self, day_tables: Iterable[tuple[date, pa.Table]], users: Collection[str]
     ) -> Iterator[pa.RecordBatch]:
-        rows_of_share, wanted = self.share.rows_of(user_column), pa.array(list(users), pa.string())
+        rows_of_share, wanted = self.share.rows_of("account_id"), pa.array(list(users), pa.string())
         for day, table in day_tables:
-            rows = table.filter(pc.is_in(table[user_column], wanted)) if users else rows_of_share(table)
+            rows = table.filter(pc.is_in(table["account_id"], wanted)) if users else rows_of_share(table)
             is_recent = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
             yield from rows.append_column("is_recent", is_recent).to_batches()
 
-    def _fold_user(self, fold: UserFold, rows: "UserRows") -> dict[str, Any]:
+    def _fold_user(self, fold: UserFold, rows: Iterable["LedgerRow"]) -> dict[str, Any]:
         """Add a user's rows to a fold; returns a row of PASS_RESULTS. Raises AllEntriesNeeded."""
-        rows.add_to(fold, are_recent=False)
+        rows = list(rows)
+        fold.add_entries(row.entry for row in rows if not row.is_recent)
         state = fold.settled_up_to(self.until - OPEN_DATES).state
-        fold_to_store = {**fold.row(), "state": state} if fold.head or fold.settings else None
-        rows.add_to(fold, are_recent=True)
+        fold_to_store = {**fold.row(), "state": state} if fold.profile.head else None
+        fold.add_entries(row.entry for row in rows if row.is_recent)
         return {"result_row": fold.row(), "fold_to_store": fold_to_store}
 
     def _result(self, column: str) -> pa.Table:
@@ -165,9 +157,7 @@ class LakeFold:
             )
 
 
-USER_COLUMNS = {"ledger": "account_id", "streaks": "user_id"}  # the column with the user, by entity
-# The columns that are read, by entity.
-READ_COLUMNS = {"ledger": ENTRY, "streaks": ("user_id", *SETTINGS)}
+LEDGER = "ledger"  # the entity that is read, and no other
 # Older partitions are compacted to days, and get new rows only if somebody redrives some.
 SETTLED_AFTER = timedelta(days=5)
 # Streaks are settled so many days less far. Otherwise an event of a device that was offline for a fortnight
@@ -180,8 +170,7 @@ PASS_RESULTS = pa.schema(
     [("result_row", pa.struct(list(ROWS))), ("fold_to_store", pa.struct(list(STORED_FOLDS)))]
 )
 FOLDS_OF_READ_USERS = """SELECT stored_folds.* FROM stored_folds
-SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
-ORDER BY user_id"""
+SEMI JOIN (SELECT account_id AS user_id FROM ledger) USING (user_id) ORDER BY user_id"""
 # The expressions of those columns of ENTRY that entry_of takes in another form than the file has.
 READ_AS = {
     "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
@@ -191,9 +180,6 @@ READ_AS = {
 # is_recent: whether the row's partition stays unsettled tonight.
 ENTRIES = f"""SELECT {", ".join(READ_AS.get(name, name) for name in ENTRY)}, is_recent FROM ledger
 ORDER BY account_id, is_recent, ledger.created_at, seq"""  # noqa: S608 (our own)
-PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_recent FROM streaks
-ORDER BY user_id, is_recent, version"""  # noqa: S608 (our own)
-PROFILE_COLUMNS = (*READ_COLUMNS["streaks"], "is_recent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,41 +190,6 @@ class LedgerRow:
     is_recent: bool  # whether the row's partition stays unsettled tonight
 
 
-@dataclass(frozen=True, slots=True)
-class UserRows:
-    """One user's rows of the lake that a pass adds to the user's fold."""
-
-    user_id: str
-    entries: list[LedgerRow] = field(default_factory=list)  # oldest first
-    profiles: list[Row] = field(default_factory=list)  # PROFILE_COLUMNS, in the order of versions
-
-    def add_to(self, fold: UserFold, *, are_recent: bool) -> None:
-        """Add the recent rows to a fold, or the others. Raises AllEntriesNeeded."""
-        fold.add_entries(row.entry for row in self.entries if row.is_recent == are_recent)
-        fold.add_profiles(row for row in self.profiles if row["is_recent"] == are_recent)
-
-
-def _rows_by_user(db: duckdb.DuckDBPyConnection) -> Iterator[UserRows]:
-    """Yield each user's rows of the tables `ledger` and `streaks`. Both are read in the order of users."""
-    entries = (
-        UserRows(user, entries=rows) for user, rows in rows_of_users(db.cursor(), ENTRIES, _ledger_row)
-    )
-    profiles = (
-        UserRows(user, profiles=rows) for user, rows in rows_of_users(db.cursor(), PROFILES, _profile)
-    )
-    user_of = attrgetter("user_id")
-    for user_id, parts in groupby(merge(entries, profiles, key=user_of), key=user_of):
-        rows = UserRows(user_id)
-        for part in parts:
-            rows.entries.extend(part.entries)
-            rows.profiles.extend(part.profiles)
-        yield rows
-
-
 def _ledger_row(values: Values) -> LedgerRow:
     *entry_values, is_recent = values
     return LedgerRow(entry_of(entry_values), is_recent)
-
-
-def _profile(values: Values) -> Row:
-    return dict(zip(PROFILE_COLUMNS, values, strict=True))

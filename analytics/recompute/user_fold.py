@@ -1,40 +1,38 @@
 """Folds one account from the lake's rows, by the rules.
 
-A night continues the fold of the night before. It has the ledger's figures up to an entry, the streak up to a
+A night continues the fold of the night before. It has the profile up to an entry, the streak up to a
 date (it is *settled* up to there), and the active dates after that date. An entry of an older date cannot be
 added, nor can a pause that reaches further back. Then the account is folded from its first entry.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Any
 
+from adapters.engagement.account_items import profile_attributes, profile_from
 from rules.book.point_rules import Cap
-from rules.engagement.account import with_freezes
-from rules.engagement.archive import is_old_pause
-from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, active_events
+from rules.engagement.account import profile_with_entries
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Setting, active_events
 from rules.engagement.reconciliation import DIGEST_BITS, digest_of
 from rules.engagement.streak import Checkpoint, Cover, Streak, cover_until, fold, is_still_settled, lapse_date
 
 Row = Mapping[str, Any]
-# The columns of a profile's row that do not follow from the ledger.
-SETTINGS = (
-    *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
-    *("archived_until", "opening"),
-)
 # The fields of a draft that its row in the lake has.
 DRAFT_COLUMNS = (
     *("kind", "points", "event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze"),
     *("freeze_date", "rules_version", "cap", "is_passive", "expires_on", "held_at", "reason", "brand"),
-    "measures",
+    *("measures", "timezone", "setting", "set_to"),
 )
 # The columns of a row from which `entry_of` makes an entry, in this order.
 ENTRY = ("account_id", "created_at", "seq", "balance", *DRAFT_COLUMNS)
 KINDS = {kind.value: kind for kind in EntryKind}
 FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{note.value: note for note in FreezeNote}}
+SETTING_KINDS: dict[str | None, Setting | None] = {None: None, **{each.value: each for each in Setting}}
 cap_of = lru_cache(1024)(Cap.of)  # millions of entries have few different caps
 
 
@@ -54,27 +52,19 @@ def entry_of(values: Sequence[Any]) -> Entry:
         draft_fields["kind"] = KINDS[draft_fields["kind"]]
         draft_fields["freeze"] = FREEZES[draft_fields["freeze"]]
         draft_fields["cap"] = cap_of(draft_fields["cap"])
+        draft_fields["setting"] = SETTING_KINDS[draft_fields["setting"]]
         draft_fields["is_passive"] = bool(draft_fields["is_passive"])
-        draft = Draft(**draft_fields)
+        entry = Entry(account_id, created_at, seq, balance, Draft(**draft_fields))
+        if entry.draft.kind in (EntryKind.SETTING, EntryKind.REVERSE):  # these have texts that may be wrong
+            profile_with_entries(Profile(account_id), [entry])
     except (KeyError, ValueError):
-        draft = Draft(EntryKind.ADJUST, draft_fields["points"])
-    return Entry(account_id, created_at, seq, balance, draft)
+        return Entry(account_id, created_at, seq, balance, Draft(EntryKind.ADJUST, draft_fields["points"]))
+    return entry
 
 
 def dates_of(text: str | None) -> tuple[date, ...]:
     """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
     return tuple(date.fromisoformat(day) for day in (text or "").split(",") if day)
-
-
-def opening_of(text: str | None) -> Checkpoint | None:
-    """Read the streak that came from another system, such as `2026-01-30 12 90 300 0`."""
-    return Checkpoint.of(text) if text else None
-
-
-def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
-    """Read pauses separated by commas, such as `2026-01-01/2026-01-31`. Both dates are included."""
-    pairs = (pause.split("/") for pause in (text or "").split(",") if pause)
-    return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
 @dataclass(slots=True)
@@ -83,19 +73,18 @@ class UserFold:
 
     user_id: str
     seq: int | None = None  # of the newest entry; None: there is no entry
-    head: str | None = None  # created_at of the newest entry
-    balance: int = 0  # after the newest entry
+    profile: Profile = field(init=False)  # by all entries, but for the streak
     entries: int = 0  # the number of entries
     points: int = 0  # the sum of all entries
-    earned: int = 0  # the sum of the entries that earn
     digest: int = 0  # of all entries
     is_sound: bool = True  # the entries are numbered 0, 1, 2 ... and the points add up to the balances
-    freezes: tuple[tuple[date, int], ...] = ()  # see Cover
     settled: Streak | None = None  # the streak up to settled_on, by the cover settled_cover
     settled_on: date | None = None  # None: the streak is not settled up to any date
     settled_cover: Cover = field(default_factory=Cover)
     active: dict[date, int] = field(default_factory=dict)  # later date -> how many events make it active
-    settings: dict[str, Any] = field(default_factory=dict)  # of the newest profile, with all pauses ever
+
+    def __post_init__(self) -> None:
+        self.profile = Profile(self.user_id)
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Add later entries, oldest first. An opening entry may come twice. Raises AllEntriesNeeded."""
@@ -110,43 +99,17 @@ class UserFold:
             new.append(entry)
         if not new:
             return
-        self.head, self.balance = new[-1].created_at, new[-1].balance
         self.entries += len(new)
-        self.earned += sum(entry.draft.points for entry in new if entry.draft.kind in EARNING)
         self.digest = (self.digest + digest_of(new)) % (1 << DIGEST_BITS)
-        self.freezes = with_freezes(Cover(self.freezes), (entry.draft for entry in new)).freezes
+        self.profile = profile_with_entries(self.profile, new)
         for day, events in active_events(new).items():
             if self.settled_on and day <= self.settled_on:
                 raise AllEntriesNeeded
             self.active[day] = self.active.get(day, 0) + events
 
-    def add_profiles(self, rows: Iterable[Row]) -> None:
-        """Take the settings of newer versions of the profile, in the order of versions.
-
-        A version with an archive lacks the pauses that ended more than a year before archived_until. Older
-        versions have these pauses, so they are added.
-        """
-        for row in rows:
-            all_pauses = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
-            is_newer = row["version"] >= self.settings.get("version", row["version"])
-            newest = row if is_newer else self.settings
-            until, newest_pauses = newest["archived_until"], set(pauses_of(newest["pauses"]))
-            archived = {(first, last) for first, last in all_pauses if until and is_old_pause(last, until)}
-            self.settings = {name: newest[name] for name in SETTINGS}
-            if not archived <= newest_pauses:
-                spans = sorted(newest_pauses | archived)
-                self.settings["pauses"] = ",".join(f"{first}/{last}" for first, last in spans)
-
-    @property
-    def cover(self) -> Cover:
-        """What protects the streak."""
-        pauses = pauses_of(self.settings.get("pauses"))
-        skipped = frozenset(dates_of(self.settings.get("skipped_dates")))
-        return Cover(self.freezes, pauses, skipped, opening=opening_of(self.settings.get("opening")))
-
     def streak(self, until: date = date.max) -> Streak | None:
         """Return the streak of all active dates up to `until`. Raises AllEntriesNeeded."""
-        cover = self.cover
+        cover = self.profile.cover
         if self.settled_on and not is_still_settled(
             self.settled, self.settled_cover, cover_until(cover, self.settled_on)
         ):
@@ -156,19 +119,20 @@ class UserFold:
 
     def settled_up_to(self, until: date) -> "UserFold":
         """Return the fold with its streak settled up to a date. Raises AllEntriesNeeded."""
+        later = copy(self)
+        later.active = dict(self.active)
         if self.settled_on and until <= self.settled_on:
-            return replace(self, active=dict(self.active))
-        return replace(
-            self,
-            settled=self.streak(until),
-            settled_on=until,
-            settled_cover=cover_until(self.cover, until),
-            active={day: events for day, events in self.active.items() if day > until},
-        )
+            return later
+        later.settled, later.settled_on = self.streak(until), until
+        later.settled_cover = cover_until(self.profile.cover, until)
+        later.active = {day: events for day, events in self.active.items() if day > until}
+        return later
 
     def row(self) -> dict[str, Any]:
         """Return the account as a row of the result. Raises AllEntriesNeeded."""
-        streak = self.streak()
+        streak, profile = self.streak(), self.profile
+        head = profile.head
+        attributes = {name: value for name, value in profile_attributes(profile).items() if value is not None}
         return {
             "user_id": self.user_id,
             "last_activity_date": streak and streak.last,
@@ -176,16 +140,16 @@ class UserFold:
             "longest_streak": streak and streak.longest,
             "active_days": streak and streak.active_days,
             "freezes_spent": (",".join(map(str, streak.spent)) or None) if streak else None,
-            "lapses_on": lapse_date(streak, self.cover) if streak else None,
-            "entries": self.entries if self.head else None,
-            "total_bestie_points": self.earned if self.head else None,
-            "points": self.points if self.head else None,
-            "balance": self.balance if self.head else None,
-            "ledger_head": self.head,
+            "lapses_on": lapse_date(streak, profile.cover) if streak else None,
+            "entries": self.entries if head else None,
+            "total_bestie_points": profile.total_points if head else None,
+            "points": self.points if head else None,
+            "balance": profile.balance if head else None,
+            "ledger_head": head and head.created_at,
             "ledger_seq": self.seq,
-            "sound": self.is_sound if self.head else None,
-            "digest": self.digest if self.head else None,
-            **{name: self.settings.get(name) for name in SETTINGS},
+            "sound": self.is_sound if head else None,
+            "digest": self.digest if head else None,
+            "profile": json.dumps(attributes),
         }
 
     @property
@@ -193,7 +157,6 @@ class UserFold:
         """The values of the fold that the row does not have, as JSON for a later night."""
         streak, cover = self.settled, self.settled_cover
         state = {
-            "freezes": self.freezes,
             "streak": streak
             and [streak.last, streak.length, streak.longest, streak.active_days, streak.spent],
             "settled_on": self.settled_on,
@@ -211,23 +174,20 @@ class UserFold:
     def of(cls, row: Row) -> "UserFold":
         """Return the fold again. row: the answer of `row`, with the column `state`."""
         state, has_ledger = json.loads(row["state"]), row["ledger_head"] is not None
-        return cls(
+        fold = cls(
             user_id=row["user_id"],
             seq=row["ledger_seq"],
-            head=row["ledger_head"],
-            balance=row["balance"] or 0,
             entries=row["entries"] or 0,
             points=row["points"] or 0,
-            earned=row["total_bestie_points"] or 0,
             digest=row["digest"] or 0,
             is_sound=row["sound"] if has_ledger else True,
-            freezes=_freezes_from(state["freezes"]),
             settled=_streak_from(state["streak"]) if state["streak"] else None,
             settled_on=date.fromisoformat(state["settled_on"]) if state["settled_on"] else None,
             settled_cover=_cover_from(state["cover"]),
             active={date.fromisoformat(day): events for day, events in state["active"]},
-            settings={name: row[name] for name in SETTINGS} if row["version"] is not None else {},
         )
+        fold.profile = profile_from(json.loads(row["profile"]))
+        return fold
 
 
 def _freezes_from(freezes: Iterable[Any]) -> tuple[tuple[date, int], ...]:
@@ -246,5 +206,5 @@ def _cover_from(values: Mapping[str, Any]) -> Cover:
         _freezes_from(values["freezes"]),
         tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in values["pauses"]),
         frozenset(map(date.fromisoformat, values["skipped"])),
-        opening=opening_of(values["opening"]),
+        opening=Checkpoint.of(values["opening"]) if values["opening"] else None,
     )

@@ -21,8 +21,9 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.profile_settings import UNREADABLE, archive_mark, readable_profile
+from analytics.reconcile.stored_profiles import UNREADABLE, archive_mark, readable_profile
 from rules.book.book import Books
+from rules.engagement.account import profile_with_entries
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import Archive, archive_streak
 from rules.engagement.ledger import Entry
@@ -43,22 +44,20 @@ PROFILES, DAYS = "UserStreaks", "DailyActivity"
 # The fields of a draft that are texts or None.
 TEXTS = (
     *("event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze_date"),
-    *("expires_on", "held_at", "reason", "brand", "measures"),
+    *("expires_on", "held_at", "reason", "brand", "measures", "timezone", "set_to"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """What a look has read of a user: the stored items, the journal, and the settings for the profile."""
+    """What a look has read of a user: the stored items, and the journal."""
 
     user_id: str
     profile: Item | None  # the stored item
     days: Mapping[str, Item]  # the stored items, by ISO date
     entries: Sequence[Entry]  # the whole journal, oldest first; () if an entry cannot be read
-    # The profile's own part (zones, reviews ...), as it should be stored. Streak and points follow from the
-    # journal, and are not in it.
-    settings: Profile
-    needs_profile: bool  # whether there must be a profile
+    kept: Profile  # what the journal does not have of the profile (stored_profiles.py)
+    had_profile: bool  # the lake has entries, so a profile that is not stored was lost, and is not just late
     shards: int  # of the leaderboard's index
     archive: Archive | None = None  # of the profile, if it has one that can be read
     faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
@@ -76,9 +75,9 @@ class UserView:
 
     def expected_profile(self, place: str) -> Profile | None:
         """Return the profile as of a place in the journal; None where there must be none."""
-        if not self.needs_profile:
+        if not (self.profile or self.entries):
             return None
-        return profile_of(self.settings, entries_up_to(self.entries, place))
+        return profile_of(self.kept, entries_up_to(self.entries, place))
 
     def item_differences(self, now: datetime) -> list[Difference]:
         """Return in what the stored items differ from what the whole journal says."""
@@ -98,7 +97,7 @@ class UserView:
     def items_are_behind(self, now: datetime) -> bool:
         """Whether all items are right as of earlier entries of the journal."""
         profile = self._counted_profile(self.profile, now) if self.profile else None
-        return is_only_behind(self.entries, profile, self._counted_days(), bool(self.settings.version))
+        return is_only_behind(self.entries, profile, self._counted_days(), self.had_profile)
 
     def _right_item(self, place: str, now: datetime) -> Item | None:
         """Return the profile's item as of a place in the journal, lowered and archived as the stored one is.
@@ -189,6 +188,7 @@ def _check_types(entry: Entry) -> None:
     texts = [entry.reversed_by, entry.applied_through, *(getattr(draft, name) for name in TEXTS)]
     if not all(isinstance(text, str | None) for text in texts):
         raise TypeError(f"{entry.created_at}: a text field is not a string")
+    profile_with_entries(Profile(entry.account_id), [entry])
     if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
     for text in (draft.activity_date, draft.freeze_date):

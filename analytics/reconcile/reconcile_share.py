@@ -7,7 +7,7 @@ call has no time for all of it, the next one goes on.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -22,12 +22,13 @@ from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import PROGRESS, RESULT, Findings, NightPlan
 from analytics.reconcile.journals import day_item, figures_of, journal_of
-from analytics.reconcile.profile_settings import is_newer, readable_profile, settings_agree
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
+from analytics.reconcile.stored_profiles import readable_profile
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.archive import is_same_streak
-from rules.engagement.reconciliation import LAKE_LAG, contradictions, has_lapsed
-from rules.engagement.streak import Cover, is_consistent_streak
+from rules.engagement.archive import archive_streak, is_same_streak
+from rules.engagement.reconciliation import LAKE_LAG, REVIEW, contradictions, has_lapsed
+from rules.engagement.review import is_in_doubt
+from rules.engagement.streak import is_consistent_streak
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
@@ -41,6 +42,11 @@ ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # retu
 USERS_AT_ONCE = 256
 # A date ends at another instant in each zone, and a clock may be late.
 ZONES_SPAN = timedelta(days=2)
+# The fields of a profile that entries set
+SETTINGS = (
+    *("cover", "timezone", "observed_zone", "observed_at", "tz_changes", "zones_seen", "skews_seen"),
+    *(*REVIEW, "released_at", "holds", "past_entry", "amnesties"),
+)
 
 
 @dataclass(slots=True)
@@ -117,7 +123,20 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
         return False
     if not is_same_streak(profile.streak, profile.cover.archived, lake.streak):
         return False
-    return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
+    by_lake = _archived_as(lake, profile)
+    names = [name for name in SETTINGS if not (name in REVIEW and is_in_doubt(profile))]
+    return all(getattr(profile, name) == getattr(by_lake, name) for name in names)
+
+
+def _archived_as(lake: LakeUser, stored: Profile) -> Profile:
+    """Return the profile that the lake leads to, with as much in the archive as a stored one has."""
+    mark, streak = stored.cover.archived, lake.streak
+    if mark is None or streak is None or mark.until >= streak.last:
+        return lake.profile
+    _, cover, _ = archive_streak(streak, lake.profile.cover, mark.until)
+    if cover.archived and replace(cover.archived, digest=mark.digest) == mark:
+        cover = replace(cover, archived=mark)
+    return replace(lake.profile, cover=cover)
 
 
 def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -> bool:
@@ -310,7 +329,7 @@ class ShareReconciliation:
         if tree:
             tree.note_head(user_id, entries)
         if goal_rows:
-            goal_rows.fold(user_id, entries, lake.cover if lake else Cover())
+            goal_rows.fold(user_id, entries)
         return True
 
     def _remove_lapsed_from_leaderboard(self, findings: Findings, lapsed: Iterable[Item]) -> None:

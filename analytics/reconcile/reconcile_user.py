@@ -19,22 +19,15 @@ from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections, RepairOvertaken
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import encode_item
 from analytics.proof import PreviousTree
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference
 from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, weeks_unlike_book
-from analytics.reconcile.profile_settings import (
-    ARCHIVED,
-    PastSettings,
-    expected_settings,
-    readable_profile,
-    with_archived_pauses,
-)
+from analytics.reconcile.stored_profiles import kept_of, readable_profile
 from analytics.reconcile.user_goals import GoalRows
 from rules.book.book import Books
 from rules.days import stamp
-from rules.engagement.archive import Spans
 from rules.engagement.reconciliation import (
     Doubt,
     LakeFigures,
@@ -45,7 +38,7 @@ from rules.engagement.reconciliation import (
     doubt_of,
     next_step,
 )
-from rules.engagement.review import put_under_review
+from rules.engagement.review import LEDGER_DOUBT, put_under_review
 
 LOOKS_MAX = 6  # at a user whom others keep changing
 PAUSE_SECONDS = 0.05  # before a second look, then more
@@ -75,8 +68,6 @@ class Reconciler:
     accounts: AccountStore
     projections: Projections
     cache: EngagementCache
-    past_settings: Callable[[str], PastSettings]  # of a user, as the lake has them
-    old_pauses: Callable[[str], Spans]  # all pauses that a user has had, as the lake has them
     may_repair: bool  # False: nothing at all is written
     books: Callable[[], Books]  # as the lake has them
     previous_tree: PreviousTree | None = None  # knows the last root, and collects the heads of sound ledgers
@@ -132,19 +123,16 @@ class Reconciler:
         look = Look(bool(differences), can_be_behind and view.items_are_behind(now), verdict.doubt)
         return look, differences
 
-    def put_under_review(
-        self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime
-    ) -> None:
+    def put_under_review(self, user_id: str, reasons: Sequence[str], now: datetime) -> None:
         """Put an account under review, so that redemptions wait for an admin (rule 8). Nothing else changes.
 
-        Raises AccountContended if others keep changing the profile.
+        The review is in the profile alone: while a ledger is in doubt, nothing is appended to it. Raises
+        AccountContended if others keep changing the profile.
         """
-        reason = f"ledger and lake disagree: {'; '.join(reasons)}"[:EVIDENCE_MAX]
+        reason = f"{LEDGER_DOUBT}: {'; '.join(reasons)}"[:EVIDENCE_MAX]
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             stored = self.projections.profile(user_id)
-            before = readable_profile(stored) if stored else None
-            if before is None:  # the review needs a profile, so it is made of what item and lake have
-                before = expected_settings(user_id, stored, lake, lambda: self.past_settings(user_id))
+            before = (readable_profile(stored) if stored else None) or kept_of(user_id, stored)
             after = put_under_review(before, now, reason)
             if stored and after == before:
                 return
@@ -161,16 +149,14 @@ class Reconciler:
     def _read(self, user_id: str, lake: LakeUser | None) -> UserView:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
-        archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
-        settings = expected_settings(user_id, profile, lake, lambda: self.past_settings(user_id))
-        lake_has_profile = lake is not None and lake.version is not None
+        archive = self.accounts.archives.get(user_id) if profile and "archived" in profile else None
         return UserView(
             user_id,
             profile,
             days,
             entries,
-            with_archived_pauses(settings, profile, archive, lambda: self.old_pauses(user_id)),
-            needs_profile=bool(profile or entries or lake_has_profile),
+            kept_of(user_id, profile),
+            had_profile=lake is not None and lake.head is not None,
             shards=self.accounts.shards,
             archive=archive,
             faults=faults,
@@ -191,7 +177,7 @@ class Reconciler:
         if self.previous_tree:
             self.previous_tree.note_head(view.user_id, view.entries)
         if self.goal_rows:
-            self.goal_rows.fold(view.user_id, view.entries, view.settings.cover)
+            self.goal_rows.fold(view.user_id, view.entries)
 
     def _try_repair(self, view: UserView, now: datetime) -> bool:
         """Repair the items; returns False if somebody has changed them since they were read."""
@@ -213,15 +199,10 @@ class Reconciler:
                 self.projections.delete_day(stored)
         profile = view.expected_profile(view.head)
         if profile and not view.has_right_profile(now):
-            # The new profile has no archive. Its next writer archives again what can no longer change.
-            version = max(profile.version, _version(view.profile)) + 1
+            # The new profile has no archive. Its next writer archives again what can no longer change. A lost
+            # one comes back newer than every version before, whose numbers nobody knows.
+            version = profile.version + 1 if profile.version else int(now.timestamp())
             profile = replace(profile, version=version, updated_at=stamp(now))
             new = encode_item(attributes_to_write(profile, view.shards, now))
             self.projections.put_profile(new, view.profile)
         self.cache.write_through([profile] if profile else [], changed_days)
-
-
-def _version(stored: Item | None) -> int:
-    """Return the version of a stored profile; 0 if there is none, or it is no number."""
-    version = decode_item(stored).get("version") if stored else 0
-    return version if type(version) is int else 0

@@ -22,7 +22,7 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.proof import LedgerTree, PreviousTree, publish_root
 from analytics.recompute.lake_books import lake_books
-from analytics.recompute.lake_users import LakeUser, LakeUsers
+from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import (
@@ -32,7 +32,6 @@ from analytics.reconcile.findings import (
     failed_shares,
     note_failed_share,
 )
-from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_share import ShareReconciliation
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.user_goals import GoalRows
@@ -107,7 +106,7 @@ class ShareSteps:
         for findings in by_share.values():
             total.join(findings)
         total.spared = _systemic_doubts(total.users, by_share)
-        users_to_review = _users_to_review(self.objects, plan, total.spared, by_share)
+        users_to_review = _users_to_review(total.spared, by_share)
         _put_under_review(total, users_to_review, reconciler, now)
         for users in (total.different, total.unrepaired, total.contended, total.frozen):
             users.sort()
@@ -120,14 +119,12 @@ class ShareSteps:
         return total
 
     def _reconciler(self, event: Mapping[str, Any], plan: NightPlan) -> Reconciler:
-        history, may_repair = SettingsHistory(self.objects), event.get("repair") is True
+        may_repair = event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # they are read when the first user needs them
         return Reconciler(
             self.accounts,
             self.projections,
             self.redis,
-            past_settings=history,
-            old_pauses=history.pauses,
             may_repair=may_repair,
             books=books,
             previous_tree=PreviousTree(self.objects),
@@ -137,18 +134,18 @@ class ShareSteps:
 
 def _put_under_review(
     total: Findings,
-    users_to_review: Iterable[tuple[str, LakeUser | None, list[str]]],
+    users_to_review: Iterable[tuple[str, list[str]]],
     reconciler: Reconciler,
     now: datetime,
 ) -> None:
     """Put users under review, and note them as `frozen`; a dry run only notes them.
 
-    users_to_review: (user, the user as the lake has it, the reasons).
+    users_to_review: (user, the reasons).
     """
-    for user_id, lake, reasons in users_to_review:
+    for user_id, reasons in users_to_review:
         try:
             if reconciler.may_repair:
-                reconciler.put_under_review(user_id, lake, reasons, now)
+                reconciler.put_under_review(user_id, reasons, now)
         except AccountContended:
             total.contended.append(user_id)
         else:
@@ -195,14 +192,12 @@ def _systemic_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict
 
 
 def _users_to_review(
-    objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
-) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield the users in a doubt that is not spared, each as the lake has it, with the reasons."""
-    for share, findings in by_share.items():
+    spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the users in a doubt that is not spared, with the reasons."""
+    for findings in by_share.values():
         reasons: dict[str, list[str]] = {}
         for doubt in (Doubt.CONTRADICTED, *MAY_BE_SYSTEMIC):
             if doubt not in spared:
                 reasons |= findings.of_doubt(doubt)
-        if reasons:
-            lake = LakeUsers.load(objects, plan.run_id, share)
-            yield from ((user, lake.user(user), reasons[user]) for user in sorted(reasons))
+        yield from sorted(reasons.items())

@@ -20,7 +20,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from analytics.lake.curated_files import arrow_table, cursor, date_of, query, reader
 from analytics.lake.layout import curated_files
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.stored_profiles import UNREADABLE
 from rules.days import stamp, unstamp
 from rules.engagement.reconciliation import LAKE_LAG, LAKE_LOST, Doubt, Look, Step, next_step
 from rules.lake.entities import ANSWER_STATS, row_of

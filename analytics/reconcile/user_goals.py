@@ -15,10 +15,11 @@ from typing import Any
 from adapters.platform.objects import Objects
 from analytics.lake.layout import raw_prefix
 from analytics.lake.run_notes import note_odd_object
-from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.stored_profiles import UNREADABLE
 from rules.book.book import Books
 from rules.days import stamp
-from rules.engagement.account import with_freezes
+from rules.engagement.account import profile_with_entries
+from rules.engagement.account_state import Profile
 from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
@@ -44,13 +45,13 @@ Row = dict[str, Any]
 ZONES_SPAN = timedelta(days=2)
 
 
-def goal_row(user_id: str, entries: Sequence[Entry], settings: Cover, books: Books, at: datetime) -> Row:
+def goal_row(user_id: str, entries: Sequence[Entry], books: Books, at: datetime) -> Row:
     """Return a user's row of `user_goals`, in the form of a publisher's row.
 
-    entries: the whole ledger. settings: what protects streaks besides the ledger's freezes. at: when the
-    night began. Raises one of UNREADABLE for a ledger that cannot be folded.
+    entries: the whole ledger. at: when the night began. Raises one of UNREADABLE for a ledger that cannot be
+    folded.
     """
-    history, cover = ordered_history(entries), with_freezes(settings, (entry.draft for entry in entries))
+    history, cover = ordered_history(entries), profile_with_entries(Profile(user_id), entries).cover
     known = KnownPeriods(unsettled_goals(books), books, measured_days(history))
     period_of = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
     end = at.date() + PERIOD_MAX + ZONES_SPAN
@@ -93,15 +94,15 @@ class GoalRows:
     books: Callable[[], Books]
     _rows: dict[str, Row] = field(default_factory=dict)  # by user
 
-    def fold(self, user_id: str, entries: Sequence[Entry], settings: Cover) -> None:
-        """Fold a user's goals. settings: see goal_row. The report names a ledger that cannot be folded."""
+    def fold(self, user_id: str, entries: Sequence[Entry]) -> None:
+        """Fold a user's goals. The report names a ledger that cannot be folded."""
         books = self.books()
         if not entries or not any(
             version.book.streaks or version.book.achievements for version in books.versions
         ):
             return
         try:
-            self._rows[user_id] = goal_row(user_id, entries, settings, books, self.at)
+            self._rows[user_id] = goal_row(user_id, entries, books, self.at)
         except UNREADABLE as error:
             reason = f"its goals cannot be folded: {type(error).__name__}: {error}"
             note_odd_object(self.objects, self.run_id, f"ledger of {user_id}", reason)

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.account_items import attributes_to_write, day_attributes, entry_item, profile_from
+from adapters.engagement.account_items import attributes_to_write, day_attributes, entry_item
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.recompute.user_fold import pauses_of
-from analytics.reconcile.profile_settings import BLANK
+from analytics.reconcile.stored_profiles import kept_of
 from analytics.restore.user_rows import LakeRows, Row
 from rules.days import key_of_stamp, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import pack_spans
 from rules.engagement.events import Event, to_item
 from rules.engagement.lake_entries import entries_of, event_of, merged_entries
-from rules.engagement.ledger import Entry, EntryKind
+from rules.engagement.ledger import OPENED_AT, Entry, EntryKind
 from rules.engagement.reconciliation import days_of, profile_of
 from rules.lake.table_items import item_of
 
@@ -91,16 +89,15 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
 def _add_profile(
     user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int, now: datetime
 ) -> None:
-    """Add the user's profile, if the lake has settings or there is an entry."""
-    settings, lack = settings_of(rows)
-    if settings is None and not entries:
+    """Add the user's profile, if there is an entry, or a copy of the profile."""
+    if not entries and not rows.items.get(PROFILES):
         return
-    if settings is None:
-        lack = "the lake has no profile: zones, pauses, alias and holds are lost"
-        settings = Profile(rows.user_id, version=1, updated_at=entries[-1].created_at)
+    kept, lack = kept_of_lake(rows)
+    if not kept.version:
+        kept = replace(kept, version=1, updated_at=entries[-1].created_at if entries else OPENED_AT)
     if lack:
         user.lacks.append(Lack(PROFILES, rows.user_id, lack))
-    user.profile = profile_of(settings, entries)
+    user.profile = profile_of(kept, entries)
     user.items[PROFILES] = [encode_item(attributes_to_write(user.profile, shards, now))]
 
 
@@ -177,51 +174,17 @@ def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now:
         yield event
 
 
-def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's settings as a profile, and in words which of them are lost ("" for none).
+def kept_of_lake(rows: LakeRows) -> tuple[Profile, str]:
+    """Return what the ledger does not have of a user's profile, and in words what of it is lost ("": none).
 
-    The profile is None if the lake has no settings. The lake's copy of the item has all settings. If there
-    is no copy, or the newest row of the profile is newer, then zone, pauses and dates are taken from the
-    row, and the other settings are lost.
+    The lake's copy of the item has it. If there is no copy, or the newest row of the profile is newer, then
+    that row has the version alone.
     """
-    copies = [decode_item(item_of(row["item"])) for row in rows.items.get(PROFILES, ())]
-    settings = copies[0] if copies else {}
+    copies = [item_of(row["item"]) for row in rows.items.get(PROFILES, ())]
+    kept = kept_of(rows.user_id, copies[0] if copies else None)
     newest = rows.streaks[0] if rows.streaks else None
-    if not settings and newest is None:
-        return None, ""
-    loss = ""
-    if newest is not None and newest["version"] > settings.get("version", -1):
-        settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
-        loss = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
-            f"are those of version {copies[0]['version']}" if copies else "are lost"
-        )
-    profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
-    pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
-    all_pauses = {*pauses, *profile.cover.pauses}
-    if all_pauses != set(profile.cover.pauses):  # the archive had the others, and is gone
-        profile = replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(all_pauses))))
-    return replace(profile, cover=replace(profile.cover, archived=None)), loss
-
-
-def _settings_of_row(row: Row) -> dict[str, Any]:
-    """Return the settings that a row of the entity streaks has, as attributes of a profile's item."""
-    zone = row["timezone_chosen"]
-    return {
-        "version": row["version"],
-        "streak_updated_at": stamp(row["updated_at"]),
-        "timezone_chosen": row["timezone_chosen"],
-        "skipped_dates": [text for text in (row["skipped_dates"] or "").split(",") if text] or None,
-        "pauses": pack_spans(pauses_of(row["pauses"])) or None,
-        "opening": row["opening"],
-        "tz_review": row["tz_review"] or None,
-        "recent_tz_changes": [f"{stamp(row['updated_at'])} {zone}"] if zone else None,
-    }
-
-
-def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
-    """Return the zone that the newest event named, as attributes; {} if no event named one."""
-    zones = [(event["event_id"], event["timezone"]) for event in events if event["timezone"]]
-    if not zones:
-        return {}
-    event_id, zone = max(zones)
-    return {"observed_at": event_id, "observed_zone": zone}
+    if newest is None or (copies and newest["version"] <= kept.version):
+        return kept, "" if copies else "the lake has no profile: the alias is lost"
+    loss = f"the alias is that of version {kept.version}" if copies else "the alias is lost"
+    changed = replace(kept, version=newest["version"], updated_at=stamp(newest["updated_at"]))
+    return changed, f"version {newest['version']} is not kept: {loss}"

@@ -88,16 +88,10 @@ class LakeBefore:
             AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
             QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
             ORDER BY user_id, event_id"""
-        # all_pauses: of all versions, because the newest one lacks the pauses that the profile has archived.
-        profiles = f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person,
-            'streaks' AS entity FROM (
-                SELECT * FROM streaks
-                WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
-                QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
-            ) AS newest JOIN (
-                SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
-                FROM streaks WHERE updated_at < $until GROUP BY user_id
-            ) AS every USING (user_id) ORDER BY newest.user_id"""
+        profiles = f"""SELECT *, user_id AS person, 'streaks' AS entity FROM streaks
+            WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
+            QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
+            ORDER BY user_id"""
         # Phones have owners, but are restored by themselves. No row is a residue here, because an erasure
         # deletes the rows of table_items.
         items = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items

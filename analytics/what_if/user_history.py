@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
-from analytics.recompute.user_fold import SETTINGS, dates_of, opening_of, pauses_of
+from analytics.recompute.user_fold import dates_of
 from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import Terms, Timeline
 from rules.book.measures import COUNTED, measures_of
@@ -88,7 +88,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """A user's settings, which the ledger does not have."""
+    """A user's settings, as the newest row of the profile has them."""
 
     pauses: tuple[tuple[date, date], ...] = ()  # both dates are included
     skipped: frozenset[date] = NO_DATES  # dates that are no misses
@@ -180,6 +180,7 @@ def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> 
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
+SETTINGS = ("version", "timezone", "pauses", "skipped_dates", "archived_until", "opening")  # of a row
 # The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
 # before a date (archived_until), so older rows have those. `until` is the date up to which pauses are taken
 # from older rows; NULL: all are taken, from the newest row.
@@ -230,8 +231,15 @@ def user_settings(
         pauses = pauses_of(pauses_text)
         skipped = frozenset(dates_of(skipped_text))
         allowed, _ = judged_pauses(pauses, timeline)
-        settings[user] = UserSettings(pauses, skipped, opening_of(opening_text), allowed)
+        opening = Checkpoint.of(opening_text) if opening_text else None
+        settings[user] = UserSettings(pauses, skipped, opening, allowed)
     return settings, {user: today_of[zone] for user, zone in others}
+
+
+def pauses_of(text: str | None) -> Pauses:
+    """Read the pauses of a profile's row, such as `2026-01-01/2026-01-31,2026-03-01/2026-03-01`."""
+    pairs = (pause.split("/") for pause in (text or "").split(",") if pause)
+    return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
 def _today(now: datetime, zone: str) -> date:

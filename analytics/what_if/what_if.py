@@ -185,7 +185,7 @@ SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTE
 FROM ledger
 LEFT JOIN (SELECT DISTINCT user_id AS refused_user, event_id AS refused_id FROM refused)
   ON refused_user = account_id AND refused_id = event_id
-WHERE kind <> '{EntryKind.OPEN}'
+WHERE kind NOT IN ('{EntryKind.OPEN}', '{EntryKind.SETTING}')
   AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
 """
 EVENT_ROWS = """

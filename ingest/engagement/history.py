@@ -187,6 +187,7 @@ ENTRY = open_object(
         "kind": TEXT,
         "points": whole("signed"),
         "balance": whole("after this entry; below 0: a debt"),
+        "setting?": text("of a SETTING: what is set, such as zone, pause or hold"),
         "debt?": whole("what is owed after this entry", 1),
         "reason?": text("of a CLAWBACK or RERATE, and of an EARN of 0 points"),
         "created_at": TEXT,
@@ -217,6 +218,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "reversed_by": entry.reversed_by and entry_id(entry.reversed_by),
         "freeze": draft.freeze and draft.freeze.value,
         "freeze_date": draft.freeze_date,
+        "setting": draft.setting and draft.setting.value,
         "reason": draft.reason or _cap_reason(draft),
         "debt": debt_of(entry.balance) or None,
     }

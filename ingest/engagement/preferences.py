@@ -1,8 +1,9 @@
-"""What changes only the profile, and writes no ledger entry: time zone, pauses, reviews (rules 2 and 8)."""
+"""What users and admins set: time zone, pauses, the end of a review (rules 2 and 8). Each is an entry."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from adapters.book import BookStore
@@ -14,6 +15,7 @@ from adapters.engagement.account_store import (
     ReviewIndex,
 )
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import (
@@ -29,16 +31,17 @@ from ingest.web.json_schema import (
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_refusal, days_in, integer
 from rules.book.book import PauseRules
 from rules.days import UnknownZone, today
-from rules.engagement.account import bump_version, change_timezone, release_account
+from rules.engagement.account import change_timezone, decide_settings
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.review import end_review
 from rules.engagement.streak import YEAR, paused_dates_a_year
 from rules.user_ids import user_id_problem
 from rules.zone_names import find_zone
 
 Span = tuple[date, date]
-# Returns the profile with another content, or the same to change nothing; and further actions for the
+# Returns the profile with other settings, or the same to change nothing; and further actions for the
 # transaction.
-Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
+Change = Callable[[Profile], tuple[Profile, Sequence[dict[str, Any]]]]
 AHEAD_MAX = timedelta(days=365)
 PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
 PAUSES_A_YEAR_MAX = 40
@@ -74,7 +77,7 @@ def change_profile(
     now: datetime,
     change: Change,
 ) -> Profile:
-    """Change a profile; returns it. Raises AccountContended.
+    """Change the settings of an account, in one transaction; returns the profile. Raises AccountContended.
 
     read: returns the account, with nothing pending.
     """
@@ -82,16 +85,19 @@ def change_profile(
     for _ in pauses(ATTEMPTS_MAX):
         account = read()
         user_id = account.profile.user_id
-        changed, further_actions = change(account)
-        profile = bump_version(account.profile, changed, now)
-        if profile == account.profile:
-            return profile
+        changed, further_actions = change(account.profile)
+        decision = accounts.decision_of(account, partial(decide_settings, changed=changed, now=now))
+        if not decision.is_change:
+            return decision.profile
         try:
-            accounts.put_profile(profile, further_actions)
-        except ProjectionMoved:
+            if decision.entries:
+                accounts.commit_at_once(decision, also=further_actions)
+            else:
+                accounts.put_profile(account.profile, decision.profile)
+        except (HeadMoved, ProjectionMoved):
             continue
-        cache.write_through([profile])
-        return profile
+        cache.write_through([decision.profile])
+        return decision.profile
     raise AccountContended(user_id)
 
 
@@ -105,15 +111,15 @@ class Preferences:
 
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""
-        return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
+        return self._change(user_id, now, lambda profile: change_timezone(profile, zone, now))
 
     def set_alias(self, user_id: str, alias: str | None, now: datetime) -> Profile:
         """Set the name under which the user is on the boards; None: a pseudonym."""
-        return self._change(user_id, now, lambda account: replace(account.profile, alias=alias))
+        return self._change(user_id, now, lambda profile: replace(profile, alias=alias))
 
     def release(self, user_id: str, now: datetime) -> Profile:
         """End a review (rule 8)."""
-        return self._change(user_id, now, lambda account: release_account(account.profile, now))
+        return self._change(user_id, now, lambda profile: end_review(profile, now))
 
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, bool]:
         """Pause the streak from `first` to `last`, both included.
@@ -125,9 +131,9 @@ class Preferences:
         """
         terms, is_new = self.books.books().at(now).book.pauses, True
 
-        def add_pause(account: Account) -> Profile:
+        def add_pause(profile: Profile) -> Profile:
             nonlocal is_new
-            profile, local = account.profile, today(now, account.profile.zone)
+            local = today(now, profile.zone)
             is_new = (first, last) not in profile.cover.pauses
             if not is_new:
                 return profile
@@ -158,13 +164,13 @@ class Preferences:
             raise ApiError(409, "pauses_max", reason)
         return tuple(pauses)
 
-    def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
+    def _change(self, user_id: str, now: datetime, change: Callable[[Profile], Profile]) -> Profile:
         return change_profile(
             self.accounts,
             self.cache,
             lambda: self.accounts.finish_pending(user_id, now),
             now,
-            lambda account: (change(account), ()),
+            lambda profile: (change(profile), ()),
         )
 
 

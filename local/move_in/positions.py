@@ -52,6 +52,7 @@ class Figures(NamedTuple):
 # told: by the file. shown: by the account
 FIGURE_COLUMNS = [f"{name}_{side}" for name in Figures._fields for side in ("told", "shown")]
 HEADER = ("line", "user_id", *FIGURE_COLUMNS, "outcome")
+NOT_BROUGHT = (EntryKind.OPEN, EntryKind.SETTING)  # kinds of entries that are no points and no freezes
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,7 @@ class PositionImporter:
         if position.achievements:
             snapshot = self._with_achievements(position)
             actions.append(self.achievements.put_action(position.user_id, snapshot))
-        if decision.entries:
-            self.accounts.commit_at_once(decision, also=actions)
-        else:  # a position without points or freezes has no entries
-            self.accounts.put_profile(decision.profile, also=actions)
+        self.accounts.commit_at_once(decision, also=actions)
 
     def _with_achievements(self, position: OpeningPosition) -> AchievementSnapshot:
         """Return the user's stored achievements with those of the position, as if they had been shown."""
@@ -249,7 +247,7 @@ def _outcome(profile: Profile, entries: Sequence[Entry], position: OpeningPositi
     opening = profile.cover.opening
     if opening is None:
         return ABSENT
-    drafts = [entry.draft for entry in entries if entry.draft.kind is not EntryKind.OPEN]
+    drafts = [entry.draft for entry in entries if entry.draft.kind not in NOT_BROUGHT]
     position_drafts = position.drafts()
     if opening != position.opening or Counter(position_drafts) - Counter(drafts):
         return DIFFERS

@@ -7,12 +7,18 @@ entries newer than the profile's watermark.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from rules.days import DAY, EPOCH, UnknownZone, skipped_dates, stamp, unstamp
+from rules.engagement.account_settings import (
+    setting_drafts,
+    with_amnesty_dates,
+    with_setting,
+    with_skipped,
+)
 from rules.engagement.account_state import (
     Account,
     Amnesties,
@@ -22,9 +28,16 @@ from rules.engagement.account_state import (
     NeedsHistory,
     Profile,
     is_active,
+    otherwise_skipped,
 )
 from rules.engagement.earnings import assign_dates, earnings, flight_gap_dates
-from rules.engagement.events import Event, is_old_import, newest_position, with_measures
+from rules.engagement.events import (
+    NOTHING_APPLIED,
+    Event,
+    is_old_import,
+    newest_position,
+    with_measures,
+)
 from rules.engagement.ledger import (
     EARNING,
     Draft,
@@ -34,34 +47,32 @@ from rules.engagement.ledger import (
     active_dates,
     append_drafts,
 )
-from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
+from rules.engagement.lots import holds_after
+from rules.engagement.review import (
+    TZ_CHANGES_KEPT_MAX,
+    note_skews,
+    note_zones,
+    with_review,
+    with_zone_review,
+)
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
 # Readers keep results for older dates (adapters/engagement/achievements). An entry for such a
 # date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, and of
 # events that waited in a device (rule 16).
 PAST_AFTER = timedelta(days=7)
-TZ_CHANGES_KEPT_MAX = 10
 DATE_LENGTH = len("2026-05-01")
 
 
 def decide(
-    account: Account,
-    events: Sequence[Event],
-    now: datetime,
-    commands: Sequence[Draft] = (),
-    delivered: Iterable[tuple[Event, date | None]] = (),
+    account: Account, events: Sequence[Event], now: datetime, commands: Sequence[Draft] = ()
 ) -> Decision:
     """Return what events and commands make of an account, with its amnesties and its review (rules 17 and 8).
 
     events: those in no ledger entry yet. commands: the entries of a command, which are written first.
-    delivered: all events that are delivered now, each with the date of its ledger entry, or None if it has
-    none. The zones and clocks that they claim are noted, because a writer that died may have written the
-    entry without noting them.
-
     Raises NeedsHistory, or InsufficientBalance for a command.
     """
-    before, delivered = account.profile, list(delivered)
+    before = account.profile
     # The pending entries come first, as if their writer had not died.
     caught_up = profile_with_entries(before, account.pending)
     caught_up_days = days_with_entries(account.days, account.pending)
@@ -74,26 +85,44 @@ def decide(
     lost_dates = _lost_dates(days, account.pending, commands)
 
     # Which dates are no misses: those that zones, flights and amnesties leave out.
-    profile = observe_events(caught_up, [*dated, *(event for event, _ in delivered)])
+    profile = observe_events(caught_up, dated)
     profile = with_skipped(profile, flight_gap_dates(_active_events(account.pending, earned), days))
     first_folded = min([*event_dates, *active_dates(account.pending), *lost_dates], default=date.max)
     profile = with_amnesties(profile, account.amnesties, first_folded)
+    profile = with_review(caught_up, profile, list(zip(events, dated, strict=True)), now)
 
     # The streak under these, and the entries that note which freezes it uses now.
     streak = _streak_with(account, event_dates, lost_dates, with_freezes(profile.cover, commands))
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
 
-    drafts = [*commands, *freezes, *earned]
+    drafts = [*commands, *freezes, *earned, *setting_drafts(caught_up, profile)]
     arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
     entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
     entries = _with_applied_through(entries, caught_up, dated)
-    profile = replace(profile_with_entries(profile, entries), streak=streak)
+    # The new profile is made of the entries alone. So nothing can be in it that the ledger lacks.
+    after = replace(profile_with_entries(caught_up, entries), streak=streak)
+    after = bump_version(before, after, now)
+    if before.version == 0 and account.pending:
+        # The profile was lost. It comes back newer than every version before, whose numbers nobody knows.
+        after = replace(after, version=int(now.timestamp()))
     if dated and all(map(is_old_import, dated)):
-        profile = replace(profile, backfilled=before.version + 1)
+        after = replace(after, backfilled=after.version)
     days_to_write = {**caught_up_days, **days_with_entries(days, entries)}
-    decision = Decision(account, caught_up.head, entries, days_to_write, profile)
-    profile = with_review(decision, events, delivered, now)
-    return replace(decision, profile=bump_version(before, profile, now))
+    return Decision(account, caught_up.head, entries, days_to_write, after)
+
+
+def decide_settings(account: Account, changed: Profile, now: datetime) -> Decision:
+    """Return the decision by which an account gets other settings: they are entries.
+
+    account: with nothing pending. changed: its profile with other settings, or with another alias, which is
+    no entry. What else differs is not taken over.
+    """
+    before = account.profile
+    drafts = setting_drafts(before, changed)
+    entries = append_drafts(before.user_id, before.head, drafts, now) if drafts else []
+    entries = _with_applied_through(entries, before, ())
+    after = profile_with_entries(replace(before, alias=changed.alias), entries)
+    return Decision(account, before.head, entries, {}, bump_version(before, after, now))
 
 
 def _active_events(pending: Iterable[Entry], earned: Iterable[Draft]) -> list[tuple[str, date]]:
@@ -118,13 +147,7 @@ def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
     if zone == profile.timezone:
         return profile
     changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
-    changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
-    return bump_version(profile, changed, now)
-
-
-def release_account(profile: Profile, now: datetime) -> Profile:
-    """End an account's review (rule 8)."""
-    return bump_version(profile, end_review(profile, now), now)
+    return with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
 
 
 def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -213,7 +236,7 @@ def _lost_dates(
 
 
 def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
-    """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
+    """Count entries into the profile: balance, lifetime points, freezes, settings. The streak stays as it is.
 
     entries: oldest first, all newer than the profile's watermark.
     """
@@ -222,6 +245,12 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
     expiry, past_entry = profile.expiry, profile.past_entry
     for entry in entries:
         draft = entry.draft
+        if draft.kind is EntryKind.SETTING:
+            profile = with_setting(profile, draft)
+        if draft.timezone and draft.event_id and draft.event_id > profile.observed_at:
+            profile = replace(profile, observed_zone=draft.timezone, observed_at=draft.event_id)
+        if profile.holds:
+            profile = replace(profile, holds=holds_after(profile.holds, draft))
         if draft.kind in EARNING and draft.expires_on:
             expiry = expiry.with_points(date.fromisoformat(draft.expires_on), draft.points)
         if draft.measures:
@@ -257,11 +286,10 @@ def _with_applied_through(entries: list[Entry], before: Profile, events: Sequenc
     """Return entries, with the newest stream position up to which all events are applied on the last one.
 
     If an account has entries and no such position, it never gets one: the positions of its earlier events are
-    unknown.
+    unknown. Entries without an event may open an account, such as a setting; they do have one.
     """
-    is_known = bool(before.applied_through) or before.head is None
-    positions = [*filter(None, [before.applied_through]), *(event.stream_position for event in events)]
-    through = newest_position(positions) if is_known and positions else ""
+    applied = before.applied_through if before.head else NOTHING_APPLIED
+    through = newest_position([applied, *(event.stream_position for event in events)])
     return [*entries[:-1], *(replace(entry, applied_through=through) for entry in entries[-1:])]
 
 
@@ -282,19 +310,6 @@ def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
     if newest_id != profile.observed_at:
         changed = replace(changed, observed_zone=zone, observed_at=newest_id)
     return with_skipped(changed, skipped)
-
-
-def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
-    """Return a profile for which these dates are no misses either: the user never had them.
-
-    So they are no amnesty's, and stay neutral when one is revoked.
-    """
-    others = ((number, tuple(day for day in days if day not in dates)) for number, days in profile.amnesties)
-    amnesties = tuple((number, days) for number, days in others if days)
-    skipped = profile.cover.skipped.union(dates)
-    if (skipped, amnesties) == (profile.cover.skipped, profile.amnesties):
-        return profile
-    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=amnesties)
 
 
 def zone_at(profile: Profile, at: datetime) -> str:
@@ -321,7 +336,7 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
     if not amnesties.known:
         return profile
     dates_by_number = {number: frozenset(dates) for number, dates in profile.amnesties}
-    otherwise_skipped = profile.cover.skipped.difference(*dates_by_number.values())
+    otherwise = otherwise_skipped(profile)
     last_active = profile.streak.last if profile.streak else date.max  # without a streak only `since` counts
     for amnesty in amnesties.known:
         dates = dates_by_number.pop(amnesty.number, frozenset[date]())
@@ -336,13 +351,10 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
             for day in amnesty.dates_in(zone_at(profile, amnesty.since))
             if is_named or day >= since or day > last_active
         }
-        if dates := dates.union(new_dates) - otherwise_skipped:
+        if dates := dates.union(new_dates) - otherwise:
             dates_by_number[amnesty.number] = dates
     in_order = tuple((number, tuple(sorted(dates))) for number, dates in sorted(dates_by_number.items()))
-    if in_order == profile.amnesties:
-        return profile
-    skipped = otherwise_skipped.union(*dates_by_number.values())
-    return replace(profile, cover=replace(profile.cover, skipped=skipped), amnesties=in_order)
+    return profile if in_order == profile.amnesties else with_amnesty_dates(profile, in_order)
 
 
 def _streak_with(account: Account, event_dates: set[date], lost: set[date], cover: Cover) -> Streak | None:

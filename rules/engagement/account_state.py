@@ -96,6 +96,11 @@ class Profile:
         return self.head.balance if self.head else 0
 
 
+def otherwise_skipped(profile: Profile) -> frozenset[date]:
+    """Return the neutral dates of a profile that are not an amnesty's: the user never had them."""
+    return profile.cover.skipped.difference(*(dates for _, dates in profile.amnesties))
+
+
 def date_at(profile: Profile, at: datetime) -> date:
     """Return the user's date at an instant, or the newest active date if that is later.
 

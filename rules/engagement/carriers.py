@@ -16,8 +16,8 @@ from rules.book.point_rules import Cap
 from rules.days import MICROSECOND, stamp, unstamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
-# Words of a kind (_kind_of): a passive event, the days until points expire, and measures.
-PASSIVE, LASTS, MEASURED = "passive", "+", "#"
+# Words of a kind (_kind_of): a passive event, the days until points expire, measures, and a zone.
+PASSIVE, LASTS, MEASURED, IN_ZONE = "passive", "+", "#", "@"
 FRAME_BYTES = 30  # of the lists of kinds and lines, with their names
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
 CARRIERS_MAX = 50  # of entries that can be carried; a transaction takes 100 actions
@@ -27,8 +27,8 @@ CARRIER_BYTES_MAX = 2**18  # an item may have 400 KB
 FIXED_BYTES = 265
 # Fields of a draft that a carrier may have in addition. Each costs the bytes of its name and its value.
 OPTIONAL = (
-    *("cap", "is_passive", "expires_on", "measures"),
-    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
+    *("cap", "is_passive", "expires_on", "measures", "timezone"),
+    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand", "setting", "set_to"),
 )
 
 
@@ -129,8 +129,8 @@ def _free_bytes(entry: Entry) -> int:
 def _kind_of(draft: Draft) -> str:
     """Return the part of a draft that many drafts share, as one text.
 
-    Example: `CHECK_IN v2 5/day +90 #n` has the event type, the book's version, the cap, the days until the
-    points expire, and the measures.
+    Example: `CHECK_IN v2 5/day +90 #n @Asia/Tokyo` has the event type, the book's version, the cap, the days
+    until the points expire, the measures, and the zone that the event named.
     """
     words = [draft.event_type or ""]
     if draft.rules_version is not None:
@@ -144,6 +144,8 @@ def _kind_of(draft: Draft) -> str:
         words.append(f"{LASTS}{lasts.days}")
     if draft.measures is not None:
         words.append(f"{MEASURED}{draft.measures}")
+    if draft.timezone is not None:
+        words.append(f"{IN_ZONE}{draft.timezone}")
     return " ".join(words)
 
 
@@ -163,6 +165,8 @@ def _fields_of_kind(kind: str) -> dict[str, Any]:
             values["lasts"] = int(word.removeprefix(LASTS))
         elif word.startswith(MEASURED):
             values["measures"] = word.removeprefix(MEASURED)
+        elif word.startswith(IN_ZONE):
+            values["timezone"] = word.removeprefix(IN_ZONE)
         else:
             values["cap"] = Cap.of(word)
     return values

@@ -139,6 +139,7 @@ def earnings(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[D
                 is_passive=event.is_passive,
                 expires_on=expires_on,
                 measures=event.measures,
+                timezone=event.timezone,
             )
         )
     return drafts

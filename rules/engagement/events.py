@@ -239,6 +239,9 @@ def newer_position(one: str, other: str) -> str:
     return max(one, other, key=_position_key)
 
 
+NOTHING_APPLIED = "/0"  # a position that is older than all others
+
+
 def newest_position(positions: Sequence[str]) -> str:
     """Return the newest of some positions; "" if one of them is unknown."""
     return reduce(newer_position, positions) if all(positions) else ""

@@ -37,6 +37,7 @@ class EntryKind(StrEnum):
     ADJUST = "ADJUST"
     CLAWBACK = "CLAWBACK"
     RERATE = "RERATE"
+    SETTING = "SETTING"
 
 
 # Their points belong to a date, and are summed up as points ever earned. All others spend, give back, or
@@ -53,6 +54,22 @@ class FreezeNote(StrEnum):
     REVOKED = "freeze_revoked"
     SPENT = "freeze_spent"
     REFUNDED = "freeze_refunded"
+
+
+class Setting(StrEnum):
+    """What a SETTING entry sets; rules/engagement/account_settings.py reads and writes what it is set to."""
+
+    ZONE = "zone"  # the zone that the user has chosen
+    ZONE_SEEN = "zone_seen"  # another zone than before, which an event named
+    CLOCK = "clock"  # another error of a device's clock
+    PAUSE = "pause"
+    SKIPPED = "skipped"  # dates that the user's zones left out
+    AMNESTIES = "amnesties"  # all dates that amnesties make neutral
+    OPENING = "opening"  # the streak that came from another system
+    REVIEW = "review"  # a reason why an admin must look at the account
+    RELEASE = "release"  # the end of a review
+    HOLD = "hold"  # points are reserved
+    HOLD_ENDED = "hold_ended"  # and are so no more, without having been spent
 
 
 class InsufficientBalance(Exception):
@@ -96,6 +113,9 @@ class Draft:
     reason: str | None = None  # of a CLAWBACK or RERATE
     brand: str | None = None  # of the reward of a REDEEM or its REVERSE
     measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
+    timezone: str | None = None  # of an EARN: the zone that its event named
+    setting: Setting | None = None  # of a SETTING
+    set_to: str | None = None  # of a SETTING: to what
 
     @property
     def day(self) -> date:
@@ -105,7 +125,9 @@ class Draft:
 
 # Fields of a draft that a table and the lake store without a change.
 PLAIN_FIELDS = tuple(
-    each.name for each in fields(Draft) if each.name not in ("kind", "points", "freeze", "cap", "is_passive")
+    each.name
+    for each in fields(Draft)
+    if each.name not in ("kind", "points", "freeze", "cap", "is_passive", "setting")
 )
 
 
@@ -118,12 +140,13 @@ def draft_values(draft: Draft) -> dict[str, Any]:
         "freeze": draft.freeze and draft.freeze.value,
         "cap": draft.cap and draft.cap.text,
         "is_passive": draft.is_passive or None,
+        "setting": draft.setting and draft.setting.value,
     }
 
 
 def draft_from(values: Mapping[str, Any]) -> Draft:
     """Return the draft that has these plain values, among others. Raises KeyError, ValueError."""
-    freeze = values.get("freeze")
+    freeze, setting = values.get("freeze"), values.get("setting")
     return Draft(
         kind=EntryKind(values["kind"]),
         points=values["points"],
@@ -131,6 +154,7 @@ def draft_from(values: Mapping[str, Any]) -> Draft:
         freeze=FreezeNote(freeze) if freeze else None,
         cap=Cap.of(values.get("cap")),
         is_passive=bool(values.get("is_passive")),
+        setting=Setting(setting) if setting else None,
     )
 
 

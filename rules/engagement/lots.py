@@ -32,8 +32,8 @@ DATES_MAX = 40  # dates of one settlement, so that its entries fit into a transa
 class Hold:
     """Points reserved for a reward, and not spent yet.
 
-    A hold is in the profile while it is open. It has no ledger entry: capturing it writes one, a redemption.
-    At its deadline it ends by itself, because readers count only open holds.
+    A hold is in the profile while it is open. A SETTING entry begins it, and another one ends it, or the
+    redemption that captures it. At its deadline it ends by itself, because readers count only open holds.
     """
 
     hold_id: str
@@ -45,6 +45,17 @@ class Hold:
     def is_open(self, now: datetime) -> bool:
         """Whether the points are still reserved."""
         return now < unstamp(self.until)
+
+    @property
+    def text(self) -> str:
+        """The hold as it is stored, in a profile and in an entry."""
+        return f"{self.hold_id} {self.held_at} {self.until} {self.points} {self.reward_id}"
+
+    @classmethod
+    def of(cls, text: str) -> "Hold":
+        """Read a text; raises ValueError."""
+        hold_id, held_at, until, points, reward_id = text.split(" ", 4)
+        return cls(hold_id, int(points), reward_id, held_at, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,12 @@ def new_hold(user_id: str, request: HoldRequest, now: datetime) -> Hold:
 def held_points(holds: Iterable[Hold], now: datetime) -> int:
     """Return the points that open holds reserve."""
     return sum(hold.points for hold in holds if hold.is_open(now))
+
+
+def holds_after(holds: Iterable[Hold], draft: Draft) -> tuple[Hold, ...]:
+    """Return holds without the one that a redemption has captured: it says when that one began."""
+    captured = (draft.held_at, draft.reward_id) if draft.kind is EntryKind.REDEEM and draft.held_at else None
+    return tuple(hold for hold in holds if (hold.held_at, hold.reward_id) != captured)
 
 
 def holds_without(holds: Iterable[Hold], ended_id: str) -> tuple[Hold, ...]:

@@ -7,7 +7,7 @@ a row of a file.
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -20,9 +20,10 @@ from rules.engagement.account import (
     journalled_freezes,
     profile_with_entries,
 )
-from rules.engagement.account_state import Account, Decision, NeedsHistory, Profile
+from rules.engagement.account_settings import setting_drafts
+from rules.engagement.account_state import Account, Decision, NeedsHistory
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, active_dates, append_drafts
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
 from rules.user_ids import new_user_problem
@@ -116,22 +117,17 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
     repaired = profile_with_entries(before, account.pending)
     opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
     # 2. The fold may spend freezes that the position brings. So its entries are tried first, for their cover.
-    drafts = position.drafts()
-    trial = profile_with_entries(opened, _entries_of(repaired, drafts, now))
+    drafts = [*position.drafts(), *setting_drafts(repaired, opened)]
+    trial = profile_with_entries(repaired, append_drafts(before.user_id, repaired.head, drafts, now))
     streak = fold(dates, trial.cover)
     # 3. Then the position's entries are written together with the freezes that the fold has spent or given
     # back.
     drafts += freeze_drafts(journalled_freezes(before, account.pending), streak)
-    entries = _entries_of(repaired, drafts, now)
+    entries = append_drafts(before.user_id, repaired.head, drafts, now)
     days |= days_with_entries({**account.days, **days}, entries)
-    changed = replace(profile_with_entries(opened, entries), streak=streak)
+    changed = replace(profile_with_entries(repaired, entries), streak=streak)
     after = bump_version(before, changed, now)
     return Decision(account, repaired.head, entries, days, replace(after, backfilled=after.version))
-
-
-def _entries_of(profile: Profile, drafts: Sequence[Draft], now: datetime) -> list[Entry]:
-    """Return drafts as entries after a profile's head; of no drafts none, so that no ledger is opened."""
-    return append_drafts(profile.user_id, profile.head, drafts, now) if drafts else []
 
 
 def position_of(values: Mapping[str, Any], today: date) -> OpeningPosition:

@@ -55,10 +55,15 @@ SHOWN_FIELDS: Mapping[str, str] = {
     "expires_on": TEXT,
     "brand": TEXT,
     "measures": TEXT,
+    "setting": TEXT,
 }
 # The fields that an erasure takes away, or changes.
 HIDDEN_FIELDS: Mapping[str, str] = dict.fromkeys(
-    ("account_id", "created_at", "event_id", "reward_id", "reverses", "held_at", "reason"), TEXT
+    (
+        *("account_id", "created_at", "event_id", "reward_id", "reverses", "held_at", "reason"),
+        *("timezone", "set_to"),
+    ),
+    TEXT,
 )
 
 

@@ -26,6 +26,7 @@ from rules.engagement.ledger import (
     active_dates,
 )
 from rules.engagement.lots import expiry_of
+from rules.engagement.review import is_in_doubt
 from rules.engagement.streak import fold
 
 # An older entry that is still not in the lake is late. A younger one is in flight.
@@ -36,6 +37,7 @@ LAKE_LOST = timedelta(hours=24)
 # the code that makes or reads hashes is wrong. Then no redemption waits for an admin.
 MANY_MIN = 20
 MANY_SHARE = 100  # more than one account in this many
+REVIEW = ("tz_review", "review_since", "review_evidence")  # the fields of a profile that a review sets
 SEPARATOR = "\x1f"  # between the values of a row that is hashed
 DIGEST_BITS = 64
 # A difference counts if a second look sees it, too. The first may have been in the middle of a write.
@@ -99,19 +101,27 @@ class Step(StrEnum):
     REPAIR = "repair"  # write the profile and the days that the ledger leads to
 
 
-def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
+def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It has no archive.
 
-    settings: a profile with all that the ledger does not hold: zones, all pauses, skipped dates, version.
+    kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, a review
+    because the ledger is in doubt. Nothing else of it counts.
     """
-    cover = replace(settings.cover, freezes=(), archived=None)
-    profile = profile_with_entries(
-        replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
+    begun = Profile(
+        kept.user_id,
+        version=kept.version,
+        updated_at=kept.updated_at,
+        alias=kept.alias,
+        backfilled=kept.backfilled,
     )
+    profile = profile_with_entries(begun, entries)
+    if is_in_doubt(kept):
+        review = {name: getattr(kept, name) for name in REVIEW}
+        profile = replace(profile, **review)
     return replace(
         profile,
         streak=fold(active_dates(entries), profile.cover),
-        expiry=expiry_of(entries, settings.holds, settings.expiry, settings.updated_at),
+        expiry=expiry_of(entries, profile.holds, kept.expiry, kept.updated_at),
     )
 
 
@@ -253,6 +263,7 @@ def _values(entry: Entry) -> tuple[object, ...]:
         *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
         *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
         *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
+        *(draft.timezone, draft.setting and draft.setting.value, draft.set_to),
     )
 
 
@@ -286,8 +297,8 @@ def is_only_behind(
 ) -> bool:
     """Whether profile and days are the results of earlier entries, and a writer has only to finish them.
 
-    profile: None if none is stored. has_had_profile: the lake has one, so a profile that is not stored was
-    lost, and is not just late. days: the stored ones, by ISO date. A writer writes the days before the
+    profile: None if none is stored. has_had_profile: the lake has entries, so a profile that is not stored
+    was lost, and is not just late. days: the stored ones, by ISO date. A writer writes the days before the
     profile. So no day may lack an entry that the profile has counted.
     """
     is_lost = profile is None and has_had_profile

@@ -9,15 +9,18 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from rules.days import EPOCH, UnknownZone, parse_moment, stamp, unstamp, zone
-from rules.engagement.account_state import Decision, Profile
+from rules.engagement.account_state import Profile, otherwise_skipped
 from rules.engagement.events import APPS, Event, instant_of, stamp_of
-from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)  # changes of zone and jumps of a clock are counted within it
 CHANGES_MAX = 2
 # Only pilots cross the date line to the west more often.
 FLIGHTS_SPAN, FLIGHTS_MAX = timedelta(days=30), 3
 EVIDENCE_KEPT_MAX = 5
+# With this begins the reason why a nightly comparison doubts a ledger. No entry has it: nothing is appended
+# to such a ledger.
+LEDGER_DOUBT = "ledger and lake disagree"
+TZ_CHANGES_KEPT_MAX = 10  # zones that the user has set
 # The zone that was seen first, and one change more than are allowed.
 ZONES_KEPT_MAX = CHANGES_MAX + 2
 # Two devices of one person may both have a wrong clock, but their clocks hardly differ by more than this.
@@ -28,31 +31,23 @@ SKEWS_KEPT_MAX = JUMPS_MAX + 2
 
 
 def with_review(
-    decision: Decision,
-    events: Iterable[Event],
-    delivered: Iterable[tuple[Event, date | None]],
-    now: datetime,
+    before: Profile, after: Profile, events: Iterable[tuple[Event, Event]], now: datetime
 ) -> Profile:
     """Return a decision's profile, under review if the decision shows a reason.
 
-    events: the events that the decision applies, with the dates that they claimed. delivered: events with the
-    date of their entry, or None.
+    before, after: the decision's profiles. events: those that it applies, each as it came, with the date that
+    it claimed, and with the date that it earns.
     """
-    before, after = decision.before.profile, decision.profile
-    applied = applied_events(decision.entries)
-    claims = [(event, applied[event.event_id].day) for event in events]
-    # Events that arrived after the last review, and whose entry an earlier writer has written.
-    reviewed_until = _released_at(after)
-    claims += [(event, day) for event, day in delivered if day and unstamp(event.created_at) > reviewed_until]
-    profile = after
-    for event, day in claims:
-        if day != event.activity_date:
+    for event, dated in events:
+        if dated.activity_date != event.activity_date:
             occurred = stamp_of(event.event_id)
-            reason = f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {day}"
-            profile = put_under_review(profile, now, reason)
-    profile = with_clock_review(with_zone_review(profile, now), now)
-    skipped = after.cover.skipped.difference(*(forgiven for _, forgiven in after.amnesties))
-    return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
+            reason = (
+                f"{occurred} claimed {event.activity_date} in {event.zone}, counts for {dated.activity_date}"
+            )
+            after = put_under_review(after, now, reason)
+    after = with_clock_review(with_zone_review(after, now), now)
+    skipped = otherwise_skipped(after)
+    return with_flight_review(after, skipped, skipped - before.cover.skipped, now)
 
 
 def put_under_review(profile: Profile, now: datetime, reason: str) -> Profile:
@@ -66,6 +61,11 @@ def put_under_review(profile: Profile, now: datetime, reason: str) -> Profile:
         review_since=profile.review_since or stamp(now),
         review_evidence=(*first, *(*later, reason)[1 - EVIDENCE_KEPT_MAX :]),
     )
+
+
+def is_in_doubt(profile: Profile) -> bool:
+    """Whether a nightly comparison has put an account under review, because its ledger is in doubt."""
+    return any(reason.startswith(LEDGER_DOUBT) for reason in profile.review_evidence)
 
 
 def end_review(profile: Profile, now: datetime) -> Profile:

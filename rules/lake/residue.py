@@ -193,7 +193,7 @@ RESIDUES: Mapping[str, Residue] = {
         person="account_id",
         unchanged=(
             *("seq", "kind", "points", "balance", "event_type", "activity_date", "freeze", "freeze_date"),
-            *("rules_version", "cap", "is_passive", "expires_on", "brand", "measures"),
+            *("rules_version", "cap", "is_passive", "expires_on", "brand", "measures", "setting"),
         ),
         computed={
             "created_at": lambda row, *_: _entry_place(row["created_at"], row["seq"]),

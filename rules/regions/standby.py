@@ -108,7 +108,8 @@ def _unseen_entry(entry: Entry, places: set[str], undone: set[str], key: str) ->
     draft, kind, reason = entry.draft, entry.draft.kind, ""
     if kind is EntryKind.EARN:
         return UnseenEntry(entry, UnseenFate.EVENT)
-    follows = kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE)
+    # Settings that differ are named by settings_unseen.
+    follows = kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE, EntryKind.SETTING)
     if follows or draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED):
         return UnseenEntry(entry, UnseenFate.FOLLOWS)
     fate = UnseenFate.LISTED

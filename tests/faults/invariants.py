@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from adapters.engagement.account_items import entry_from
+from adapters.engagement.account_items import entry_from, profile_from
 from adapters.platform.items import decode_item
 from rules.book.point_rules import total_points
 from rules.days import date_of, parse_moment
+from rules.engagement.account import profile_with_entries
+from rules.engagement.account_state import Profile
 from rules.engagement.ledger import EARNING, INTO_DEBT, EntryKind, FreezeNote
 from rules.engagement.points import reversed_events
 from tests.faults.callers import Report
@@ -132,6 +134,11 @@ def violations(
     must(found == length, f"streak {found} != {length}")
     must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
     must(profile.get("active_days", 0) == len(active_dates), f"active days {profile.get('active_days')}")
+    if profiles:
+        stored, made = profile_from(profile), profile_with_entries(Profile(user), entries)
+        for name in ("timezone", "observed_zone", "tz_changes", "zones_seen", "released_at", "holds"):
+            kept, by_ledger = getattr(stored, name), getattr(made, name)
+            must(kept == by_ledger, f"{name} {kept} of the profile should be {by_ledger}")
     if report is not None:
         zone = report.zones.get(user)
         must(profile.get("timezone_chosen") == zone, f"zone {profile.get('timezone_chosen')} != {zone}")

@@ -5,6 +5,7 @@ fail would show up here.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import adapters.engagement.claims
 import adapters.engagement.ledger_store
 import processors.engagement
 import rules.engagement.account
+import rules.engagement.account_settings
 from adapters.engagement.account_items import day_attributes
 from adapters.platform.items import encode_item
 from rules.engagement.streak import advance
@@ -47,8 +49,8 @@ def lost_deactivation(patch: Patch) -> None:
 def unconditional_profile(patch: Patch) -> None:
     real = adapters.engagement.account_store.AccountStore.profile_puts
 
-    def puts(self: Any, profile: Any) -> list[dict[str, Any]]:
-        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, profile)]
+    def puts(self: Any, *profiles: Any) -> list[dict[str, Any]]:
+        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, *profiles)]
 
     patch.setattr(adapters.engagement.account_store.AccountStore, "profile_puts", puts)
 
@@ -91,7 +93,7 @@ def no_repair_of_carried_entries(patch: Patch) -> None:
 def profile_before_days(patch: Patch) -> None:
     def commit(self: Any, decision: Any) -> None:
         if decision.profile != decision.before.profile:
-            self.put_profile(decision.profile)
+            self.put_profile(decision.before.profile, decision.profile)
         for when, day in decision.days.items():
             self._put_day(decision.before.days.get(when), day)
 
@@ -124,8 +126,6 @@ def no_watermark_on_days(patch: Patch) -> None:
     real = rules.engagement.account.days_with_entries
 
     def absorb(days: Any, entries: Any) -> Any:
-        from dataclasses import replace
-
         return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
 
     patch.setattr(rules.engagement.account, "days_with_entries", absorb)
@@ -166,12 +166,30 @@ def reversal_not_conditional(patch: Patch) -> None:
     real_get = adapters.engagement.ledger_store.LedgerStore.get
 
     def get(self: Any, *args: Any) -> Any:
-        from dataclasses import replace
-
         entry = real_get(self, *args)
         return entry and replace(entry, reversed_by=None)
 
     patch.setattr(adapters.engagement.ledger_store.LedgerStore, "get", get)
+
+
+def settings_without_an_entry(patch: Patch) -> None:
+    patch.setattr("rules.engagement.account.setting_drafts", lambda *_: [])
+
+
+def a_zone_in_the_profile_alone(patch: Patch) -> None:
+    """The caller's profile has the zone, and the ledger does not."""
+    real = rules.engagement.account_settings.setting_drafts
+    patch.setattr(
+        "rules.engagement.account.setting_drafts",
+        lambda *profiles: [draft for draft in real(*profiles) if draft.setting != "zone"],
+    )
+
+    def decided(account: Any, changed: Any, now: Any) -> Any:
+        decision = rules.engagement.account.decide_settings(account, changed, now)
+        profile = replace(decision.profile, timezone=changed.timezone, version=account.profile.version + 1)
+        return replace(decision, profile=profile)
+
+    patch.setattr("ingest.engagement.preferences.decide_settings", decided)
 
 
 # Each bug, with schedules that find it at once: they come first.
@@ -192,6 +210,8 @@ BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     late_dates_do_not_rejoin_runs: (3, 1),
     freezes_never_refunded: (39, 20),
     reversal_not_conditional: (3, 4),
+    settings_without_an_entry: (1, 2),
+    a_zone_in_the_profile_alone: (1, 2),
 }
 
 

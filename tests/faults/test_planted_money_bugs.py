@@ -38,8 +38,8 @@ def expiry_never_comes_back(patch: Patch) -> None:
 def settlement_on_a_stale_profile(patch: Patch) -> None:
     real = AccountStore.profile_puts
 
-    def puts(self: Any, profile: Any) -> list[dict[str, Any]]:
-        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, profile)]
+    def puts(self: Any, *profiles: Any) -> list[dict[str, Any]]:
+        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, *profiles)]
 
     patch.setattr(AccountStore, "profile_puts", puts)
 

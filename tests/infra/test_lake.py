@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from analytics.recompute.recompute import USER_COLUMNS
 from rules.lake.entities import ENTITIES
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
 from tests.support.template import ROOT, resources
@@ -46,7 +45,7 @@ def test_what_is_deleted_and_when_is_a_setting() -> None:
         **dict.fromkeys(curated, "CuratedRetentionDays"),
     }
     kept = {each for each, entity in ENTITIES.items() if not entity.may_age}
-    assert kept == {*USER_COLUMNS, "daily_activity", "responses", "rules", "table_items"}, (
+    assert kept == {"ledger", "streaks", "daily_activity", "responses", "rules", "table_items"}, (
         "what nights and restores are made from"
     )
 

@@ -16,8 +16,9 @@ from local.amnesty import AmnestySummary, apply
 from rules.days import DAY
 from rules.engagement.account import zone_at
 from rules.engagement.account_state import Amnesties, Amnesty
+from rules.engagement.ledger import active_dates
 from rules.engagement.reconciliation import profile_of
-from rules.engagement.streak import shown_streak
+from rules.engagement.streak import fold, shown_streak
 from tests.support.dying import Dying, Killed
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
@@ -66,11 +67,11 @@ def must(town: Town, user: str, said: Amnesty) -> Any:
     profile = town.accounts.profile(user)
     own = profile.cover.skipped.difference(*(dates for _, dates in profile.amnesties))
     neutral = own | said.dates_in(zone_at(profile, said.since))
-    settings = replace(profile, cover=replace(profile.cover, skipped=neutral))
-    made = profile_of(settings, town.accounts.ledger.after(user, "0")[0])
-    assert made.streak
-    streak = made.streak
-    shown = [shown_streak(streak, made.cover, streak.last + each * DAY) for each in range(4)]
+    entries, _ = town.accounts.ledger.after(user, "0")
+    cover = replace(profile_of(profile, entries).cover, skipped=neutral)
+    streak = fold(active_dates(entries), cover)
+    assert streak
+    shown = [shown_streak(streak, cover, streak.last + each * DAY) for each in range(4)]
     return streak, [(each.current, each.freezes_available) for each in shown]
 
 

@@ -113,11 +113,11 @@ def test_a_late_event_that_is_written_while_an_account_is_settled_counts_once(
     real_put, real_lots = AccountStore.put_profile, AccountStore.lots
     writer = threading.Thread(target=lambda: shop.earn(ago=2 * DAY))
 
-    def put(self: AccountStore, profile: Any) -> None:
+    def put(self: AccountStore, *profiles: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             at_profile.set()
             gate.wait(20)
-        real_put(self, profile)
+        real_put(self, *profiles)
 
     def lots(self: AccountStore, user_id: str, *arguments: Any, **more: Any) -> Any:
         if user_id == shop.user and at_once and writer.ident is None:

@@ -94,7 +94,7 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 
 
 def test_a_night_keeps_open_holds(town: Expiring) -> None:
-    """KEPT (analytics/reconcile/profile_settings.py) lacks `holds` and the three values of expiry. So the
+    """What a repair kept lacked `holds` and the three values of expiry. So the
     night takes every account with a hold for a wrong one, and its repair drops the hold: the points are free
     to spend while they are being shipped, and the capture answers 404. The book needs no expiry for that.
     """

@@ -157,7 +157,8 @@ def test_a_profile_and_a_day_that_have_changed_since_are_read_again(
         seen.add(user)
         if user == renamed:
             profile = crowd.accounts.profile(user)
-            crowd.accounts.put_profile(replace(profile, version=profile.version + 1, alias="renamed"))
+            changed = replace(profile, version=profile.version + 1, alias="renamed")
+            crowd.accounts.put_profile(profile, changed)
         if user == counted:  # another one has already finished what these entries say
             crowd.accounts.finish_pending(user, ARRIVED[TWO])
 

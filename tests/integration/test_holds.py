@@ -57,10 +57,10 @@ def test_what_is_held_cannot_be_spent_or_held_again(api: Site, user: str) -> Non
     assert balance(api, user) == (70, 70, 0)
 
 
-def test_a_hold_costs_no_ledger_entry_until_it_is_captured(api: Site, user: str) -> None:
+def test_a_hold_is_a_setting_in_the_ledger_until_it_is_captured(api: Site, user: str) -> None:
     rich(api, user, 10)
     _, held = hold(api, user, 70, "h")
-    assert len(api.call(user, "GET", f"/v1/users/{user}/ledger")[1]["entries"]) == 11
+    assert len(api.call(user, "GET", f"/v1/users/{user}/ledger")[1]["entries"]) == 12
     status, entry = end(api, user, held, "capture", {"points": 60})
     assert (status, entry["kind"], entry["points"], entry["balance"]) == (201, "REDEEM", -60, 40)
     assert balance(api, user) == (40, 0, 40)

@@ -99,7 +99,7 @@ def long_past(engine: Engine, active_days: int) -> tuple[Profile, Counting, Acco
         counting, "UserStreaks", "DailyActivity", LedgerStore(counting, "RewardsLedger"), 2
     )
     profile = Profile(user, version=1, streak=fold(dates, Cover()), updated_at=f"{LAST}T12:00:00+00:00")
-    accounts.put_profile(profile)
+    accounts.put_profile(Profile(user), profile)
     counting.read = 0
     return profile, counting, accounts
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
 from analytics.recompute.recompute import recompute
-from rules.engagement.ledger import append_drafts
+from rules.engagement.ledger import Draft, EntryKind, Setting, append_drafts
 from rules.engagement.opening_positions import OpeningPosition, position_of
 from rules.lake.entities import ENTITIES
 from tests.support.effort import effort
@@ -85,7 +85,8 @@ def test_an_app_that_moved_in_is_recomputed_to_what_a_direct_calculation_says(tm
     profiles: list[dict[str, Any]] = []
     for number, mover in enumerate(crowd(), 1):
         told = mover.position()
-        for entry in append_drafts(told.user_id, None, told.drafts(), NOW):
+        begun = Draft(EntryKind.SETTING, 0, setting=Setting.OPENING, set_to=told.opening.text)
+        for entry in append_drafts(told.user_id, None, [*told.drafts(), begun], NOW):
             draft = entry.draft
             ledger.append(
                 {
@@ -98,6 +99,8 @@ def test_an_app_that_moved_in_is_recomputed_to_what_a_direct_calculation_says(tm
                     "event_id": draft.event_id,
                     "freeze": draft.freeze and draft.freeze.value,
                     "freeze_date": draft.freeze_date and date.fromisoformat(draft.freeze_date),
+                    "setting": draft.setting and draft.setting.value,
+                    "set_to": draft.set_to,
                 }
             )
         profiles.append(

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files
-from analytics.recompute.recompute import SETTLED_AFTER, USER_COLUMNS, recompute, stored_fold_file
+from analytics.recompute.recompute import LEDGER, SETTLED_AFTER, recompute, stored_fold_file
 from analytics.recompute.user_shares import ALL, UserShare
-from rules.engagement.ledger import OPENED_AT
+from rules.engagement.ledger import OPENED_AT, Setting
 from rules.lake.entities import ENTITIES
 from tests.support.examples import examples
 
@@ -35,7 +35,6 @@ class World:
         self.rows: dict[tuple[str, date], list[dict[str, Any]]] = {}
         self.seq: dict[str, int] = {}
         self.balance: dict[str, int] = {}
-        self.versions: dict[str, int] = {}
         self.earned: dict[str, list[dict[str, Any]]] = {}
         self.users = [f"u{number}" for number in range(6)]
 
@@ -77,7 +76,7 @@ class World:
                 note = chance.choice(["freeze_granted", "freeze_granted", "freeze_revoked"])
                 self.enter(user, today, 0, kind="REVERSE", freeze=note, freeze_date=today - back)
             if chance.random() < 0.05:
-                self.set_profile(user, today)
+                self.set_something(user, today)
 
     def earn(self, user: str, today: date, day: date) -> None:
         """An event of a date, which may keep no streak."""
@@ -102,20 +101,18 @@ class World:
             rows[:] = [row | {"events_count": 0} if row["user_id"] == user else row for row in rows]
             self._write("daily_activity", day)
 
-    def set_profile(self, user: str, today: date) -> None:
+    def set_something(self, user: str, today: date) -> None:
+        """A pause, a date that a zone skipped, or an opening position, of any time."""
         chance = self.chance
         first = today + timedelta(days=chance.choice([0, 1, 2, -9]))
-        self.versions[user] = self.versions.get(user, 0) + 1
         skipped = today - timedelta(days=chance.choice([0, 7]))
-        row = {
-            "user_id": user,
-            "version": self.versions[user],
-            "pauses": chance.choice([None, f"{first}/{first + timedelta(days=chance.randrange(9))}"]),
-            "skipped_dates": chance.choice([None, None, skipped.isoformat()]),
-            "opening": chance.choice([None, None, None, f"{skipped} 3 5 8 0", "2019-12-30 1 1 1 0"]),
-            "updated_at": datetime(today.year, today.month, today.day, tzinfo=UTC),
+        settings = {
+            Setting.PAUSE: f"{first}/{first + timedelta(days=chance.randrange(9))}",
+            Setting.SKIPPED: skipped.isoformat(),
+            Setting.OPENING: chance.choice([f"{skipped} 3 5 8 0", "2019-12-30 1 1 1 0"]),
         }
-        self.add("streaks", today, row)
+        setting = chance.choice(list(settings))
+        self.enter(user, today, 0, kind="SETTING", setting=setting.value, set_to=settings[setting])
 
 
 def told(objects: FolderObjects, today: date, *, anew: bool = False) -> list[dict[str, Any]]:
@@ -148,13 +145,13 @@ def stored(objects: FolderObjects, share: UserShare = ALL) -> list[dict[str, Any
 
 
 def lake_files(world: World) -> dict[str, list[StoredObject]]:
-    return {entity: curated_files(world.objects, entity) for entity in USER_COLUMNS}
+    return {LEDGER: curated_files(world.objects, LEDGER)}
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path, 7)
-    made.set_profile = lambda *_: None  # type: ignore[method-assign]
+    made.set_something = lambda *_: None  # type: ignore[method-assign]
     for number in range(NIGHTS):
         made.live(BASE + timedelta(days=number))
     yield made

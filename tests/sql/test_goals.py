@@ -79,7 +79,7 @@ def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = No
     goals = GoalRows(lake.objects, run_id, story.now, lambda: story.books)
     for user, world in story.worlds.items():
         if users is None or user in users:
-            goals.fold(user, world.entries, replace(world.profile.cover, freezes=()))
+            goals.fold(user, world.entries)
     goals.write(story.now)
     places = {raw_place(each.key) for each in lake.objects.list("raw/user_goals/")}
     tasks = [Place(each.entity, each.dt, each.hour) for each in places if each]

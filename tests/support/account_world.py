@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from rules.engagement.account import decide
+from rules.engagement.account import decide, decide_settings, profile_with_entries
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.earnings import dates_beside
 from rules.engagement.events import Event
@@ -55,26 +55,20 @@ class World:
         )
 
     def decide(self, delivered: Sequence[Event], commands: Sequence[Draft] = ()) -> Decision:
-        """Decide on the events that are in no entry yet; all of them are observed."""
+        """Decide on the events that are in no entry yet."""
         self.now += SECOND
         done = {entry.draft.event_id for entry in self.entries}
         fresh = [each for each in delivered if each.event_id not in done]
         account = self.account(each.activity_date for each in delivered)
-        dates = {entry.draft.event_id: entry.draft.activity_date for entry in self.entries}
-        found = [dates.get(each.event_id) for each in delivered]
-        observed = [
-            (each, date.fromisoformat(day) if day else None)
-            for each, day in zip(delivered, found, strict=True)
-        ]
         try:
-            return decide(account, fresh, self.now, commands, observed)
+            return decide(account, fresh, self.now, commands)
         except NeedsHistory as needs:
             profile = self.reaching(needs.since)
             start = resumed_streak(profile.streak, needs.since)
             active = [day for day, each in self.days.items() if each.is_active]
             later = [day for day in active if start is None or day > start.last]
             account = replace(account, profile=profile, history=History(later, start))
-            return decide(account, fresh, self.now, commands, observed)
+            return decide(account, fresh, self.now, commands)
 
     def apply(
         self, delivered: Sequence[Event] = (), commands: Sequence[Draft] = (), writes: int = 10**6
@@ -88,6 +82,13 @@ class World:
         if writes > len(decision.days) + 1:
             self.put(decision.profile)
         return decision
+
+    def set(self, changed: Profile, now: datetime | None = None) -> None:
+        """Give the account other settings, as entries. Nothing may be pending."""
+        self.now += SECOND
+        decision = decide_settings(Account(self.profile, {}), changed, now or self.now)
+        self.entries += decision.entries
+        self.put(decision.profile)
 
     def put(self, profile: Profile) -> None:
         """Store a profile."""
@@ -114,7 +115,14 @@ class World:
         )
 
     def check(self) -> None:
-        """The invariants of rule 7."""
+        """The invariants of rules 6 and 7."""
+        made_again = profile_with_entries(Profile("u"), self.entries)
+        other = ("version", "updated_at", "streak", "alias", "backfilled", "cover", "expiry")
+        assert made_again == replace(self.profile, **{name: getattr(made_again, name) for name in other})
+        assert (made_again.cover.skipped, made_again.cover.opening) == (
+            self.profile.cover.skipped,
+            self.profile.cover.opening,
+        )
         balance = 0
         for seq, entry in enumerate(self.entries):
             balance += entry.draft.points

@@ -62,8 +62,6 @@ HAND = {
     "active days": edit(number("active_days", -1)),
     "seq": edit(number("ledger_seq", 1)),
     "lapses": edit(number("lapses_at", -86400 * 40)),
-    "version up": edit(number("version", 7)),
-    "version down": edit(number("version", -1)),
     "date": edit(value("last_activity_date", {"S": "2026-03-01"})),
     "head in the past": edit(value("ledger_head", {"S": "2026-01-01T00:00:00.000000Z"})),
     "head in the future": edit(value("ledger_head", {"S": "2031-01-01T00:00:00.000000Z"})),

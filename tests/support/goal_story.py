@@ -113,7 +113,7 @@ class GoalStory(PointStory):
                 for day in days[self.chance.randrange(7) :]
             )
             cover = replace(world.profile.cover, pauses=pauses)
-            world.put(replace(world.profile, cover=cover, version=world.profile.version + 1))
+            world.set(replace(world.profile, cover=cover))
 
     def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
         profiles = [encode_item(profile_attributes(world.profile)) for world in self.worlds.values()]

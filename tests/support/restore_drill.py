@@ -24,7 +24,6 @@ from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY, subscription_counter
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
@@ -297,12 +296,10 @@ def restorer_of(
     """Return what makes a Restorer of the engine's tables."""
     ledger = LedgerStore(dynamodb, "RewardsLedger")
     accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
-    history, cache = SettingsHistory(objects), EngagementCache(redis_url)
+    cache = EngagementCache(redis_url)
     store = BookStore(dynamodb, "RuleBooks")
     projections = Projections(dynamodb, "UserStreaks", "DailyActivity")
-    reconciler = Reconciler(
-        accounts, projections, cache, history, history.pauses, may_repair=True, books=store.look
-    )
+    reconciler = Reconciler(accounts, projections, cache, may_repair=True, books=store.look)
 
     def made(**more: Any) -> Restorer:
         return Restorer(

@@ -288,9 +288,8 @@ class Town:
         told: dict[str, Any] = {}
         for user in self.users:
             profile = self.projections.profile(user) or {}
-            # What was seen of zones is kept for days only: with its item it is gone, and begins anew.
-            # So is that the newest change was of the past: it only keeps that change from being told as news.
-            changing = ("version", "streak_updated_at", "zones_seen", "backfilled")
+            # That the newest change was of the past is not kept: it only keeps it from being told as news.
+            changing = ("version", "streak_updated_at", "backfilled")
             kept = {name: value for name, value in profile.items() if name not in changing}
             told[user] = (kept, self.projections.days(user))
         return told

@@ -203,7 +203,7 @@ class Commands:
         return CommandResult(entry)
 
     def change(self, user_id: str, now: datetime, change: Change) -> Profile:
-        """Write the points that have expired, then change the profile without an entry; returns the profile.
+        """Write the points that have expired, then change settings of the account; returns the profile.
 
         Raises AccountContended, and 409 where `change` raises InsufficientBalance.
         """

@@ -1,7 +1,7 @@
 """Holds (docs/rules.md, rule 11): reserve points of a user, then capture or release them.
 
-Open holds are in the profile. How a hold ended is stored as a claim, so a late attempt learns it. The routes
-are in points_api.py.
+Open holds are in the profile, and in the ledger as settings. How a hold ended is stored as a claim, too, so a
+late attempt learns it. The routes are in points_api.py.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.points.commands import COMMAND, Command, CommandResult, Commands, check_review
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import KEY, SHORT, closed_object, text, whole
-from rules.days import unstamp
+from rules.days import MICROSECOND, unstamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, EntryKind, check_covered
 from rules.engagement.lots import (
@@ -74,10 +74,10 @@ class Holds:
         wanted = new_hold(user_id, request, now)
         results: list[HoldResult] = []  # one of each attempt: the last attempt's is the answer
 
-        def add_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
-            profile = account.profile
-            # No earlier than the newest entry, whatever this process's clock says.
-            at = clock_of(profile, now)
+        def add_hold(profile: Profile) -> tuple[Profile, Sequence[dict[str, Any]]]:
+            # Later than the newest entry, whatever this process's clock says. So no two holds of an account
+            # begin at once, and a redemption's `held_at` tells which of them it captures.
+            at = max(now, clock_of(profile, now) + MICROSECOND) if profile.head else now
             if earlier := self._earlier_result(user_id, profile, wanted, at):
                 results.append(earlier)
                 return profile, ()
@@ -167,8 +167,7 @@ class Holds:
         """
         results: list[HoldResult] = []  # one of each attempt: the last attempt's is the answer
 
-        def remove_hold(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
-            profile = account.profile
+        def remove_hold(profile: Profile) -> tuple[Profile, Sequence[dict[str, Any]]]:
             hold = _hold_of(profile, hold_id)
             if hold is None:
                 results.append(self._release_result(user_id, hold_id, now))

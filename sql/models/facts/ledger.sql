@@ -21,5 +21,8 @@ SELECT
     reason,
     brand,
     measures,
+    timezone,
+    setting,
+    set_to,
     load_number
 FROM staging.ledger

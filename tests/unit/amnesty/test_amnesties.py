@@ -165,7 +165,7 @@ def test_a_freeze_that_an_outage_cost_is_given_back() -> None:
     assert shown(world, june(3)) == (2, 2, [june(2)])
     world.know(outage(1, 2))
     decision = world.apply_amnesty(1)
-    assert [entry.draft.kind for entry in decision.entries] == [EntryKind.REVERSE]
+    assert [entry.draft.kind for entry in decision.entries] == [EntryKind.REVERSE, EntryKind.SETTING]
     assert shown(world, june(3)) == (2, 2, [])
     assert amnesty_of(world.profile, june(2)) == 1
     assert world.profile.cover.granted(june(3)) == 1

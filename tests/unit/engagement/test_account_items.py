@@ -19,7 +19,7 @@ from adapters.engagement.account_items import (
 from adapters.platform.items import decode_item, encode_item
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.streak import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
 from tests.support.ledger_strategies import earn
@@ -120,6 +120,9 @@ drafts = st.builds(
     reverses=st.none() | instants.map(stamp),
     freeze=st.none() | st.sampled_from(FreezeNote),
     freeze_date=st.none() | dates.map(date.isoformat),
+    timezone=st.none() | names,
+    setting=st.none() | st.sampled_from(Setting),
+    set_to=st.none() | names,
 )
 entries = st.builds(
     Entry,

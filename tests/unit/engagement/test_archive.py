@@ -170,7 +170,7 @@ def take(world: World, step: tuple[str, Any], number: int) -> None:
                 world.apply(commands=[revoke(revocation_date(profile.streak, profile.cover, since, day))])
         case "pause", (first, length):
             if world.profile.streak is None or first >= world.profile.streak.last:
-                world.put(with_pause(world.profile, first, first + DAY * length))
+                world.set(with_pause(world.profile, first, first + DAY * length))
 
 
 @settings(max_examples=examples(60))

@@ -171,6 +171,7 @@ judgements = st.fixed_dictionaries(
         "is_passive": st.booleans(),
         "expires_on": st.none() | st.just("2027-06-01"),
         "measures": st.sampled_from((None, "n", "n,minutes=30500", "n,a=1,b=2")),
+        "timezone": st.sampled_from((None, "+05:45", "America/Argentina/Buenos_Aires")),
     }
 )
 

@@ -121,6 +121,7 @@ def test_lots_and_freezes_are_entries_and_the_streak_is_where_the_fold_begins() 
         (EntryKind.EARN, 5, None),
         (EntryKind.ADJUST, 0, None),
         (EntryKind.ADJUST, 0, None),
+        (EntryKind.SETTING, 0, None),
     ]
     assert {e.draft.event_type for e in world.entries[1:3]} == {OPENING_TYPE}
     assert world.profile.expiry.first_unsettled == date(2027, 1, 1)

@@ -1,5 +1,6 @@
 """Which pauses of a streak a user may ask for."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ import pytest
 from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.preferences import Preferences, known_zone
 from ingest.web.caller import ApiError
-from rules.engagement.account_state import Account, Profile
+from rules.engagement.account_state import Account, Decision, Profile
 from rules.engagement.streak import fold
 from tests.support.books import KnownBooks
 
@@ -26,9 +27,12 @@ class Settled:
     def finish_pending(self, user_id: str, now: datetime) -> Account:
         return self.account
 
-    def put_profile(self, profile: Profile, also: Any = ()) -> None:
-        assert profile.version == self.account.profile.version + 1
-        self.account = Account(profile, {})
+    def decision_of(self, account: Account, rule: Callable[[Account], Decision]) -> Decision:
+        return rule(account)
+
+    def commit_at_once(self, decision: Decision, also: Any = ()) -> None:
+        assert decision.profile.version == self.account.profile.version + 1
+        self.account = Account(decision.profile, {})
 
     def profile_for_answer(self, profile: Profile) -> Profile:
         return profile

@@ -4,12 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.objects import FolderObjects
-from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import RESULT, Findings
 from analytics.reconcile.reconcile_user import Reconciler
@@ -25,7 +23,7 @@ def test_an_account_that_others_keep_changing_is_not_said_to_wait(
 ) -> None:
     reviewed: dict[str, list[str]] = {}
 
-    def review(_: Reconciler, user_id: str, _lake: Any, reasons: list[str], _now: datetime) -> None:
+    def review(_: Reconciler, user_id: str, reasons: list[str], _now: datetime) -> None:
         if user_id == "bob":
             raise AccountContended(user_id)
         reviewed[user_id] = reasons
@@ -35,7 +33,6 @@ def test_an_account_that_others_keep_changing_is_not_said_to_wait(
     objects, share, night = FolderObjects(tmp_path), UserShare(0, 1), {"run_id": "night", "repair": repair}
     steps = ShareSteps(objects, no_store, no_store, no_store, shares=1)
     steps.plan(night, NIGHT)
-    LakeUsers(pa.table({"user_id": pa.array([], pa.string())})).save(objects, "night", share)
     doubted = {Doubt.CONTRADICTED.value: {"bob": ["b"], "ada": ["a"]}, Doubt.LACKING.value: {"cleo": ["c"]}}
     Findings(users=3, doubted=doubted).save_share(objects, "night", share, RESULT)
     found = steps.collect(night, NIGHT)

@@ -21,7 +21,7 @@ from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, fold
 from rules.lake.entities import (
@@ -122,6 +122,9 @@ def ledger() -> Iterator[dict[str, Any]]:
         held_at=AT,
         reason="refunded",
         brand="acme",
+        timezone="Asia/Tokyo",
+        setting=Setting.PAUSE,
+        set_to="2026-03-10/2026-03-12",
     )
     yield decode_item(entry_item(Entry("u", AT, 1, 5, draft, salt=b"s" * 16)))
 
@@ -271,7 +274,7 @@ def user_goals() -> Iterator[dict[str, Any]]:
     story = AchievementStory(0)
     story.live()
     for user, world in story.worlds.items():
-        yield goal_row(user, world.entries, world.profile.cover, story.books, story.now)
+        yield goal_row(user, world.entries, story.books, story.now)
 
 
 ITEMS = {

@@ -29,7 +29,7 @@ VALUES = {
 VOCABULARIES = {
     "events": {"event_type", "cap", "expiry", "measures"},
     "daily_activity": {"points_by_type"},
-    "ledger": {"kind", "event_type", "freeze", "cap", "brand", "measures"},
+    "ledger": {"kind", "event_type", "freeze", "cap", "brand", "measures", "setting"},
     "streaks": {"freezes_spent", "freezes", "pauses", "skipped_dates", "opening"},
     "responses": {"question_id", "agent_id", "question_type", "category"},
     "answer_stats": {"badges", "answers_by_category"},
@@ -115,7 +115,7 @@ def test_a_seal_is_the_commitment_of_the_entry_s_chain_and_names_the_chain_where
     def seals(seq: int, salt: bytes) -> tuple[str, str]:
         entry = Entry("ann", "2026-03-01T05:17:21.000999Z", seq, 7, draft)
         row = full("ledger", account_id="ann", created_at=AT, seq=seq, reverses=draft.reverses)
-        row |= dict.fromkeys(("event_id", "reward_id", "held_at"))
+        row |= dict.fromkeys(("event_id", "reward_id", "held_at", "timezone", "set_to"))
         residue = residue_of("ledger", row, names, lambda _: 3, {})
         return residue["seal"], link_of(entry).commitment_to_hidden(salt).hex()  # type: ignore[index]
 

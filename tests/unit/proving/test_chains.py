@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rules.days import unstamp
 from rules.engagement.carriers import split_carriers
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting, append_drafts
 from rules.engagement.proof import (
     ADDED,
     DROPPED,
@@ -99,12 +99,13 @@ def plain_hash(before: bytes, entry: Entry, salt: bytes) -> bytes:
         *(("freeze", "t", draft.freeze), ("freeze_date", "t", draft.freeze_date)),
         *(("rules_version", "i", draft.rules_version), ("cap", "t", draft.cap and draft.cap.text)),
         *(("is_passive", "b", 1 if draft.is_passive else None), ("expires_on", "t", draft.expires_on)),
-        *(("brand", "t", draft.brand), ("measures", "t", draft.measures)),
+        *(("brand", "t", draft.brand), ("measures", "t", draft.measures), ("setting", "t", draft.setting)),
     )
     hidden = text(
         *(("account_id", "t", entry.account_id), ("created_at", "t", entry.created_at)),
         *(("event_id", "t", draft.event_id), ("reward_id", "t", draft.reward_id)),
         *(("reverses", "t", draft.reverses), ("held_at", "t", draft.held_at), ("reason", "t", draft.reason)),
+        *(("timezone", "t", draft.timezone), ("set_to", "t", draft.set_to)),
     )
     own_salt = sha256(b"\2" + salt + entry.seq.to_bytes(8, "big")).digest()
     committed = sha256(b"\3" + own_salt + hidden).digest()
@@ -174,7 +175,10 @@ def test_entries_behind_a_head_without_a_hash_have_none() -> None:
     assert seal_entries(told, head, SALT) == told
 
 
-CHANGES = ("points", "balance", "event", "date", "kind", "type", "freeze", "reason", "version", "place")
+CHANGES = (
+    *("points", "balance", "event", "date", "kind", "type", "freeze", "reason", "version", "place"),
+    *("zone", "setting", "set to"),
+)
 
 
 def flipped(entry: Entry, what: str) -> Entry:
@@ -188,6 +192,9 @@ def flipped(entry: Entry, what: str) -> Entry:
         "freeze": replace(draft, freeze=FreezeNote.GRANTED),
         "reason": replace(draft, reason="none"),
         "version": replace(draft, rules_version=9),
+        "zone": replace(draft, timezone="Asia/Dubai"),
+        "setting": replace(draft, setting=Setting.PAUSE),
+        "set to": replace(draft, set_to="2026-03-10/2026-03-12"),
     }
     if what == "balance":
         return replace(entry, balance=entry.balance + 1)

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 8482f1215359deb26000a74e02697f8b549e0f5ee8de3f0609661b265a0aa966."""
+"""Made by `make clients` from the API with the digest 3f0f87926d1f2433471e25d733d0569883d2310ea7598d3ca19f5ae66ca95630."""
 
 from __future__ import annotations
 
@@ -960,6 +960,7 @@ class PostUsersUserIdClawbacksResponse(TypedDict):
     kind: str
     points: int
     balance: int
+    setting: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1003,6 +1004,7 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     kind: str
     points: int
     balance: int
+    setting: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1036,6 +1038,7 @@ class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
     kind: str
     points: int
     balance: int
+    setting: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1102,6 +1105,7 @@ class PostUsersUserIdRedemptionsResponse(TypedDict):
     kind: str
     points: int
     balance: int
+    setting: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1156,6 +1160,7 @@ class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
     kind: str
     points: int
     balance: int
+    setting: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 8482f1215359deb26000a74e02697f8b549e0f5ee8de3f0609661b265a0aa966.
+// Made by `make clients` from the API with the digest 3f0f87926d1f2433471e25d733d0569883d2310ea7598d3ca19f5ae66ca95630.
 
 export interface paths {
     "/": {
@@ -3674,6 +3674,8 @@ export interface operations {
                         points: number;
                         /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
+                        /** @description of a SETTING: what is set, such as zone, pause or hold */
+                        setting?: string;
                     };
                 };
             };
@@ -3814,6 +3816,8 @@ export interface operations {
                         points: number;
                         /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
+                        /** @description of a SETTING: what is set, such as zone, pause or hold */
+                        setting?: string;
                     };
                 };
             };
@@ -3909,6 +3913,8 @@ export interface operations {
                         points: number;
                         /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
+                        /** @description of a SETTING: what is set, such as zone, pause or hold */
+                        setting?: string;
                     };
                 };
             };
@@ -4144,6 +4150,8 @@ export interface operations {
                         points: number;
                         /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
+                        /** @description of a SETTING: what is set, such as zone, pause or hold */
+                        setting?: string;
                     };
                 };
             };
@@ -4323,6 +4331,8 @@ export interface operations {
                         points: number;
                         /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
+                        /** @description of a SETTING: what is set, such as zone, pause or hold */
+                        setting?: string;
                     };
                 };
             };
