@@ -1,7 +1,10 @@
 -- When outstanding points expire. What is spent comes from the lot that expires first, so a balance is made of the
 -- lots that expire last.
 WITH lots AS (
-    SELECT user_id, expiry_month, SUM(points) AS points FROM facts.user_lot_months GROUP BY user_id, expiry_month
+    -- Below 0: somebody took points by hand. They are missing in the balance.
+    SELECT user_id, expiry_month, GREATEST(0, SUM(points)) AS points
+    FROM facts.user_lot_months
+    GROUP BY user_id, expiry_month
 ),
 ordered AS (
     SELECT
