@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from typing import NamedTuple, Protocol
 
 from infra.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
 from infra.template_text import Block, blocks, fill, patterns, with_condition
@@ -53,6 +54,21 @@ WITH_THROTTLES = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"
 LABELS = {"PublisherFailures": "Publisher"}  # on the dashboard, in place of the resource's name
 
 
+class ShownMetric(NamedTuple):
+    """A metric on the dashboard."""
+
+    line: str  # as the dashboard's JSON has it
+    condition: str  # the condition of its resource; "" for none
+
+
+class Watched(Protocol):
+    """A resource that is watched, as this module needs to know it."""
+
+    @property
+    def condition(self) -> str:
+        """The condition under which it is there; "" for none."""
+
+
 def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     """Return the text of each mark of infra/app/alarms.yaml. resources: all of template.yaml."""
     watched = [block for block in resources if block.kind in DIMENSIONS]
@@ -64,18 +80,34 @@ def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     shown = [block for block in functions if block.name not in WITHOUT_LATENCY]
     consumers = [block for block in functions if block.logical_id in streams]
     throttled = [block for block in functions if block.name in WITH_THROTTLES]
-    errors = _metrics(functions, "Errors", "{} errors").rstrip()
+    widgets = {
+        "latency": [(shown, "Duration", "{}")],
+        "behind": [(consumers, "IteratorAge", "{}")],
+        "failed": [(failure_queues, "ApproximateNumberOfMessagesVisible", "{}")],
+        "errors_and_throttles": [
+            (functions, "Errors", "{} errors"),
+            (throttled, "Throttles", "{} throttles"),
+        ],
+        "writes": [(by_kind[TABLE], "ConsumedWriteCapacityUnits", "{}")],
+        "freshness": [(by_kind[DELIVERY], "DeliveryToS3.DataFreshness", "{}")],
+        "waiting": [(work_queues, "ApproximateAgeOfOldestMessage", "{}")],
+    }
+    shown_metrics = {
+        name: [metric for kind in widget for metric in _metrics(*kind)] for name, widget in widgets.items()
+    }
     return {
-        "watched_parameters": "".join(f"{block.logical_id}: {{Type: String}}\n" for block in watched),
-        "watched_conditions": "".join(_conditions(block) for block in watched if block.condition),
+        "watched_parameters": "".join(
+            f"{name}: {{Type: String}}\n"
+            for name in (*watched_conditions(watched), *(block.logical_id for block in watched))
+        ),
+        "watched_conditions": "".join(map(_conditions, watched_conditions(watched))),
         "alarms": "".join(_alarms(block, streams[block.logical_id]) for block in watched),
-        "latency": _metrics(shown, "Duration"),
-        "behind": _metrics(consumers, "IteratorAge"),
-        "failed": _metrics(failure_queues, "ApproximateNumberOfMessagesVisible"),
-        "errors_and_throttles": f"{errors},\n{_metrics(throttled, 'Throttles', '{} throttles')}",
-        "writes": _metrics(by_kind[TABLE], "ConsumedWriteCapacityUnits"),
-        "freshness": _metrics(by_kind[DELIVERY], "DeliveryToS3.DataFreshness"),
-        "waiting": _metrics(work_queues, "ApproximateAgeOfOldestMessage"),
+        **{name: _always_shown(name, metrics) for name, metrics in shown_metrics.items()},
+        "metrics_under_conditions": "".join(
+            _shown_under(name, condition, metrics)
+            for name, metrics in shown_metrics.items()
+            for condition in _conditions_of(metrics)
+        ),
     }
 
 
@@ -89,13 +121,16 @@ def _stream_counts(resources: Iterable[Block]) -> Counter[str]:
     )
 
 
+def watched_conditions(watched: Iterable[Watched]) -> list[str]:
+    """Return the conditions under which there are resources that are watched, in their order."""
+    return list(dict.fromkeys(each.condition for each in watched if each.condition))
+
+
 def metric_reference(logical_id: str, kind: str, condition: str) -> str:
     """Return what names a resource in its metrics: for a queue its QueueName, for any other its Ref.
 
-    A resource that is absent is named `none`. Raises ValueError for a condition of anything but a function.
+    A resource that is absent is named `none`.
     """
-    if condition and kind != FUNCTION:
-        raise ValueError(f"{logical_id} has a condition; only functions may")
     reference = f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
     return f"!If [{condition}, {reference}, none]" if condition else reference
 
@@ -105,12 +140,10 @@ def _is_failure_queue(block: Block) -> bool:
     return block.kind == QUEUE and block.logical_id.endswith("Failures")
 
 
-def _conditions(block: Block) -> str:
-    """Return the conditions of a resource that may be absent: that it is there, and that it is watched."""
-    name = block.logical_id
+def _conditions(name: str) -> str:
+    """Return the conditions of resources that may be absent: they are there, and they are watched."""
     return (
-        f"Has{name}: !Not [!Equals [!Ref {name}, none]]\n"
-        f"Watches{name}: !And [!Condition IsFull, !Condition Has{name}]\n"
+        f'{name}: !Equals [!Ref {name}, "true"]\nWatches{name}: !And [!Condition IsFull, !Condition {name}]\n'
     )
 
 
@@ -141,8 +174,7 @@ def _alarms(block: Block, streams: int) -> str:
 
 def _conditional_alarms(block: Block, alarms: str) -> str:
     """Return alarms, each under the condition that it needs."""
-    full = f"Watches{block.logical_id}" if block.condition else "IsFull"
-    basic = f"Has{block.logical_id}" if block.condition else ""
+    full, basic = f"Watches{block.condition}" if block.condition else "IsFull", block.condition
     return "".join(
         with_condition(basic if alarm.logical_id in BASIC_ALARMS else full, alarm.text)
         for alarm in blocks(alarms)
@@ -165,11 +197,31 @@ def _throttles(table: Block) -> Iterator[str]:
         yield f"        - {{Id: m{number}, ReturnData: false, MetricStat: {{{stat}}}}}"
 
 
-def _metrics(watched: Iterable[Block], metric: str, label: str = "{}") -> str:
-    """Return a metric of each resource for the dashboard. label: {} stands for the resource's name."""
-    lines = []
+def _metrics(watched: Iterable[Block], metric: str, label: str) -> Iterator[ShownMetric]:
+    """Yield a metric of each resource for the dashboard. label: {} stands for the resource's name."""
     for block in watched:
         namespace, dimension = DIMENSIONS[block.kind]
         text = label.format(LABELS.get(block.logical_id, block.name.removesuffix("Delivery")))
-        lines.append([namespace, metric, dimension, f"${{{block.logical_id}}}", {"label": text}])
-    return ",\n".join(map(json.dumps, lines)) + "\n"
+        line = json.dumps([namespace, metric, dimension, f"${{{block.logical_id}}}", {"label": text}])
+        yield ShownMetric(line, block.condition)
+
+
+def _conditions_of(metrics: Iterable[ShownMetric]) -> list[str]:
+    return list(dict.fromkeys(metric.condition for metric in metrics if metric.condition))
+
+
+def _variable(widget: str, condition: str) -> str:
+    """Return the name that metrics under a condition have in the dashboard's text."""
+    return widget.title().replace("_", "") + condition
+
+
+def _always_shown(widget: str, metrics: Sequence[ShownMetric]) -> str:
+    """Return the metrics of resources that are always there, and the places of the others."""
+    lines = ",\n".join(metric.line for metric in metrics if not metric.condition)
+    return lines + "".join(f"${{{_variable(widget, each)}}}" for each in _conditions_of(metrics)) + "\n"
+
+
+def _shown_under(widget: str, condition: str, metrics: Iterable[ShownMetric]) -> str:
+    """Return what stands in a place of `_always_shown`: a comma and each metric, or nothing."""
+    lines = "".join(f"      , {metric.line}\n" for metric in metrics if metric.condition == condition)
+    return f'{_variable(widget, condition)}: !If\n  - {condition}\n  - !Sub |\n{lines}  - ""\n'

@@ -7,17 +7,22 @@ documentation site has it too (docs_site.py). api_reference.html is its template
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
+from markupsafe import Markup, escape
 
 from ingest.openapi import TAGS
 from ingest.web.json_schema import Schema
+from ingest.web.served_parts import BEGIN, END, meanings
 from ingest.web.validate import first_problem
+from rules.parts import OF_PART, VALUES_OF_PARTS
 
 TEMPLATE = Path(__file__).with_name("api_reference.html")
 STYLESHEET, SCRIPT = "../app/docs.css", "../app/docs.js"  # relative to the address of the page
+Operation = tuple[str, str, dict[str, Any]]  # method, path, and what the document says of it
 Schemas = dict[str, Schema]  # those that a `$ref` names
 LINE_CHARACTERS_MAX = 60  # a longer body is written in several lines
 BOUND_WORDS = {
@@ -103,9 +108,35 @@ def reference(
         stylesheet=stylesheet,
         script=script,
         is_within_site=is_within_site,
-        groups=[
-            (tag, [operation for operation in operations if operation[2]["tags"] == [tag]]) for tag in TAGS
-        ],
+        groups=[_group(tag, operations) for tag in TAGS],
+        framed=framed,
+        meaning=meaning,
+    )
+
+
+def _group(tag: str, operations: Sequence[Operation]) -> tuple[str, str, list[tuple[Operation, str]]]:
+    """Return a tag, its part, its operations, each with a part of its own; "" for no part.
+
+    The operations of a tag that is of one part have no part of their own: comments of parts do not nest.
+    """
+    own = [operation for operation in operations if operation[2]["tags"] == [tag]]
+    parts = {operation.get(OF_PART, "") for _, _, operation in own}
+    part = parts.pop() if len(parts) == 1 else ""
+    return tag, part, [(each, "" if part else each[2].get(OF_PART, "")) for each in own]
+
+
+def framed(html: str, part: str) -> Markup:
+    """Return HTML within the comments of a part (ingest/web/served_parts.py); as it is if part is ""."""
+    return Markup(f"{BEGIN.format(part)}{html}{END}" if part else html)  # noqa: S704 (it is HTML already)
+
+
+def meaning(schema: Schema) -> Markup:
+    """Return a schema's description as HTML, in which sentences about values of parts are framed."""
+    parts = schema.get(VALUES_OF_PARTS, {})
+    said = meanings(schema) if parts else [("", schema["description"])]
+    return Markup().join(
+        framed(escape(f"{'; ' if place else ''}{text}"), parts.get(value, ""))
+        for place, (value, text) in enumerate(said)
     )
 
 

@@ -14,14 +14,16 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from adapters.settings import choices
 from infra.alarms import alarm_marks
 from infra.book_page import book_tables
-from infra.marks import DeclaredResource, template_marks
+from infra.marks import PUBLISHED_TABLES, DeclaredResource, delivery_streams, template_marks
+from infra.parts import Conditions, guarded
 from infra.resources import complete_resources, output
-from infra.template_text import ROOT, Block, replace_marks, sections
+from infra.template_text import ROOT, Block, blocks, parse, replace_marks, sections, with_condition
 
 Fragment = dict[str, str]  # section -> its text
 
@@ -54,10 +56,13 @@ def main() -> None:
 
 def generated_files() -> dict[str, str]:
     """Return the assembled templates, and the documents with generated tables: path -> text."""
-    marks = template_marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
-    fragments = [read_fragment(name, marks) for name in FRAGMENTS]
+    declared = declared_resources(FRAGMENTS)
+    of_parts = conditions_of_parts(declared)
+    marks = template_marks(declared, declared_parameters(FRAGMENTS), of_parts)
+    conditions = Conditions(of_parts, declared_conditions(FRAGMENTS))
+    fragments = [read_fragment(name, marks, conditions) for name in FRAGMENTS]
     resources = [block for _, blocks in fragments for block in blocks]
-    alarms, _ = read_fragment("alarms", alarm_marks(resources))
+    alarms, _ = read_fragment("alarms", alarm_marks(resources), Conditions({}, {}))
     return {
         "template.yaml": HEADER + assemble_template([fragment for fragment, _ in fragments]),
         "infra/observability.yaml": HEADER + assemble_template([alarms]),
@@ -81,10 +86,41 @@ def with_folders(text: str) -> str:
 
 
 def declared_resources(fragments: Iterable[str]) -> list[DeclaredResource]:
-    """Return each resource of some fragments, in their order."""
-    text = "".join(sections(f"infra/app/{name}.yaml").get("Resources", "") for name in fragments)
+    """Return each resource of some fragments, in their order, with the condition of its part."""
+    text = "".join(with_part(sections(f"infra/app/{name}.yaml")) for name in fragments)
     declared = re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", text)
     return [DeclaredResource(*fields) for fields in declared]
+
+
+def with_part(fragment: Fragment) -> str:
+    """Return a fragment's resources. Each of a part has the part's condition, or one of its own."""
+    resources = fragment.get("Resources", "").strip("\n") + "\n"
+    if "Part" not in fragment:
+        return resources
+    part = fragment["Part"].strip()
+    return "".join(
+        block.text if block.condition else with_condition(part, block.text) for block in blocks(resources)
+    )
+
+
+def conditions_of_parts(declared: Iterable[DeclaredResource]) -> dict[str, str]:
+    """Return the condition of each resource that has the condition of a part, by its logical id."""
+    parts = {sections(f"infra/app/{name}.yaml").get("Part", "").strip() for name in FRAGMENTS} - {""}
+    streams = delivery_streams(PUBLISHED_TABLES)
+    of_parts = {each.logical_id: each.condition for each in declared if each.condition in parts}
+    of_streams = {
+        streams[entity]: of_parts[published.table]
+        for entity, published in PUBLISHED_TABLES.items()
+        if published.table in of_parts
+    }
+    return of_parts | of_streams
+
+
+def declared_conditions(fragments: Iterable[str]) -> dict[str, object]:
+    """Return the conditions of some fragments, as data."""
+    texts = (sections(f"infra/app/{name}.yaml").get("Conditions", "") for name in fragments)
+    declared: dict[str, object] = parse(f"Conditions:\n{''.join(texts)}")["Conditions"]
+    return declared
 
 
 def declared_parameters(fragments: Iterable[str]) -> list[tuple[str, str]]:
@@ -93,19 +129,25 @@ def declared_parameters(fragments: Iterable[str]) -> list[tuple[str, str]]:
     return re.findall(r"(?m)^  (\w+):\n    Type: (\S+)", text)
 
 
-def read_fragment(name: str, mark_texts: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
+def read_fragment(
+    name: str, mark_texts: Mapping[str, str], conditions: Conditions
+) -> tuple[Fragment, list[Block]]:
     """Return a fragment with all that is derived from it, and its resources.
 
     Raises ValueError if it cannot be assembled.
     """
-    fragment = {
-        key: replace_marks(text, mark_texts) for key, text in sections(f"infra/app/{name}.yaml").items()
-    }
+    declared = sections(f"infra/app/{name}.yaml")
+    if "Resources" in declared:
+        declared["Resources"] = with_part(declared)
+    fragment = {key: replace_marks(text, mark_texts) for key, text in declared.items()}
     resources: list[Block] = []
     comment = "".join(re.findall(r"(?m)^#.*\n", fragment[""]))
     fragment[""] = fragment[""].removeprefix(comment)
     if "Resources" in fragment:
-        resources = [*complete_resources(fragment["Resources"].strip("\n") + "\n")]
+        resources = [
+            replace(block, text=guarded(block.text, block.condition, conditions))
+            for block in complete_resources(fragment["Resources"])
+        ]
         banner = textwrap.indent(f"# ---- {name} ".ljust(100, "-") + f"\n{comment}", "  ")
         fragment["Resources"] = banner + "".join(block.text for block in resources)
     fragment["Outputs"] = fragment.get("Outputs", "") + "".join(map(output, resources))

@@ -16,7 +16,9 @@ from typing import Any
 
 from infra.api_reference import reference
 from ingest.openapi import document
+from ingest.web import served_parts
 from ingest.web.routes import DOCUMENT, REFERENCE
+from rules.parts import ALL_PARTS
 
 ROOT = Path(__file__).parent.parent
 TYPESCRIPT_CLIENT = ROOT / "client" / "typescript"
@@ -32,8 +34,12 @@ YAML_PACKAGE = "js-yaml"
 
 
 def digest() -> str:
-    """Return the digest of the served document, in hexadecimal."""
-    return hashlib.sha256(json.dumps(document(), sort_keys=True).encode()).hexdigest()
+    """Return the digest of the document as a deployment with all parts serves it, in hexadecimal."""
+    return hashlib.sha256(json.dumps(_document_of_all(), sort_keys=True).encode()).hexdigest()
+
+
+def _document_of_all() -> dict[str, Any]:
+    return served_parts.served_document(document(), ALL_PARTS)
 
 
 def generator_document() -> dict[str, Any]:
@@ -42,7 +48,7 @@ def generator_document() -> dict[str, Any]:
     Refusals are left out: they have one shape, Error. Objects are open, because a service that is newer than
     the client may answer with further fields.
     """
-    opened = deepcopy(document())
+    opened = deepcopy(_document_of_all())
     for methods in opened["paths"].values():
         for operation in methods.values():
             operation["responses"] = {
@@ -64,8 +70,8 @@ def _open_objects(schema: Any) -> None:
             _open_objects(part)
 
 
-def served_document() -> str:
-    """Return the document's file, which two functions serve."""
+def stored_document() -> str:
+    """Return the document's file, which a function serves without the parts that are left out."""
     return json.dumps(document(), indent=1) + "\n"
 
 
@@ -166,7 +172,7 @@ def _bundled(*arguments: str, source: str | None = None) -> str:
 
 if __name__ == "__main__":
     makers = {
-        DOCUMENT: served_document,
+        DOCUMENT: stored_document,
         REFERENCE: reference_page,
         TYPESCRIPT: typescript,
         PYTHON: python,

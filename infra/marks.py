@@ -5,14 +5,13 @@ in its place. Some marks stand for a list over all domains, some for what `rules
 """
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from infra.alarms import DIMENSIONS, metric_reference
+from infra.alarms import DIMENSIONS, metric_reference, watched_conditions
 from infra.resources import DELIVERY, DERIVED, QUEUE
-from infra.template_text import ROOT, fill
+from infra.template_text import ROOT, fill, with_condition
 from rules.lake.entities import ENTITIES
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
@@ -55,7 +54,8 @@ REDIS_URL = (
     '!If [HasRedisSecret, !Sub "{{resolve:secretsmanager:${RedisUrl}}}", !Ref RedisUrl]]'
 )
 IDENTITY_URL = (
-    '!If [HasIdentity, !GetAtt Identity.Outputs.Url, !Sub "{{resolve:secretsmanager:${IdentityUrl}}}"]'
+    "!If [HasIdentity, !GetAtt Identity.Outputs.Url, "
+    '!If [NamesIdentity, !Sub "{{resolve:secretsmanager:${IdentityUrl}}}", ""]]'
 )
 
 
@@ -100,28 +100,40 @@ class DeclaredResource(NamedTuple):
     condition: str = ""  # "" for none
 
 
+def delivery_streams(entities: Iterable[str]) -> dict[str, str]:
+    """Return the delivery stream of each entity."""
+    return {name: name.title().replace("_", "") + "Delivery" for name in entities}
+
+
 def template_marks(
-    resources: Iterable[DeclaredResource], parameters: Iterable[tuple[str, str]]
+    resources: Iterable[DeclaredResource],
+    parameters: Iterable[tuple[str, str]],
+    of_parts: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the text of each mark. resources: those that the fragments declare. parameters: (name, type)."""
-    streams = {  # the delivery stream of each entity
-        name: name.title().replace("_", "") + "Delivery"
-        for name, entity in ENTITIES.items()
-        if not entity.is_of_nights
-    }
-    all_resources = [*resources, *(DeclaredResource(stream, DELIVERY) for stream in streams.values())]
+    """Return the text of each mark.
+
+    resources: those that the fragments declare. parameters: (name, type). of_parts: the condition of each
+    resource that a deployment may leave out, also of delivery streams.
+    """
+    streams = delivery_streams(name for name, entity in ENTITIES.items() if not entity.is_of_nights)
+    deliveries = (DeclaredResource(stream, DELIVERY, of_parts.get(stream, "")) for stream in streams.values())
+    all_resources = [*resources, *deliveries]
     queues = [resource.logical_id for resource in all_resources if resource.kind == QUEUE]
     published = [each.table for each in (*PUBLISHED_TABLES.values(), *KEPT_ITEMS)]
+    watched = [resource for resource in all_resources if resource.kind in DIMENSIONS]
     triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
     return {
-        "queue_urls": f"QUEUE_URLS: {_names_as_json(queues)}\n",
+        "queue_urls": f"QUEUE_URLS: {_names_as_json(queues, of_parts)}\n",
         "queue_arns": _yaml_list("Resource", (f"!GetAtt {queue}.Arn" for queue in queues)),
-        "followed_names": f"TABLES: {_names_as_json(FOLLOWED)}\n",
+        "followed_names": f"TABLES: {_names_as_json(FOLLOWED, of_parts)}\n",
         "followed_arns": _yaml_list("Resource", (f"!GetAtt {table}.Arn" for table in FOLLOWED)),
         "redis_url": f"REDIS_URL: {REDIS_URL}\n",
         "identity_url": f"IDENTITY_URL: {IDENTITY_URL}\n",
         "curated_retention": "".join(_retention(name) for name, entity in ENTITIES.items() if entity.may_age),
-        "deliveries": "".join(_delivery(entity, stream) for entity, stream in streams.items()),
+        "deliveries": "".join(
+            with_condition(of_parts.get(stream, ""), _delivery(entity, stream))
+            for entity, stream in streams.items()
+        ),
         "delivery_streams": "".join(
             f"{entity.upper()}_DELIVERY_STREAM: !Ref {stream}\n" for entity, stream in streams.items()
         ),
@@ -134,16 +146,24 @@ def template_marks(
         "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",
         "parameters": "".join(f"{name}: {_text_of(name, kind)}\n" for name, kind in parameters),
         "watched": "".join(
-            f"{resource.logical_id}: {metric_reference(*resource)}\n"
-            for resource in all_resources
-            if resource.kind in DIMENSIONS
+            [
+                *(f'{name}: !If [{name}, "true", "false"]\n' for name in watched_conditions(watched)),
+                *(f"{resource.logical_id}: {metric_reference(*resource)}\n" for resource in watched),
+            ]
         ),
     }
 
 
-def _names_as_json(logical_ids: Iterable[str]) -> str:
-    """Return JSON of logical id -> what Ref gives of it."""
-    return "!Sub '" + json.dumps({name: f"${{{name}}}" for name in logical_ids}) + "'"
+def _names_as_json(logical_ids: Iterable[str], of_parts: Mapping[str, str]) -> str:
+    """Return JSON of logical id -> what Ref gives of it, without those that are left out."""
+    by_condition: dict[str, list[str]] = {"": []}
+    for name in logical_ids:
+        by_condition.setdefault(of_parts.get(name, ""), []).append(f'"{name}": "${{{name}}}"')
+    always = f"!Sub '{{{', '.join(by_condition.pop(''))}'"
+    of_part = (
+        f"!If [{condition}, !Sub ', {', '.join(names)}', \"\"]" for condition, names in by_condition.items()
+    )
+    return '!Join ["", [' + ", ".join([always, *of_part, '"}"']) + "]]"
 
 
 def _yaml_list(key: str, items: Iterable[str]) -> str:

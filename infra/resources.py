@@ -64,9 +64,11 @@ def _derived_resources(block: Block) -> str:
         text += fill(DERIVED["door"], name=block.name, milliseconds=1000 * seconds)
     for route in routes:
         pattern = DERIVED["open_route" if route.is_open else "route"]
-        text += fill(pattern, name=route.name, key=route.key, api=route.api)
+        route_text = fill(pattern, name=route.name, key=route.key, api=route.api)
         if route.method == "get":  # the gateway knows no HEAD of its own
-            text += fill(pattern, name=f"Head{route.name}", key=f"HEAD {route.path}", api=route.api)
+            route_text += fill(pattern, name=f"Head{route.name}", key=f"HEAD {route.path}", api=route.api)
+        part = "" if block.condition else route.part or ""
+        text += with_condition(f"Has{part.title()}" if part else "", route_text)
     return with_condition(block.condition, text)
 
 

@@ -4,6 +4,7 @@ Registers endpoints, rotates their secrets, ends them. A secret is shown once, w
 """
 
 import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -16,17 +17,20 @@ from adapters.bootstrap import ClientOf, bootstrap
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import ENDED, EndpointStore, NoEndpoint
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
+from adapters.settings.parts import deployed_parts
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of, text, user_id, whole
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType, silent_filters
+from rules.outgoing.notices import ENDPOINTS_MAX, PART_OF_TYPE, Endpoint, NoticeType, silent_filters
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
+from rules.parts import OF_PART, VALUES_OF_PARTS, Part, is_deployed
 
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
 KINDS = sorted(each.value for each in NoticeType if each is not NoticeType.TEST)
+PART_OF_KIND = {kind.value: part.value for kind, part in PART_OF_TYPE.items()}
 _VALUE: Schema = {
     "anyOf": [{"type": ["string", "number", "boolean"]}, closed_object({"at_least": {"type": "number"}})]
 }
@@ -41,11 +45,16 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
     "types?": {
         "type": "array",
         "maxItems": len(KINDS),
-        "items": {"type": "string", "enum": KINDS},
+        "items": {"type": "string", "enum": KINDS, VALUES_OF_PARTS: PART_OF_KIND},
         "description": "of notifications; left out or empty: all of them",
     },
     "filters?": {
-        **closed_object(dict.fromkeys([f"{kind}?" for kind in KINDS], _FIELDS)),
+        **closed_object(
+            {
+                f"{kind}?": {**_FIELDS, **({OF_PART: PART_OF_KIND[kind]} if kind in PART_OF_KIND else {})}
+                for kind in KINDS
+            }
+        ),
         "description": "by type: the values that a text or number of `data` must have, or how much at least",
     },
     "agents?": {
@@ -53,6 +62,7 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
         "maxItems": 20,
         "items": user_id(),
         "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
+        OF_PART: Part.QUESTIONS.value,
     },
     "description?": text(maxLength=200),
 }
@@ -161,6 +171,8 @@ def post_endpoint() -> dict[str, Any]:
         target_of(body["url"], may_be_private=parts.may_be_private)
     except UrlRefused as refused:
         raise invalid_field("url", str(refused)) from None
+    if problems := list(_undeployed_types(body)):
+        raise invalid_fields(problems)
     endpoint = Endpoint(
         "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH)),
         body["organization_id"],
@@ -182,6 +194,18 @@ def post_endpoint() -> dict[str, Any]:
     parts.endpoints.put(endpoint)
     logger.info("registered", extra={"endpoint_id": endpoint.endpoint_id})
     return {**endpoint_view(endpoint), "secret": secret}
+
+
+def _undeployed_types(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the field and the reason of each type whose part the deployment leaves out."""
+    named = [
+        *((kind, "types") for kind in body.get("types", ())),
+        *((kind, "filters") for kind in body.get("filters", ())),
+    ]
+    for kind, field in named:
+        part = PART_OF_TYPE.get(NoticeType(kind))
+        if not is_deployed(part, deployed_parts()):
+            yield field, f"{kind}: the stack was deployed without {part}"
 
 
 @app.route("GET /v1/webhook-endpoints", answer=ENDPOINT_LIST)

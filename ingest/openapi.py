@@ -11,6 +11,7 @@ from ingest.questions import polls_api, questions_api
 from ingest.web.json_schema import ERROR
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
+from rules.parts import OF_PART
 
 HANDLERS = (
     *(events_api, users_api, book, hooks_api, leads_api, identity_api, questions_api, polls_api),
@@ -101,6 +102,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "parameters": list(route.parameters),
         "responses": {**again, str(route.status): success, **refusals},
         "security": [] if route.is_open else [{"bearer": []}],
+        **({OF_PART: route.part.value} if route.part else {}),
     }
     if route.body is not None:
         content = {"application/json": {"schema": route.body}}

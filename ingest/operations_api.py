@@ -18,8 +18,10 @@ from adapters.platform.fence import RegionFenced, process_fence
 from adapters.platform.gauges import ConsumerLag, Gauges
 from adapters.platform.objects import S3Objects
 from adapters.platform.queues import QueueDepths
+from adapters.settings.parts import deployed_parts
 from ingest.web.api import Allowance, Answer, Api, json_response
 from ingest.web.routes import DOCUMENT
+from ingest.web.served_parts import served_document
 from rules.regions.register import may_write
 
 EVENTS = "engagement"  # the view's throughput is that of this consumer
@@ -135,4 +137,5 @@ def get_health() -> Answer:
 def get_open_api() -> Response[str]:
     """This document."""
     # It is no secret, and the same until the next deployment.
-    return json_response(200, json.loads(DOCUMENT.read_bytes()), {"Cache-Control": "public, max-age=300"})
+    served = served_document(json.loads(DOCUMENT.read_bytes()), deployed_parts())
+    return json_response(200, served, {"Cache-Control": "public, max-age=300"})

@@ -21,9 +21,11 @@ from urllib.parse import urlsplit
 
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
+from adapters.settings.parts import deployed_parts
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
 from ingest.web.json_schema import text
 from ingest.web.routes import REFERENCE, Route, in_path
+from ingest.web.served_parts import served_page
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -126,7 +128,11 @@ def build_site(folder: Path, config: PageSettings) -> Site:
 
     Raises KeyError for a file whose suffix is not in CONTENT_TYPES.
     """
-    public_settings = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
+    public_settings: dict[str, Any] = {
+        "oidc_authority": config.oidc_authority,
+        "oidc_client_id": config.oidc_client_id,
+        "parts": sorted(deployed_parts()),
+    }
     if groups_claim() != COGNITO_GROUPS:
         public_settings["groups_claim"] = groups_claim()
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
@@ -202,7 +208,7 @@ def _parts(config: PageSettings, _client: ClientOf) -> Site:
 @cache
 def _docs() -> PageFile:
     # It is compressed when somebody reads it first: the page itself starts fast.
-    html = REFERENCE.read_text()
+    html = served_page(REFERENCE.read_text(), deployed_parts())
     for name in DOCS_FILES:
         html = html.replace(f'/{name}"', f'/{name}?v={_parts().version}"', 1)
     return _file(REFERENCE.name, html.encode())

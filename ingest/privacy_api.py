@@ -28,6 +28,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import ANY, COUNT, TEXT, closed_object, list_of, one_of, text, user_id, whole
 from ingest.web.rate_limit import DAY, RateLimit
 from rules.days import stamp
+from rules.parts import Part
 from rules.privacy.erasures import Person, PersonKind
 from rules.privacy.tombstones import (
     identity_subject,
@@ -251,7 +252,7 @@ def post_user_lift(user_id: str) -> dict[str, Any]:
     return {"lifted": _parts().erasures.lift(user_subject(user_id), clock.now())}
 
 
-@app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=ERASURE_HELP)
+@app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=ERASURE_HELP, part=Part.LEADS)
 def delete_lead(lead_id: str) -> dict[str, Any]:
     """Erase a lead, with all leads that are the same person.
 
@@ -267,7 +268,7 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
     return erasure
 
 
-@app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
+@app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP, part=Part.LEADS)
 def post_lead_export(lead_id: str) -> dict[str, Any]:
     """Ask for everything that is known of a lead, as a ZIP of JSON and CSV."""
     caller = _exporter_of(lead_id, NO_LEAD)
@@ -275,7 +276,7 @@ def post_lead_export(lead_id: str) -> dict[str, Any]:
     return _ask_for_export(caller, PersonKind.LEAD, lead_id, organization)
 
 
-@app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=EXPORT_URL_HELP)
+@app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=EXPORT_URL_HELP, part=Part.LEADS)
 def get_lead_export(lead_id: str) -> dict[str, Any]:
     """How far the export of a lead is, and where it can be had."""
     caller = _exporter_of(lead_id, NO_EXPORT)
@@ -285,7 +286,7 @@ def get_lead_export(lead_id: str) -> dict[str, Any]:
     return _export_view(job)
 
 
-@app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFT_RESULT)
+@app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFT_RESULT, part=Part.LEADS)
 def post_lead_lift() -> dict[str, Any]:
     """Let an erased person's addresses, numbers and ids make a lead anew (admins).
 

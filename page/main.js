@@ -33,7 +33,11 @@ export const refreshFigures = async (signal) => {
   return profile;
 };
 
-const allowed = (person, name) => ({ ask: person.agent, book: person.admin, operations: person.admin })[name] ?? true;
+// Views of a part that a deployment may leave out.
+const PART_OF_VIEW = { answer: "questions", ask: "questions" };
+const isThere = (name) => !PART_OF_VIEW[name] || (config.parts ?? []).includes(PART_OF_VIEW[name]);
+const allowed = (person, name) => isThere(name)
+  && (({ ask: person.agent, book: person.admin, operations: person.admin })[name] ?? true);
 
 const welcome = (problem) => {
   document.title = "Sign in - Streakline";
@@ -61,9 +65,7 @@ const show = async () => {
   const [title, load] = VIEWS[name];
   document.title = `${title} - Streakline`;
   for (const id of ["nav", "sign-out"]) byId(id).hidden = false;
-  byId("nav-ask").hidden = !person.agent;
-  byId("nav-book").hidden = !person.admin;
-  byId("nav-operations").hidden = !person.admin;
+  for (const each of ["answer", "ask", "book", "operations"]) byId(`nav-${each}`).hidden = !allowed(person, each);
   for (const link of document.querySelectorAll("#nav a")) {
     if (link.hash === `#/${name}`) {
       link.setAttribute("aria-current", "page");

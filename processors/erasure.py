@@ -126,7 +126,10 @@ class ErasureRunner:
             while store := erasure.next_store():
                 if time.monotonic() >= until:
                     return
-                erasure = self._erase_from(erasure, store, stores[store], person)
+                if store in stores:
+                    erasure = self._erase_from(erasure, store, stores[store], person)
+                else:  # its part was turned off since the erasure began
+                    erasure = self.jobs.save(with_store_done(erasure, store))
             after = after_sweep(erasure, self.settles, now)
             if after is None:  # no further sweep is needed
                 self.jobs.save(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))

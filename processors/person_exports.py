@@ -22,8 +22,10 @@ from adapters.privacy.erasers import IdentityEraser
 from adapters.privacy.export_jobs import ExportJob, ExportJobs
 from adapters.privacy.stores import ObjectEraser, StoreEraser, whole_lead
 from adapters.privacy.tombstones import Tombstones
+from adapters.settings.parts import deployed_parts
 from rules.days import stamp
 from rules.privacy.erasures import Person, PersonKind, excluded_stores, plan_of
+from rules.privacy.inventory import stores_lacking
 from rules.privacy.tombstones import lead_subject, user_subject
 
 # Stores that an export leaves out, each with the reason.
@@ -84,7 +86,7 @@ def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEras
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         files = _Files(archive, now)
         for store in plan_of(kind):
-            if store.name in COPIES:
+            if store.name in COPIES or store.name not in stores:
                 continue
             about = {"store": store.name, "holds": store.holds}
             if store.name == "PayloadBucket":
@@ -107,7 +109,7 @@ def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEras
             "id": person.user_id or person.leads[0],
             "made_at": stamp(now),
             "files": files.manifest_rows,
-            "left_out": COPIES | excluded_stores(kind),
+            "left_out": COPIES | excluded_stores(kind, stores_lacking(deployed_parts())),
         }
         archive.writestr("manifest.json", json.dumps(manifest, ensure_ascii=False, indent=1))
 

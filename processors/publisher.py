@@ -225,7 +225,9 @@ def _parts(config: PublisherSettings, client: ClientOf) -> Publisher:
         config.rule_books_table: (RULES, config.rules_delivery_stream),
     }
     streams = {
-        table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()
+        table: (entity, DeliveryStream(firehose, name))
+        for table, (entity, name) in destinations.items()
+        if table  # "" of a part that the deployment leaves out
     }
     stores = {
         config.user_streaks_table: "UserStreaks",
@@ -235,6 +237,7 @@ def _parts(config: PublisherSettings, client: ClientOf) -> Publisher:
         config.erasures_table: "Erasures",
         config.subscriptions_table: "Subscriptions",
     }
+    stores.pop("", None)
     item_rows = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
     return Publisher(streams, tombstones_of(config, client), item_rows)
 

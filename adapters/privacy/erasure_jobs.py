@@ -16,8 +16,10 @@ from typing import Any
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import REFUSED, chunks, get_one, if_unchanged, query_all, write_if
 from adapters.privacy.tombstones import Tombstones, erasure_log_puts
+from adapters.settings.parts import deployed_parts
 from rules.days import stamp
 from rules.privacy.erasures import Erasure, Person, PersonKind, with_lead
+from rules.privacy.inventory import stores_lacking
 from rules.privacy.tombstones import Act, ErasureLogEntry
 
 OPEN, DONE = "open", "done"
@@ -124,6 +126,7 @@ def _erasure(stored: dict[str, Any]) -> Erasure:
         "kind": PersonKind(stored["kind"]),
         "known": {name: tuple(values) for name, values in stored["known"].items()},
         "done": tuple(stored["done"]),
+        "lacking": tuple(stored.get("lacking", ())),
     }
     return Erasure(**fields)
 
@@ -142,6 +145,7 @@ def begin_erasure(
     if earlier and earlier.stands:
         return earlier.erasure_id
     erasure = Erasure(uuid.uuid4().hex, person.kind, subject, digests[0], stamp(now))
+    erasure = replace(erasure, lacking=stores_lacking(deployed_parts()))
     if person.kind is PersonKind.LEAD:
         erasure = with_lead(erasure, person)
     entries = [ErasureLogEntry(stamp(now), digest, Act.ERASED, erasure.erasure_id) for digest in digests]

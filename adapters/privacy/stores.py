@@ -26,10 +26,12 @@ from adapters.privacy.erasers import (
     response_eraser,
 )
 from adapters.questions.subscription_store import subscription_counter
+from adapters.settings.parts import deployed_parts
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
 from rules.privacy.erasures import Person
+from rules.privacy.inventory import stores_lacking
 from rules.user_ids import kept_partition, user_holder
 
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
@@ -111,8 +113,9 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
 
     def all_claims(person: Person) -> Iterator[Item]:
         yield from claims.items(person)
-        keys = _claims_of_leads(lead_events.items(person))
-        yield from items_of_keys(dynamodb, claims.table, keys)
+        if tables.event_table:
+            keys = _claims_of_leads(lead_events.items(person))
+            yield from items_of_keys(dynamodb, claims.table, keys)
 
     stores: dict[str, StoreEraser] = {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
@@ -136,25 +139,27 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
         "Subscriptions": SubscriptionEraser(
             dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
         ),
-        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, lead_events),
+        "PayloadBucket": ObjectEraser(
+            clients.s3, tables.payload_bucket, lead_events if tables.event_table else None
+        ),
     }
     if clients.database:
         stores["PostgreSQL"] = IdentityEraser(clients.database)
-    return stores
+    lacking = stores_lacking(deployed_parts())
+    return {name: eraser for name, eraser in stores.items() if name not in lacking}
 
 
 def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers of all stores, also of those that are copies of others."""
     stores = online_stores(clients, config, now)
-    group_events_key = ("root_id", "event_type#occurred_at#id")
-    return {
-        **stores,
+    copies: dict[str, StoreEraser] = {
         "Boards": BoardEraser(clients.dynamodb, config.boards_table),
-        "GroupEvents": partition_eraser(
-            clients.dynamodb, config.group_events_table, group_events_key, _lead_ids
-        ),
         "Redis": RedisEraser(config.redis_url, stores["DailyActivity"], stores["BPEvents"], now),
     }
+    if table := config.group_events_table:
+        key = ("root_id", "event_type#occurred_at#id")
+        copies["GroupEvents"] = partition_eraser(clients.dynamodb, table, key, _lead_ids)
+    return {**stores, **copies}
 
 
 def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
@@ -170,7 +175,7 @@ class ObjectEraser:
 
     s3: Callable[[], Any]
     bucket: str
-    lead_events: StoreEraser  # the events' ids are in their objects' keys
+    lead_events: StoreEraser | None  # the events' ids are in their objects' keys; None: there are no leads
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every version of the objects below the person's folders."""
@@ -179,7 +184,7 @@ class ObjectEraser:
 
     def _payloads(self, person: Person) -> Iterator[str]:
         """Yield the prefixes of the keys of the person's objects, without exports."""
-        for key in self.lead_events.find(person):
+        for key in self.lead_events.find(person) if self.lead_events else ():
             yield f"leads/{key[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:

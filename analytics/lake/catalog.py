@@ -17,6 +17,7 @@ from analytics.lake import layout
 from analytics.lake.arrow import glue_columns
 from analytics.lake.layout import Place
 from rules.lake.entities import LOADED, Entity
+from rules.parts import ALL_PARTS, Part, is_deployed
 
 PARTITIONS_MAX = 100  # in one request
 DT_COMMENT = "date of the event, UTC (YYYY-MM-DD), or its month (YYYY-MM) where a history filled the month"
@@ -34,6 +35,7 @@ class Catalog:
     glue: Any  # a botocore client
     database: str
     bucket: str  # the lake's bucket
+    deployed: frozenset[Part] = ALL_PARTS
 
     def ensure(self) -> None:
         """Create missing tables, and give all tables and partitions the columns that are declared now.
@@ -45,8 +47,9 @@ class Catalog:
             self.glue.create_database(DatabaseInput={"Name": self.database})
         refused: list[Any] = []
         for entity in LOADED.values():
-            self._ensure_table(entity)
-            refused += self._update_partitions(entity)
+            if is_deployed(entity.part, self.deployed):
+                self._ensure_table(entity)
+                refused += self._update_partitions(entity)
         _check(refused)
 
     def _ensure_table(self, entity: Entity) -> None:

@@ -17,6 +17,7 @@ from analytics.reconcile import reconcile_answers
 from analytics.reconcile.findings import RESULT, Findings, failed_shares
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
+from rules.parts import ALL_PARTS, Part
 
 LISTED_MAX = 1000  # of each kind of finding, in the report for machines
 SHOWN_MAX = 50  # in a table of the report for people
@@ -28,6 +29,8 @@ FAULT_OF_DOUBT = {
     Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
 }
 LEADS_MAX = 100
+# Fields of the report that are of a part: without the part the report has neither them nor their tables.
+PART_OF_FIELD = {"leads": Part.LEADS, "answer_stats": Part.QUESTIONS}
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
@@ -49,6 +52,7 @@ class Report(TypedDict):
 
     run_id: str
     made_at: str
+    parts: list[str]  # the parts that are deployed, of those that may be left out
     error: Any  # why repair, or all of the run, ended early; None: it did not
     # The fields from here to `root` are those of findings.Findings.
     counts: dict[str, int]
@@ -86,6 +90,7 @@ def gather(
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
+        "parts": sorted(ALL_PARTS),
         "error": error,
         "counts": findings["counts"],
         "different": findings["different"],
@@ -195,6 +200,9 @@ def _count(value: Any) -> Any:
 def publish(objects: Objects, report: Report) -> list[str]:
     """Store the report in both forms; returns their keys."""
     for_machines = {**report, "is_whole": is_whole(report)}
+    for name, part in PART_OF_FIELD.items():
+        if part not in report["parts"]:
+            del for_machines[name]
     texts = {"json": json.dumps(for_machines, indent=1, default=str), "md": markdown(report)}
     keys = {suffix: report_key(report["run_id"], suffix) for suffix in texts}
     for suffix, text in texts.items():
@@ -204,12 +212,16 @@ def publish(objects: Objects, report: Report) -> list[str]:
 
 def markdown(report: Report) -> str:
     """Return the report as text for people, with shortened tables."""
+    deployed = report["parts"]
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
     differences = map(_difference_row, (*report["differences"], *report["answer_stats"]["differences"]))
     tests = _columns(report["failed_tests"], "model", "test", "rows")
     users = _columns(report["warehouse_and_lake"], "user_id", "lake", "warehouse")
     leads = [(lead["lead"], ", ".join(lead["features"]), lead["outcome"]) for lead in report["leads"]]
     shares = _columns(report["failed_shares"], "share", "reason")
+    lead_title = "Leads whose features are not what their events say"
+    lead_table = [_table(lead_title, ("lead", "features", "what"), leads)] if Part.LEADS in deployed else []
+    answer_tables = reconcile_answers.tables(report["answer_stats"]) if Part.QUESTIONS in deployed else ()
     curation = [tuple(row.values()) for row in report["curation"]]
     odd_objects = _columns(report["odd_objects"], "object", "reason")
     parts = [
@@ -229,10 +241,10 @@ def markdown(report: Report) -> str:
             "Differences", ("user", "table", "date", "attribute", "stored", "expected"), list(differences)
         ),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*table) for table in reconcile_answers.tables(report["answer_stats"])),
+        *(_table(*table) for table in answer_tables),
         _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
-        _table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
+        *lead_table,
         *_warehouse(report["warehouse"]),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),

@@ -17,6 +17,7 @@ from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.objects import Objects, S3Objects
+from adapters.settings.parts import deployed_parts
 from analytics.curation.curate import curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
@@ -60,7 +61,7 @@ class _Parts:
 @bootstrap(CurateSettings)
 def _parts(config: CurateSettings, client: ClientOf) -> _Parts:
     objects, glue = S3Objects(client("s3"), config.lake_bucket), client("glue")
-    catalog = Catalog(glue, config.glue_database, config.lake_bucket)
+    catalog = Catalog(glue, config.glue_database, config.lake_bucket, deployed_parts())
     return _Parts(config, objects, catalog, SparkJob(objects, glue, config.curate_job_name))
 
 

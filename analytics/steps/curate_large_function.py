@@ -12,6 +12,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.objects import Objects, S3Objects
+from adapters.settings.parts import deployed_parts
 from analytics.curation.curate import curate_in_run
 from analytics.lake.catalog import Catalog
 from analytics.lake.layout import Place
@@ -31,7 +32,7 @@ class CurateLargeSettings:
 @bootstrap(CurateLargeSettings)
 def _parts(config: CurateLargeSettings, client: ClientOf) -> tuple[Objects, Catalog]:
     objects = S3Objects(client("s3"), config.lake_bucket)
-    return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
+    return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket, deployed_parts())
 
 
 @logger.inject_lambda_context

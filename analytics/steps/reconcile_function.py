@@ -5,7 +5,7 @@ these three, share_steps.py has the work. `reconcile_answers` runs beside them, 
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +29,7 @@ from adapters.platform.objects import NoObject, Objects, S3Objects
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
+from adapters.settings.parts import deployed_parts
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
@@ -51,6 +52,7 @@ from analytics.reconcile.share_steps import ShareSteps
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
+from rules.parts import ALL_PARTS, Part
 
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
@@ -93,9 +95,13 @@ class ReconcileSteps:
     lead_events: LeadEventStore
     feature_items: FeatureStore
     features: FeatureQueue
+    deployed: Collection[Part] = ALL_PARTS
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures."""
+        """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures, has_answers.
+
+        has_answers: whether stats of people who answer are to be compared, too.
+        """
         findings = self.shares.collect(event, now)
         counts = findings.counts
         _measure("Differences", counts["different"])
@@ -104,7 +110,8 @@ class ReconcileSteps:
         _measure("LakeDisagreements", counts["lake_disagreements"])
         if findings.root:
             logger.info("root", extra={"root": findings.root})
-        return {"counts": counts, **({"root": findings.root["root"]} if findings.root else {})}
+        root = {"root": findings.root["root"]} if findings.root else {}
+        return {"counts": counts, "has_answers": Part.QUESTIONS in self.deployed, **root}
 
     def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """Compare the stats of people who answer: {"run_id", "repair"?, "everybody"?} -> the figures.
@@ -133,6 +140,7 @@ class ReconcileSteps:
         early. Returns counts (the figures), reports (keys), and is_whole (whether every step has succeeded).
         """
         report = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
+        report["parts"] = sorted(self.deployed)
         _measure("CurationFailures", len(report["curation_failures"]))
         if report["warehouse"]["quiet_since"]:  # nothing was loaded: the warehouse is not woken
             last = LastWarehouseRun.read(self.objects)
@@ -197,6 +205,7 @@ def _parts(config: ReconcileSettings, client: ClientOf) -> ReconcileSteps:
         LeadEventStore(dynamodb, config.event_table),
         FeatureStore(dynamodb, config.feature_table),
         FeatureQueue(client("sqs"), config.feature_queue_url),
+        deployed_parts(),
     )
 
 

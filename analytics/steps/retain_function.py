@@ -33,7 +33,8 @@ STATE_NAME = "retain.json"  # below runs/{run_id}/
 class RetainSettings:
     """Settings of this function.
 
-    After the given days, events, payloads and texts of answers leave their tables; 0: they stay.
+    After the given days, events, payloads and texts of answers leave their tables; 0: they stay. A table's
+    name is "" if the deployment leaves its part out.
     """
 
     lake_bucket: str
@@ -89,10 +90,12 @@ def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[Retention
     """Yield a rule for each kind of data that leaves a table, with the days of its setting."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
-    leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))
-    yield RawPayloads(leads, config.payload_retention_days)
-    answers = AgedItems(dynamodb, config.responses_table, ("question_id", "response_id"))
-    yield AnswerTexts(answers, config.answer_text_retention_days)
+    if config.event_table:
+        leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))
+        yield RawPayloads(leads, config.payload_retention_days)
+    if config.responses_table:
+        answers = AgedItems(dynamodb, config.responses_table, ("question_id", "response_id"))
+        yield AnswerTexts(answers, config.answer_text_retention_days)
 
 
 @bootstrap(RetainSettings)

@@ -18,6 +18,7 @@ from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.objects import Objects, S3Objects
 from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.settings.parts import deployed_parts
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
 from analytics.forgetting.lake_pass import Progress, changed_places
@@ -47,6 +48,7 @@ from analytics.warehouse.warehouse import (
     warehouse_at,
 )
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
+from rules.parts import ALL_PARTS, Part
 from rules.privacy.erasures import Erasure
 
 logger = Logger(service="warehouse")
@@ -81,6 +83,11 @@ class WarehouseSteps:
     open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
     filled_by: str = ""  # the version of the code that fills the warehouse (night.version)
     grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
+    deployed: frozenset[Part] = ALL_PARTS
+
+    def models(self) -> dict[str, Model]:
+        """Return the deployment's models."""
+        return models(self.grace_days, self.deployed)
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """Begin or continue the night's work, and return {"left", "failed"}.
@@ -96,8 +103,8 @@ class WarehouseSteps:
         if night.items:
             with self.warehouse.kept_open():
                 if not earlier_night:
-                    prepare(self.warehouse)
-                needs = partial(_needs, models(self.grace_days))
+                    prepare(self.warehouse, self.deployed)
+                needs = partial(_needs, self.models())
                 left = do_items(night, needs, ItemWorker(self, night).do, self.objects, clock.now)
                 if not left and isinstance(self.warehouse, RedshiftWarehouse):
                     grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
@@ -148,7 +155,7 @@ class WarehouseSteps:
         if not has_work and last and last.still_holds(self.filled_by, now.date()):
             night.quiet_since = last.run_id
         else:
-            night.items = items_of(unloaded_entities, models(self.grace_days), forgets=forgets)
+            night.items = items_of(unloaded_entities, self.models(), forgets=forgets)
             # Stored before the work. The report settles it: if this run dies, the next one asks again.
             LastWarehouseRun(run_id, night.began, self.filled_by).save(self.objects)
         return night
@@ -183,7 +190,8 @@ class ItemWorker:
             return self._forget()
         if item.kind not in self._builders:
             full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
-            self._builders[item.kind] = Builder.read(self.steps.warehouse, full, self.steps.grace_days)
+            steps = self.steps
+            self._builders[item.kind] = Builder.read(steps.warehouse, full, steps.grace_days, steps.deployed)
         builder = self._builders[item.kind]
         if item.kind is Kind.MODEL:
             metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
@@ -249,8 +257,9 @@ def _parts(config: WarehouseSettings, client: ClientOf) -> WarehouseSteps:
         lake,
         config.copy_role_arn,
         open_erasures=ErasureJobs(client("dynamodb"), config.erasures_table).opened,
-        filled_by=version(config.warehouse_url, config.campaign_grace_days),
+        filled_by=version(config.warehouse_url, config.campaign_grace_days, deployed_parts()),
         grace_days=config.campaign_grace_days,
+        deployed=deployed_parts(),
     )
 
 

@@ -23,6 +23,7 @@ from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY
 from rules.lake.entities import LOADED
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
+from rules.parts import ALL_PARTS, Part
 
 SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and takes 100 KB at most
 Span = tuple[date, date]  # both included
@@ -75,11 +76,15 @@ class Builder:
 
     @classmethod
     def read(
-        cls, warehouse: Warehouse, full: bool = False, grace_days: int = CAMPAIGN_GRACE_DAYS
+        cls,
+        warehouse: Warehouse,
+        full: bool = False,
+        grace_days: int = CAMPAIGN_GRACE_DAYS,
+        deployed: Collection[Part] = ALL_PARTS,
     ) -> "Builder":
         """Read the relations, builds and loads of a warehouse. Raises ModelError, StatementFailed.
 
-        grace_days: see `models`.
+        grace_days, deployed: see `models`.
         """
         # Loads are read first. If rows are loaded meanwhile, the next build takes them, perhaps a second
         # time.
@@ -91,7 +96,7 @@ class Builder:
             )
             for row in warehouse.rows(_BUILDS)
         }
-        return cls(warehouse, full, models(grace_days), kinds, last_builds, loads)
+        return cls(warehouse, full, models(grace_days, deployed), kinds, last_builds, loads)
 
     def build(self, name: str) -> bool:
         """Build one model, after the models that it reads. Returns whether anything was to be done."""

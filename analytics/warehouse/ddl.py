@@ -18,8 +18,9 @@ from adapters.platform.tables import chunks
 from analytics.warehouse.statements import STATEMENTS_MAX
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import LOADED
+from rules.lake.entities import loaded_entities
 from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Required, Type
+from rules.parts import ALL_PARTS, Part
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
@@ -79,10 +80,10 @@ class Table:
 
 
 @cache
-def declared_tables() -> dict[str, Table]:
-    """Return the tables of the schema `lake`, by name."""
+def declared_tables(deployed: frozenset[Part] = ALL_PARTS) -> dict[str, Table]:
+    """Return the tables of the schema `lake` of a deployment with some parts, by name."""
     files = {path.stem: _table(path) for path in sorted((SQL / "ddl").glob("*.sql"))}
-    return {name: entity_table(entity) for name, entity in LOADED.items()} | files
+    return {name: entity_table(entity) for name, entity in loaded_entities(deployed).items()} | files
 
 
 def entity_table(entity: Entity) -> Table:
@@ -123,14 +124,14 @@ def _table(path: Path) -> Table:
     return Table(path.stem, columns, sql.strip().rstrip(";"))
 
 
-def prepare(warehouse: Warehouse) -> list[str]:
+def prepare(warehouse: Warehouse, deployed: frozenset[Part] = ALL_PARTS) -> list[str]:
     """Create missing schemas and tables, add missing columns, and recreate tables whose types have changed.
 
     Returns the statements for columns and for recreated tables. A repetition changes nothing. A schema only
     grows: a column that is no longer declared stays. Raises StatementFailed.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
-    create += [table.sql for table in declared_tables().values()]
+    create += [table.sql for table in declared_tables(deployed).values()]
     for batch in chunks(create, STATEMENTS_MAX):
         warehouse.run(batch)
     stored: dict[str, StoredColumns] = {}  # by table
@@ -138,7 +139,7 @@ def prepare(warehouse: Warehouse) -> list[str]:
         column = _stored_column(row)
         stored.setdefault(str(row["table_name"]), {})[column.name] = column
     changes: list[list[str]] = []
-    for table in declared_tables().values():
+    for table in declared_tables(deployed).values():
         changes += _changes(table, stored.get(table.name, {}))
     if changes:
         # Views keep the types that they were created with, so all models are built anew.

@@ -21,8 +21,8 @@ last succeeded (`Scope`). Once a week it tests all rows, and runs the `sql` test
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -36,9 +36,10 @@ from analytics.warehouse.ddl import LOAD_NUMBER, SQL
 from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import LOADED
+from rules.lake.entities import LOADED, loaded_entities
 from rules.lake.schema import Entity, Field, StagedColumn
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
+from rules.parts import ALL_PARTS, Part
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
 FOLDERS = ("staging", "facts", "dimensions", "marts")
@@ -90,12 +91,43 @@ class Model:
 _DECLARED = {model_field.name for model_field in fields(Model)} - {"name", "sql", "reads"}
 
 
-def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
+def models(grace_days: int = CAMPAIGN_GRACE_DAYS, deployed: Collection[Part] = ALL_PARTS) -> dict[str, Model]:
     """Return all models by name, each after those that it reads. Raises ModelError.
 
-    grace_days: of campaigns, the deployment's setting.
+    grace_days: of campaigns, the deployment's setting. deployed: the parts that a deployment has; there is no
+    model that needs rows of another one.
     """
-    return _models(grace_days)
+    if not ALL_PARTS - {*deployed}:
+        return _models(grace_days)
+    lacking = {f"lake.{name}" for name in LOADED.keys() - loaded_entities(deployed).keys()}
+    kept: dict[str, Model] = {}
+    for model in _models(grace_days).values():
+        smaller = _without_tables(model, lacking) if model.reads & lacking else model
+        if smaller:
+            kept[model.name] = smaller
+        else:
+            lacking.add(model.name)
+    return kept
+
+
+def _without_tables(model: Model, lacking: Collection[str]) -> Model | None:
+    """Return a model without those of its united SELECTs that read some tables; None if none is left."""
+    branches = [branch.sql(REDSHIFT) for branch in _branches(sqlglot.parse_one(model.sql, read=REDSHIFT))]
+    kept = [branch for branch in branches if not _tables(branch) & {*lacking}]
+    if not kept:
+        return None
+    sql = " UNION ALL ".join(kept)
+    reads_by = {table: column for table, column in model.reads_by.items() if table not in lacking}
+    return replace(model, sql=sql, reads=_tables(sql), reads_by=reads_by)
+
+
+def _branches(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the SELECTs that a query unites."""
+    if isinstance(tree, exp.Union):
+        yield from _branches(tree.left)
+        yield from _branches(tree.right)
+    else:
+        yield tree
 
 
 @cache  # the default and the same number are one entry here

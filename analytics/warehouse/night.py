@@ -24,6 +24,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
+from rules.parts import ALL_PARTS, Part
 from rules.turns import NIGHTS
 
 BEGIN_SECONDS_MAX = 100.0  # an item begins at most so long after a call's first one
@@ -230,9 +231,9 @@ def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> Non
 
 
 @cache
-def version(url: str, grace_days: int) -> str:
-    """Return a digest of the code that fills a warehouse, of its URL, and of the grace days of campaigns."""
-    digest = hashlib.sha256(f"{url} {grace_days}".encode())
+def version(url: str, grace_days: int, deployed: frozenset[Part] = ALL_PARTS) -> str:
+    """Return a digest of what fills a warehouse: code, its URL, grace days of campaigns, the parts."""
+    digest = hashlib.sha256(f"{url} {grace_days} {' '.join(sorted(deployed))}".encode())
     for folder in MADE_BY:
         for path in sorted((PACKAGED / folder).rglob("*")):
             if path.suffix in (".py", ".sql", ".yml"):

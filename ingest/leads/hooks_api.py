@@ -46,6 +46,7 @@ from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import closed_object, text
 from rules.days import stamp
 from rules.leads.hooks import Hook
+from rules.parts import Part
 
 FORM_BYTES_MAX = 100_000
 COUNT_SECONDS = 300  # how long it is kept how many forms an address has sent in a minute
@@ -55,7 +56,11 @@ HOOK = "/v1/hooks/{organization}/{source}"
 BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
 ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
-app = Api("HooksApi", {"organization": text(pattern=ORGANIZATION), "source": text(pattern=SOURCE)})
+app = Api(
+    "HooksApi",
+    {"organization": text(pattern=ORGANIZATION), "source": text(pattern=SOURCE)},
+    part=Part.LEADS,
+)
 logger, handler = app.logger, app.handler
 
 

@@ -25,6 +25,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import text
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, cursor_refusal, integer, page
 from ingest.web.routes import POSITION
+from rules.parts import Part
 
 NO_PAIR = "there are no such two leads of one organization"  # as merge_by_hand says
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
@@ -33,7 +34,7 @@ WHEN_ASLEEP = (
     "After a pause the database wakes up first: a 5xx within the first minute means that you try again."
 )
 
-app = Api("IdentityApi", {"lead_id": text(pattern=LEAD_ID)}, PostgresUnavailable)
+app = Api("IdentityApi", {"lead_id": text(pattern=LEAD_ID)}, PostgresUnavailable, part=Part.LEADS)
 logger, handler = app.logger, app.handler
 
 

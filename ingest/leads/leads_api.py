@@ -44,6 +44,7 @@ from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
+from rules.parts import Part
 
 FIND_PARAMETERS = {
     "organization_id": ORGANIZATION,
@@ -54,7 +55,11 @@ FIND_PARAMETERS = {
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
-app = Api("LeadsApi", {"lead_id": text(pattern=LEAD_ID), "change": {"type": "integer", "minimum": 1}})
+app = Api(
+    "LeadsApi",
+    {"lead_id": text(pattern=LEAD_ID), "change": {"type": "integer", "minimum": 1}},
+    part=Part.LEADS,
+)
 logger, handler = app.logger, app.handler
 
 

@@ -21,6 +21,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import text, whole
 from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to
+from rules.parts import Part
 from rules.questions.questions import Question, is_done, shown_status
 from rules.questions.responses import Response
 
@@ -121,7 +122,7 @@ class Polls:
         return question
 
 
-app = Api("PollsApi", {"question_id": text(pattern=UUID)})
+app = Api("PollsApi", {"question_id": text(pattern=UUID)}, part=Part.QUESTIONS)
 handler = app.handler
 
 

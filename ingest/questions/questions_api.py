@@ -39,6 +39,7 @@ from ingest.web.json_schema import TEXT, text, user_id
 from ingest.web.paging import integer
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import CURSOR, SPAN, in_query, limit_to
+from rules.parts import Part
 from rules.privacy.tombstones import user_subject
 from rules.questions.questions import QuestionStatus
 
@@ -56,6 +57,7 @@ app = Api(
         "fingerprint": text(pattern=r"^(me|[0-9a-f]{32})$"),
         "subscription_id": text(pattern=UUID),
     },
+    part=Part.QUESTIONS,
 )
 handler = app.handler
 

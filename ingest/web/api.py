@@ -32,6 +32,7 @@ from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from ingest.web.routes import Parameter, Route, in_path
 from ingest.web.validate import body_problems, first_problem
 from rules.json_values import NoJson, Pairs, cut_text, read_json
+from rules.parts import Part
 
 # A quarter of the 200 a second that the gateway lets through to hooks (infra/app/api.yaml).
 REQUESTS_PER_MINUTE_OF_ADDRESS = 3_000
@@ -106,13 +107,18 @@ class Api:
     """A function behind the HTTP API, with its routes.
 
     name: as in Route.api. path: the schema of each parameter of a path, by its name. unavailable: further
-    exceptions of its stores that are answered with 503. Those of AWS are answered so anyway.
+    exceptions of its stores that are answered with 503. Those of AWS are answered so anyway. part: as in
+    Route, of all its routes.
     """
 
     def __init__(
-        self, name: str, path: Mapping[str, Schema] | None = None, *unavailable: type[Exception]
+        self,
+        name: str,
+        path: Mapping[str, Schema] | None = None,
+        *unavailable: type[Exception],
+        part: Part | None = None,
     ) -> None:
-        self.name, self.path = name, path or {}
+        self.name, self.path, self.part = name, path or {}, part
         self.routes: list[Route] = []
         self.logger = Logger(service=re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower())
         self._router = APIGatewayHttpResolver()
@@ -135,6 +141,7 @@ class Api:
         is_open: bool = False,
         may_repeat: bool = False,
         more: str = "",
+        part: Part | None = None,
     ) -> Callable[[Handler], Handler]:
         """Declare a route. It goes before the function that answers it.
 
@@ -159,6 +166,7 @@ class Api:
                 is_open=is_open,
                 may_repeat=may_repeat,
                 description=" ".join(filter(None, (*description.split("\n"), more))),
+                part=part or self.part,
             )
 
             @wraps(function)

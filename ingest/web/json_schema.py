@@ -5,6 +5,7 @@ every code that a refusal may have.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rules.parts import VALUES_OF_PARTS, Part
 from rules.user_ids import LENGTH_MAX, USER_ID
 
 # Every code that a refusal may have, and its meaning, as the OpenAPI document lists them. A test fails for a
@@ -55,6 +56,18 @@ CODES = {
     "unknown_reward": "the book of rules in force has no such reward",
     "unknown_type": "no version of the book of rules has this event type",
     "unsupported_media_type": "the body is compressed, or of a type that is not taken here",
+}
+
+# Codes of parts that a deployment may leave out.
+PART_OF_CODE = {
+    "kept_apart": Part.LEADS.value,
+    **dict.fromkeys(
+        (
+            *("already_answered", "open_questions_max", "question_closed", "question_expired"),
+            *("subscriptions_max", "too_many_polls"),
+        ),
+        Part.QUESTIONS.value,
+    ),
 }
 
 Schema = dict[str, Any]
@@ -135,6 +148,7 @@ ERROR = closed_object(
                 "code": {
                     "type": "string",
                     "enum": sorted(CODES),
+                    VALUES_OF_PARTS: PART_OF_CODE,
                     "description": "; ".join(f"{code}: {meaning}" for code, meaning in sorted(CODES.items())),
                 },
                 "message": {"type": "string"},

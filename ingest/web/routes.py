@@ -7,6 +7,7 @@ from typing import Any
 
 from ingest.web.json_schema import ANY, TEXT, Schema
 from ingest.web.paging import FIRST_DATE, LAST_DATE
+from rules.parts import Part
 
 Parameter = dict[str, Any]
 # The OpenAPI document, as ingest.openapi makes it. It is stored, so that who serves it needs no other's code.
@@ -34,6 +35,7 @@ class Route:
     # The first request answers `status`, the same body again answers 200 with what is stored
     may_repeat: bool = False
     description: str = ""
+    part: Part | None = None  # the part that it is of, if a deployment may leave it out
 
     @property
     def method(self) -> str:

@@ -6,6 +6,7 @@ from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.rewards import REWARD_NAME
+from rules.parts import OF_PART, Part
 
 Schema = dict[str, Any]
 
@@ -281,7 +282,7 @@ BOOK: Schema = {
             "offline": _OFFLINE,
             "expiry": _EXPIRY,
             "rewards": _by_name(500, REWARD_NAME, _REWARD, "the catalogue, by id"),
-            "answers": _ANSWERS,
+            "answers": _ANSWERS | {OF_PART: Part.QUESTIONS.value},
             "streaks": _by_name(20, GOAL_NAME, _STREAK, "streaks besides the daily one, by name"),
             "achievements": _by_name(100, GOAL_NAME, _ACHIEVEMENT, "achievements, by name"),
         },

@@ -6,7 +6,7 @@ is renamed. What a row has beyond its schema is kept as JSON text in the column 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.lake.table_items import TABLE_ITEMS
 from rules.lake.valid_row import RowRefused, read_row
+from rules.parts import Part, is_deployed
 
 __all__ = [
     "ANSWER_STATS",
@@ -54,6 +55,7 @@ __all__ = [
     "event_item",
     "event_version",
     "is_in_lake",
+    "loaded_entities",
     "row_of",
     "rows_of",
 ]
@@ -69,6 +71,11 @@ ENTITIES = {
 }
 # Those that the warehouse, the Glue catalog and analysts have.
 LOADED = {name: entity for name, entity in ENTITIES.items() if entity.in_warehouse}
+
+
+def loaded_entities(deployed: Collection[Part]) -> dict[str, Entity]:
+    """Return those of LOADED that a deployment with some parts has, by name."""
+    return {name: entity for name, entity in LOADED.items() if is_deployed(entity.part, deployed)}
 
 
 class Unplaceable(ValueError):

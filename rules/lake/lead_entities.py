@@ -31,6 +31,7 @@ from rules.leads.lead_events import (
     groups_of,
 )
 from rules.leads.series import SERIES_INPUTS, Series, contributions, decode_contacts, decode_series
+from rules.parts import Part
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
@@ -113,6 +114,7 @@ LEAD_EVENTS = Entity(
     # raw_payload may hold what people wrote (rule 10).
     left_out=frozenset({TYPE_KEY, "raw_payload"}),
     shape=lead_event_row,
+    part=Part.LEADS,
 )
 
 
@@ -169,6 +171,7 @@ LEAD_MEMORY = Entity(
     spread="lead_organization_id",
     left_out=frozenset({"evidence"}),
     shape=lead_memory_row,
+    part=Part.LEADS,
 )
 
 
@@ -281,6 +284,7 @@ LEAD_FEATURES = Entity(
     spread="lead_organization_id",
     left_out=frozenset({"active_shard", "added", "pending", "regrouped"}),
     shape=lead_features_row,
+    part=Part.LEADS,
 )
 
 

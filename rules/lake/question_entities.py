@@ -11,6 +11,7 @@ from datetime import datetime
 from rules.days import stamp_of_key
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
 from rules.lake.schema import Entity, Field, Required, Row, Type
+from rules.parts import Part
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 OPEN, PARTIAL = "OPEN", "PARTIAL"
@@ -106,6 +107,7 @@ QUESTIONS = Entity(
     left_out=frozenset({"expires_at", "body_hash", "idempotency_key"}),
     shape=question_row,
     version="version",
+    part=Part.QUESTIONS,
 )
 
 RESPONSES = Entity(
@@ -137,6 +139,7 @@ RESPONSES = Entity(
     left_out=frozenset({"response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"}),
     shape=response_row,
     may_age=False,
+    part=Part.QUESTIONS,
 )
 
 ANSWER_STATS = Entity(
@@ -176,6 +179,7 @@ ANSWER_STATS = Entity(
     ),
     shape=answer_stats_row,
     version="version",
+    part=Part.QUESTIONS,
 )
 
 NOTIFICATIONS = Entity(
@@ -196,4 +200,5 @@ NOTIFICATIONS = Entity(
     left_out=frozenset({"active", "last_notified_at", "expires_at"}),
     shape=notification_row,
     version="version",
+    part=Part.QUESTIONS,
 )

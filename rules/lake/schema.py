@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from rules.days import parse_moment
+from rules.parts import Part
 
 EXTRA = "extra"  # the column with the fields beyond the schema, as JSON text
 BYTES_MAX = 65_535  # of a VARCHAR of Redshift
@@ -91,6 +92,7 @@ class Entity:
     may_age: bool = True
     # Whether nights write the rows. Rows of all other entities are published from streams of tables.
     is_of_nights: bool = False
+    part: Part | None = None  # the part whose rows these are, if a deployment may leave it out
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises KeyError."""

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
+from rules.parts import Part
 from rules.user_ids import user_holder, user_id_problem, user_of_holder
 
 LEAD, QUESTION = "lead/", "question/"
@@ -86,6 +87,8 @@ class NoticeType(StrEnum):
     TEST = "endpoint.test"  # somebody asked for it
 
 
+# The part that a type is of, if a deployment may leave it out.
+PART_OF_TYPE = {NoticeType.LEAD_UPDATED: Part.LEADS, NoticeType.QUESTION_CLOSED: Part.QUESTIONS}
 _OF_USER = {"user_id": str, "number": int}
 # What a filter may ask for: by type, the fields of `data` that are texts or numbers. A text that is one
 # of a few values has them here.

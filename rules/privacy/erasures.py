@@ -8,7 +8,7 @@ what each sweep and pass makes of it; the signed certificate, which stays when t
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -105,10 +105,17 @@ def nightly_plan_of(kind: PersonKind) -> tuple[Store, ...]:
     )
 
 
-def excluded_stores(kind: PersonKind) -> dict[str, str]:
-    """Return the stores that an erasure of this kind does not go through, each with the reason in words."""
-    planned = {store.name for store in (*plan_of(kind), *nightly_plan_of(kind))}
-    return {store.name: _fate_text(store) for store in INVENTORY if store.name not in planned}
+def excluded_stores(kind: PersonKind, lacking: Collection[str] = ()) -> dict[str, str]:
+    """Return the stores that an erasure of this kind does not go through, each with the reason in words.
+
+    lacking: stores that there are not, because the deployment leaves their parts out.
+    """
+    planned = {store.name for store in (*plan_of(kind), *nightly_plan_of(kind))} - {*lacking}
+    return {
+        store.name: "not deployed" if store.name in lacking else _fate_text(store)
+        for store in INVENTORY
+        if store.name not in planned
+    }
 
 
 def _fate_text(store: Store) -> str:
@@ -144,6 +151,7 @@ class Erasure:
     salt: str = ""  # of the random names in the lake; "" while the online stores are not done
     passes: int = 0  # how many nights have gone through the lake
     last_run: str = ""  # the id of the last night's run that is counted in `found`
+    lacking: tuple[str, ...] = ()  # stores that there are not, because the deployment leaves their parts out
     version: int = 0  # counts writes
 
     @property
@@ -157,12 +165,17 @@ class Erasure:
         return self.passes >= PASSES_MIN and not self.found_now
 
     @property
+    def online_plan(self) -> tuple[Store, ...]:
+        """The online stores that it goes through, in this order."""
+        return tuple(store for store in plan_of(self.kind) if store.name not in self.lacking)
+
+    @property
     def awaits(self) -> tuple[str, ...]:
         """The stores that the erasure still has to go through, for the first time or again."""
         nightly = tuple(store.name for store in nightly_plan_of(self.kind))
         if self.is_in_lake:
             return nightly
-        return (*(store.name for store in plan_of(self.kind) if store.name not in self.done), *nightly)
+        return (*(store.name for store in self.online_plan if store.name not in self.done), *nightly)
 
     @property
     def deadline(self) -> str:
@@ -171,7 +184,7 @@ class Erasure:
 
     def next_store(self) -> str | None:
         """Return the store to go through next; None at the end of a sweep."""
-        return next((store.name for store in plan_of(self.kind) if store.name not in self.done), None)
+        return next((store.name for store in self.online_plan if store.name not in self.done), None)
 
     def is_due(self, now: datetime) -> bool:
         """Return whether it need not wait any longer."""
@@ -304,9 +317,9 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
                 "left": 0,
                 "fate": store.fate.value,
             }
-            for store in (*plan_of(erasure.kind), *nightly_plan_of(erasure.kind))
+            for store in (*erasure.online_plan, *nightly_plan_of(erasure.kind))
         ],
-        "other_stores": excluded_stores(erasure.kind),
+        "other_stores": excluded_stores(erasure.kind, erasure.lacking),
     }
 
 

@@ -4,8 +4,11 @@ A test holds this list against the template's tables, buckets, queues, streams a
 lake's entities. So nobody can add a store and forget the persons in it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+
+from rules.parts import Part, is_deployed
 
 LEAF = "lead_organization_id"
 
@@ -54,10 +57,12 @@ class Store:
     lead_key: str = ""
     found: str = ""  # how the rows are found, where the key alone does not find them
     expires_days: int = 0
+    part: Part | None = None  # the part that it belongs to, if a deployment may leave it out
 
 
 TABLE, BUCKET, QUEUE, STREAM, TOPIC, ENTITY, LAKE, CACHE, DATABASE, LOG = StoreKind
 DELETED, RESIDUE, REFUSED, EXPIRES, IMPERSONAL = Fate
+LEADS, QUESTIONS = Part
 
 INVENTORY = (
     Store("UserStreaks", TABLE, "the profile: streaks, balance, zones, alias, reviews", DELETED, "user_id"),
@@ -122,9 +127,18 @@ INVENTORY = (
         found="the counter's name ends in the user id, and perhaps a minute",
         expires_days=2,
     ),
-    Store("Event", TABLE, "what a lead did, with the integration's own words", DELETED, lead_key=LEAF),
-    Store("Memory", TABLE, "what is remembered of a lead", DELETED, lead_key=LEAF),
-    Store("Feature", TABLE, "features of a lead, and the state behind them", DELETED, lead_key=LEAF),
+    Store(
+        "Event",
+        TABLE,
+        "what a lead did, with the integration's own words",
+        DELETED,
+        lead_key=LEAF,
+        part=LEADS,
+    ),
+    Store("Memory", TABLE, "what is remembered of a lead", DELETED, lead_key=LEAF, part=LEADS),
+    Store(
+        "Feature", TABLE, "features of a lead, and the state behind them", DELETED, lead_key=LEAF, part=LEADS
+    ),
     Store(
         "GroupEvents",
         TABLE,
@@ -132,8 +146,11 @@ INVENTORY = (
         DELETED,
         lead_key="root_id",
         found="all leaves of a person are erased with their root",
+        part=LEADS,
     ),
-    Store("Questions", TABLE, "what agents ask; agents are organizations' programs", IMPERSONAL),
+    Store(
+        "Questions", TABLE, "what agents ask; agents are organizations' programs", IMPERSONAL, part=QUESTIONS
+    ),
     Store(
         "Responses",
         TABLE,
@@ -141,6 +158,7 @@ INVENTORY = (
         DELETED,
         "fingerprint_hash",
         found="ByFingerprint, under each of the person's hashes (adapters/platform/keyed_hash.py)",
+        part=QUESTIONS,
     ),
     Store(
         "Subscriptions",
@@ -149,9 +167,16 @@ INVENTORY = (
         DELETED,
         "owner",
         found="the places that the user's phones hold in Limits; claims of messages name nobody, and expire",
+        part=QUESTIONS,
     ),
     Store(
-        "UserStats", TABLE, "stats of a person's answers", DELETED, "fingerprint_hash", found="as Responses"
+        "UserStats",
+        TABLE,
+        "stats of a person's answers",
+        DELETED,
+        "fingerprint_hash",
+        found="as Responses",
+        part=QUESTIONS,
     ),
     Store(
         "PayloadBucket",
@@ -166,23 +191,45 @@ INVENTORY = (
     Store("LakeBucket", BUCKET, "the lake: see its entities and parts", RESIDUE),
     Store("RootsBucket", BUCKET, "a digest of each night over all ledgers; under a lock", IMPERSONAL),
     *(
-        Store(name, QUEUE, "records that failed, as they came, 14 days at most", REFUSED, expires_days=14)
-        for name in (
-            *("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures"),
-            *("LeadIngestionFailures", "LeadEventsFailures", "MemoryFailures", "FeatureFailures"),
-            *("AnswersFailures", "NotifyFailures", "AnnouncementFailures", "PublisherFailures"),
-            *("NotificationFailures", "DeliveryFailures"),
+        Store(
+            name,
+            QUEUE,
+            "records that failed, as they came, 14 days at most",
+            REFUSED,
+            expires_days=14,
+            part=part,
         )
+        for part, names in (
+            (None, ("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures")),
+            (LEADS, ("LeadIngestionFailures", "LeadEventsFailures", "MemoryFailures", "FeatureFailures")),
+            (QUESTIONS, ("AnswersFailures", "NotifyFailures", "AnnouncementFailures")),
+            (None, ("PublisherFailures", "NotificationFailures", "DeliveryFailures")),
+        )
+        for name in names
     ),
     Store("Shipments", QUEUE, "redemptions to be shipped, for whoever ships them", REFUSED, expires_days=14),
     *(
-        Store(name, QUEUE, "work under way: webhooks, events and ids of leads", REFUSED, expires_days=14)
+        Store(
+            name,
+            QUEUE,
+            "work under way: webhooks, events and ids of leads",
+            REFUSED,
+            expires_days=14,
+            part=LEADS,
+        )
         for name in ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
     ),
-    Store("Announcements", QUEUE, "pages of those who are to hear of a question", REFUSED, expires_days=14),
+    Store(
+        "Announcements",
+        QUEUE,
+        "pages of those who are to hear of a question",
+        REFUSED,
+        expires_days=14,
+        part=QUESTIONS,
+    ),
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
     Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
-    Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED),
+    Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED, part=LEADS),
     Store("Redis", CACHE, "profiles, days, ranks", DELETED, "user_id"),
     Store(
         "PostgreSQL",
@@ -190,6 +237,7 @@ INVENTORY = (
         "who is who: addresses, numbers, ids at WhatsApp and in shops of leads, and the evidence of merges",
         DELETED,
         lead_key="lead_id",
+        part=LEADS,
     ),
     Store("events", ENTITY, "as BPEvents, for good", RESIDUE, "user_id"),
     Store("daily_activity", ENTITY, "as DailyActivity's dates", RESIDUE, "user_id"),
@@ -247,3 +295,8 @@ INVENTORY = (
     ),
 )
 BY_NAME = {store.name: store for store in INVENTORY}
+
+
+def stores_lacking(deployed: Collection[Part]) -> tuple[str, ...]:
+    """Return the names of the stores that a deployment lacks, because it leaves their parts out."""
+    return tuple(store.name for store in INVENTORY if not is_deployed(store.part, deployed))

@@ -31,7 +31,8 @@ def test_the_watched_parameters_are_the_things_of_their_names() -> None:
         if name in {*FUNCTIONS, *TABLES, *QUEUES}:
             assert logical_ids(value) == {name}
             if condition := template()["Resources"][name].get("Condition"):
-                assert value == {"Fn::If": [condition, {"Ref": name}, "none"]}
+                named = {"Fn::GetAtt": f"{name}.QueueName"} if name in QUEUES else {"Ref": name}
+                assert value == {"Fn::If": [condition, named, "none"]}
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

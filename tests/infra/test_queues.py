@@ -68,7 +68,9 @@ def test_live_events_of_leads_do_not_wait_behind_the_morning_round_or_a_rebuild(
         for each in resources("AWS::Serverless::Function").values()
         if "FEATURE_QUEUE_URL" in each["Properties"].get("Environment", {}).get("Variables", {})
     ]
-    queues = {each["Environment"]["Variables"]["FEATURE_QUEUE_URL"]["Ref"] for each in asking}
+    queues = set().union(
+        *(logical_ids(each["Environment"]["Variables"]["FEATURE_QUEUE_URL"]) for each in asking)
+    )
     announced = set().union(*(logical_ids(each["Properties"]["Endpoint"]) for each in SUBSCRIPTIONS.values()))
     assert len(asking) == 2
     assert queues == {"FeatureRefresh"}

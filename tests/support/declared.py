@@ -48,16 +48,13 @@ def logical_ids(value: Any) -> set[str]:
         found = set()
         for name, inner in value.items():
             if name == "Ref":
-                found.add(str(inner).removesuffix(".Alias"))
+                found |= {str(inner).removesuffix(".Alias")} - {"AWS::NoValue"}
             elif name == "Fn::GetAtt":
                 found.add((inner if isinstance(inner, str) else inner[0]).split(".")[0])
             elif name == "Fn::Sub":
-                found |= {
-                    each.split(".")[0]
-                    for text in listed(inner)
-                    if isinstance(text, str)
-                    for each in re.findall(r"\$\{([^}!]+)\}", text)
-                }
+                text, variables = (inner, {}) if isinstance(inner, str) else inner
+                named = {each.split(".")[0] for each in re.findall(r"\$\{([^}!]+)\}", text)}
+                found |= named - variables.keys() | logical_ids(variables)
             else:
                 found |= logical_ids(inner)
         return found

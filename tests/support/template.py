@@ -24,7 +24,8 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
 
 
 PHONES = f"arn:{PARTITION}:sns:{REGION}:{ACCOUNT}:app/GCM/phones"
-# The sizes, with what a parameter turns on; two regions; and what somebody has who brings all that may be brought.
+# The sizes, with what a parameter turns on; two regions; what somebody has who brings all that may be brought; and
+# what is left without the parts that may be left out.
 DEPLOYMENTS: dict[str, dict[str, str]] = {
     "small": {},
     "standard": {"Size": "standard", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "true"},
@@ -50,6 +51,7 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
         "AlarmTopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:alarms",
         "MonthlyBudgetDollars": "50",
     },
+    "without leads and questions": {"WithLeads": "false", "WithQuestions": "false"},
 }
 
 

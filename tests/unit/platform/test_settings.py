@@ -26,7 +26,7 @@ CLASSES: dict[str, type[Any]] = {
     if isinstance(each, type) and is_dataclass(each) and name.endswith("Settings")
     if name not in {"ConsumerSettings", "IntakeSettings"}
 }
-SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
+SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM", "PARTS"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).
 PUBLISHES = "SETTINGS_DIGEST"
 COMPLETE = {

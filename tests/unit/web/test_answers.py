@@ -10,6 +10,8 @@ import ingest.engagement.user_services
 import ingest.engagement.users_api
 import ingest.operations_api
 from ingest import openapi
+from ingest.web.served_parts import served_document
+from rules.parts import ALL_PARTS
 from tests.support.http_requests import called
 from tests.support.template import ROOT
 
@@ -44,7 +46,7 @@ def test_health_and_the_description_ask_no_store(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ingest.operations_api, "_parts", lambda: pytest.fail("a store was asked"))
     assert called(ingest.operations_api.handler, "GET", "/v1/health")["statusCode"] == 200
     served = called(ingest.operations_api.handler, "GET", "/v1/openapi.json")
-    assert json.loads(served["body"]) == openapi.document()
+    assert json.loads(served["body"]) == served_document(openapi.document(), ALL_PARTS)
     assert served["headers"]["Cache-Control"] == "public, max-age=300"
 
 

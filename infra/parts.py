@@ -1,0 +1,115 @@
+"""Parts that a deployment may leave out: what others say of their resources is put under their conditions.
+
+A fragment with a section `Part` (infra/app/leads.yaml) names a condition, which all its resources have. Other
+fragments name these resources as they name any: a variable becomes "" without the part, and what a role or a
+list has of the part is left out.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from infra.template_text import parse
+
+NOTHING = "!Ref AWS::NoValue"
+# What names a resource: !Ref X, !GetAtt X.Arn, or !Sub "${X.Arn}/index/Y", the rest of its text unquoted.
+REFERENCE = r'!(?:Ref \w+|GetAtt [\w.]+|Sub (?:"[^"]*"|[^\s,\]}]+))'
+NAMED = re.compile(r"!Ref (\w+)|!GetAtt (\w+)|\$\{(\w+)")
+STATEMENT = re.compile(r"(?m)^( +)- (?:\{Effect|Effect):.*\n(?:\1 .*\n)*")
+VARIABLE = re.compile(rf"(?m)^( +\w+: )({REFERENCE})$")
+ITEM = re.compile(rf"(?m)^( +- )({REFERENCE})( +#.*)?$")
+FLOW_LIST = re.compile(rf"\[{REFERENCE}(?:, {REFERENCE})*\]")
+
+
+class Conditions:
+    """Which conditions resources have, and which a condition implies."""
+
+    def __init__(self, of_parts: Mapping[str, str], declared: Mapping[str, object]) -> None:
+        """of_parts: logical id -> the condition of its part. declared: the template's conditions."""
+        self._of_parts, self._declared = of_parts, declared
+
+    def unmet(self, text: str, condition: str) -> set[str]:
+        """Return the conditions of parts that a text names resources of, and that a condition lacks."""
+        named = {name for match in NAMED.findall(text) for name in match if name}
+        return {self._of_parts[name] for name in named & self._of_parts.keys()} - {*self.implied(condition)}
+
+    def is_of_part(self, condition: str) -> bool:
+        """Whether it is the condition of a part."""
+        return condition in self._of_parts.values()
+
+    def implied(self, condition: str) -> Iterator[str]:
+        """Yield a condition, and all that hold whenever it holds."""
+        yield condition
+        expression = self._declared.get(condition)
+        if isinstance(expression, dict):
+            for each in expression.get("Fn::And", ()):
+                if "Condition" in each:
+                    yield from self.implied(each["Condition"])
+
+
+def guarded(text: str, condition: str, conditions: Conditions) -> str:
+    """Return a resource's text in which all that names resources of parts is under the parts' conditions.
+
+    condition: the resource's own, "" for none. Raises ValueError for what has to be guarded by hand.
+    """
+
+    def unmet(part: str) -> set[str]:
+        return conditions.unmet(part, condition)
+
+    if not unmet(text):
+        return text
+    text = STATEMENT.sub(lambda match: _statement(match[0], match[1], unmet), text)
+    text = FLOW_LIST.sub(lambda match: _flow_list(match[0], unmet), text)
+    text = VARIABLE.sub(lambda match: _under(match[1], match[2], '""', unmet), text)
+    text = ITEM.sub(lambda match: _under(match[1], match[2], NOTHING, unmet) + (match[3] or ""), text)
+    _check(parse(text), condition, conditions)
+    return text
+
+
+def _check(value: Any, condition: str, conditions: Conditions) -> None:
+    """Raise ValueError for a reference to a resource of a part that is under no condition of that part."""
+    if isinstance(value, list):
+        for item in value:
+            _check(item, condition, conditions)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "Fn::If" and conditions.is_of_part(inner[0]):
+                _check(inner[2], condition, conditions)
+            elif name in ("Ref", "Fn::GetAtt", "Fn::Sub") and isinstance(inner, str):
+                if missing := conditions.unmet(_as_text(value), condition):
+                    raise ValueError(f"put {inner} under {missing.pop()} by hand")
+            else:
+                _check(inner, condition, conditions)
+
+
+def _under(before: str, reference: str, otherwise: str, unmet: Callable[[str], set[str]]) -> str:
+    missing = unmet(reference)
+    return before + (f"!If [{missing.pop()}, {reference}, {otherwise}]" if missing else reference)
+
+
+def _flow_list(text: str, unmet: Callable[[str], set[str]]) -> str:
+    """Return a list within brackets, each of its items under the condition that it needs."""
+    items = re.split(r", (?=!)", text[1:-1])
+    return f"[{', '.join(_under('', item, NOTHING, unmet) for item in items)}]"
+
+
+def _statement(text: str, indent: str, unmet: Callable[[str], set[str]]) -> str:
+    """Return a statement of a policy: under a condition if it is about resources of one part alone."""
+    (statement,) = parse(f"Statement:\n{textwrap.dedent(text)}")["Statement"]
+    named = statement.get("Resource", [])
+    each = [unmet(_as_text(resource)) for resource in (named if isinstance(named, list) else [named])]
+    if not each or not all(each):
+        return text
+    if len(missing := set.union(*each)) > 1:
+        raise ValueError(f"make a statement for each of {sorted(missing)}: {text}")
+    inner = textwrap.indent(textwrap.dedent(text), f"{indent}  ")
+    return f"{indent}- !If\n{indent}  - {missing.pop()}\n{inner}{indent}  - {NOTHING}\n"
+
+
+def _as_text(resource: Any) -> str:
+    """Return what names resources in a value of a template, as REFERENCE has it."""
+    if isinstance(resource, dict):
+        ((name, value),) = resource.items()
+        return f"!{name.removeprefix('Fn::')} {value}"
+    return str(resource)
