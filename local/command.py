@@ -80,6 +80,22 @@ STACK_OPTIONS = (
     option("--stack-name", metavar="NAME", help="a stack on AWS", show_default="the laptop cloud"),
     option("--region", help="where that stack is", show_default="as AWS_REGION and the profile say"),
 )
+
+
+def _parameters(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    for each in values:
+        if "=" not in each:
+            raise click.BadParameter(f"{each} is not NAME=VALUE")
+    return dict(each.split("=", 1) for each in values)
+
+
+def parameters_option(text: str) -> Callable[[Function], Function]:
+    """Return the option of parameters of the template, `parameters`: values by name."""
+    return option(
+        *("--parameter", "parameters"), multiple=True, callback=_parameters, metavar="NAME=VALUE", help=text
+    )
+
+
 JSON_OPTION = option("--json", "as_json", is_flag=True, help="print JSON, for programs")
 
 

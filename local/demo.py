@@ -40,6 +40,7 @@ from local.stores import lake_of
 from local.what_if.page import page
 from rules.book.document import read_book
 from rules.days import stamp
+from rules.parts import Part
 
 CROWD_USERS = 250
 CROWD_EVENTS = 3000
@@ -84,7 +85,8 @@ def demo() -> None:
     _print_outcome(replay.replay(stack, crowd_events, via="both"))
     _check_users(stack, [*history, *crowd_events], now)
     _print_leaderboards(stack)
-    _send_webhooks(stack, now)
+    if Part.LEADS in stack.parts:
+        _send_webhooks(stack, now)
     _run_night(stack)
     _ask_what_if(stack)
     html_report.write(stack, REPORT)
@@ -148,7 +150,8 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
         )
         print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
         print(f"her streak is {after} days.")
-    _ask_questions(stack)
+    if Part.QUESTIONS in stack.parts:
+        _ask_questions(stack)
     price = book()["rewards"]["coffee"]["price_points"]
     redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
     _post(person, f"/v1/users/{PERSON}/redemptions", redemption)

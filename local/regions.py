@@ -235,7 +235,8 @@ def _write(file: Path, report: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def side_of(stack: Stack) -> Side:
     """Return a stack's region with those of its tables that a second region follows."""
-    return Side(stack.region, stack.free_client("dynamodb"), {name: stack.tables[name] for name in KEYS})
+    tables = {name: stack.tables[name] for name in KEYS if name in stack.tables}
+    return Side(stack.region, stack.free_client("dynamodb"), tables)
 
 
 def following_client(stack: Stack, registers: RegisterStore) -> Any:

@@ -240,7 +240,7 @@ def queue_webhooks(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
 
     Raises RuntimeError if the queue goes on to refuse any.
     """
-    sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
+    sqs, url, outcome = stack.client("sqs"), stack.output("LeadIngestionUrl", "leads"), ReplayResult()
 
     def put(entries: list[dict[str, str]]) -> list[str]:
         answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)

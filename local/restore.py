@@ -148,10 +148,12 @@ def restore(
     before = LakeBefore(lake, until, now, max(RETENTION, timedelta(days=hot_days)))
     result = _restorer(stack, before, erased, keep, replace).run(now, _print_progress)
     # Phones come before questions, because a restored question is sent to phones that have not had it.
-    phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
-    PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
+    if PHONES in stack.tables:
+        phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
+        PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
     row_tables = _tables(stack, (*FROM_ROWS, "IdempotencyKeys"))
-    EventsAndQuestionsRestorer(before, row_tables, erased, keep).run(result, now)
+    lacking = set(FROM_ROWS) - stack.tables.keys()  # of parts that the deployment leaves out
+    EventsAndQuestionsRestorer(before, row_tables, erased, {*keep, *lacking}).run(result, now)
     report = report_of(result, until, before.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
@@ -225,7 +227,8 @@ def _restorer(
 
 def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
     dynamodb = stack.client("dynamodb")
-    return {name: ItemTable(dynamodb, stack.tables[name], TABLE_KEYS[name]) for name in names}
+    deployed = [name for name in names if name in stack.tables]
+    return {name: ItemTable(dynamodb, stack.tables[name], TABLE_KEYS[name]) for name in deployed}
 
 
 def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.settings.choices import settings_of
 from local.paths import STACK, folder_id, refuse_other_checkout
+from rules.parts import Part, parts_of
 from rules.regions.register import may_write
 
 REGION = "us-east-1"
@@ -36,12 +37,18 @@ class Stack:
     tables: dict[str, str]  # names by logical id
     redis_url: str  # the laptop's; "" on AWS
     name: str = "streakline"
-    parameters: dict[str, str] = field(default_factory=dict)  # on AWS; `****` where the template hides them
+    # On AWS all of them, `****` where the template hides one; of a laptop those that `up` was given
+    parameters: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_laptop(self) -> bool:
         """Whether this is the laptop cloud."""
         return bool(self.endpoint_url)
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """The parts that are deployed, of those that may be left out."""
+        return parts_of(self.parameters)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -6,18 +6,21 @@ That is a month's idle amounts, and the settings that decide how often something
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from infra.stacks import Stack, resolve_stacks
 from infra.template_text import parse
 from local.paths import ROOT
-from local.plan.cost import ACU_AWAKE, DAYS_A_MONTH, GB, SECONDS_A_DAY, SHARED, sums
+from local.plan.cost import ACU_AWAKE, DAYS_A_MONTH, GB, SECONDS_A_DAY, SHARED, idle_name, sums
 from local.plan.plan_command import SIZES
 from local.plan.price_list import fact
+from rules.parts import ALL_PARTS, Part, parameters_of
 from rules.turns import NIGHTS
 
 Properties = Mapping[str, Any]
 UNIT_SECONDS = {"minute": 60, "hour": 3600, "day": SECONDS_A_DAY}
+SETS_OF_PARTS = [frozenset(some) for count in range(len(Part), -1, -1) for some in combinations(Part, count)]
 PAUSE_SECONDS = 300  # after which an idle cluster sleeps, if its template does not say
 # A month's amounts of one resource of a type, by the names of prices.
 AMOUNTS_OF_A_RESOURCE: Mapping[str, Mapping[str, float]] = {
@@ -31,21 +34,34 @@ AMOUNTS_OF_A_RESOURCE: Mapping[str, Mapping[str, float]] = {
 }
 
 
+class Variant(NamedTuple):
+    """A size of the template, with some of the parts that may be left out."""
+
+    size: str
+    deployed: frozenset[Part] = ALL_PARTS
+
+
 def sizes() -> dict[str, dict[str, dict[str, float]]]:
-    """Return `idle` and `settings` of each size."""
-    return {size: {"idle": _idle(size), "settings": _settings(size)} for size in SIZES}
+    """Return `settings` of each size, and what is idle: with all parts, and without each set of parts."""
+    return {
+        size: {
+            **{idle_name(deployed): _idle(Variant(size, deployed)) for deployed in SETS_OF_PARTS},
+            "settings": _settings(Variant(size)),
+        }
+        for size in SIZES
+    }
 
 
 @cache
-def resources(size: str) -> Mapping[str, Mapping[str, Any]]:
+def resources(size: Variant) -> Mapping[str, Mapping[str, Any]]:
     """Return the resources of a size and of the stacks that it nests, by their paths: Type and Properties."""
     stacks = _stacks(size).items()
     return {f"{path}{name}": resource for path, stack in stacks for name, resource in stack.resources.items()}
 
 
 @cache
-def _stacks(size: str) -> Mapping[str, Stack]:
-    return resolve_stacks({"Size": size})
+def _stacks(size: Variant) -> Mapping[str, Stack]:
+    return resolve_stacks({"Size": size.size, **parameters_of(size.deployed)})
 
 
 def called(named: Mapping[str, Any]) -> str:
@@ -69,11 +85,11 @@ def fires_a_day(expression: str) -> float:
     return float(len(minutes.split(",")) * (24 if hours == "*" else len(hours.split(","))))
 
 
-def _of(size: str, kind: str) -> list[Properties]:
+def _of(size: Variant, kind: str) -> list[Properties]:
     return [each.get("Properties", {}) for each in resources(size).values() if each["Type"] == kind]
 
 
-def _schedules(size: str) -> Iterator[Properties]:
+def _schedules(size: Variant) -> Iterator[Properties]:
     return (each for each in _of(size, "AWS::Scheduler::Schedule") if each.get("State") != "DISABLED")
 
 
@@ -81,13 +97,13 @@ def _fires(schedules: Iterable[Properties]) -> float:
     return sum(fires_a_day(schedule["ScheduleExpression"]) for schedule in schedules)
 
 
-def _rpu_hours(size: str) -> float:
+def _rpu_hours(size: Variant) -> float:
     (workgroup,) = _of(size, "AWS::RedshiftServerless::Workgroup")
     seconds = fact("redshift.statements") * fact("redshift.statement_seconds")
     return float(workgroup["BaseCapacity"]) * seconds / 3600
 
 
-def _settings(size: str) -> dict[str, float]:
+def _settings(size: Variant) -> dict[str, float]:
     """Return what decides how often something is done, and the API's throttle."""
     rows = parse((ROOT / "template.yaml").read_text())["Mappings"]["Sizes"]
     parameters = _stacks(size)["/"].parameters
@@ -104,7 +120,7 @@ def _settings(size: str) -> dict[str, float]:
         if "RanksFunction" in str(schedule["Target"]) and schedule["Target"]["Input"] == "{}"
     )
     return {
-        **{row: float(rows[row][size]) for row in SHARED.values()},
+        **{row: float(rows[row][size.size]) for row in SHARED.values()},
         "log_days": float(parameters["LogRetentionDays"]),
         "objects_an_hour": 3600 / min(float(each["IntervalInSeconds"]) for each in intervals),
         "pause_seconds": sum(float(cluster.get("SecondsUntilAutoPause", 0)) for cluster in clusters),
@@ -115,7 +131,7 @@ def _settings(size: str) -> dict[str, float]:
     }
 
 
-def _idle(size: str) -> dict[str, float]:
+def _idle(size: Variant) -> dict[str, float]:
     of_resources = (sums([amounts], len(_of(size, kind))) for kind, amounts in AMOUNTS_OF_A_RESOURCE.items())
     # Where nothing comes, the night asks the warehouse once in 28 nights.
     nights = {"redshift.rpu_hours": _rpu_hours(size) * DAYS_A_MONTH / NIGHTS}
@@ -123,7 +139,7 @@ def _idle(size: str) -> dict[str, float]:
     return {name: round(amount, 6) for name, amount in sorted(amounts.items()) if amount}
 
 
-def _alarms(size: str) -> dict[str, float]:
+def _alarms(size: Variant) -> dict[str, float]:
     alarms = _of(size, "AWS::CloudWatch::Alarm")
     own = {(each["Namespace"], each["MetricName"]) for each in alarms if each.get("Namespace")}
     return {
@@ -135,7 +151,7 @@ def _alarms(size: str) -> dict[str, float]:
     }
 
 
-def _endpoints(size: str) -> dict[str, float]:
+def _endpoints(size: Variant) -> dict[str, float]:
     zones = 0
     for endpoint in _of(size, "AWS::EC2::VPCEndpoint"):
         if endpoint.get("VpcEndpointType") == "Interface":
@@ -144,13 +160,16 @@ def _endpoints(size: str) -> dict[str, float]:
     return {"endpoints.hours": zones * fact("month.hours")}
 
 
-def _clusters(size: str) -> dict[str, float]:
+def _clusters(size: Variant) -> dict[str, float]:
     """Return Aurora's capacity, its secret, and the statements of the schedule that announces identities.
 
     An instance that may pause is awake from each statement until its pause begins.
     """
     wakes = _fires(each for each in _schedules(size) if '"announce"' in str(each["Target"].get("Input", "")))
-    (cluster,), instances = _of(size, "AWS::RDS::DBCluster"), len(_of(size, "AWS::RDS::DBInstance"))
+    clusters, instances = _of(size, "AWS::RDS::DBCluster"), len(_of(size, "AWS::RDS::DBInstance"))
+    if not clusters:  # there are no leads
+        return {}
+    (cluster,) = clusters
     scaling = cluster["ServerlessV2ScalingConfiguration"]
     awake_seconds = wakes * float(scaling.get("SecondsUntilAutoPause", PAUSE_SECONDS))
     acus = float(scaling.get("MinCapacity", 0)) or ACU_AWAKE * min(1.0, awake_seconds / SECONDS_A_DAY)
@@ -163,7 +182,7 @@ def _clusters(size: str) -> dict[str, float]:
     }
 
 
-def _calls(size: str) -> dict[str, float]:
+def _calls(size: Variant) -> dict[str, float]:
     calls = _fires(_schedules(size)) * DAYS_A_MONTH
     queues = {path.strip("/") for path, each in resources(size).items() if each["Type"] == "AWS::SQS::Queue"}
     mappings = _of(size, "AWS::Lambda::EventSourceMapping")

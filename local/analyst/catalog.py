@@ -4,34 +4,35 @@ import difflib
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.models import LOAD_NUMBER_DOC, models
 from local.analyst.output import QueryFailed
 from local.analyst.read_only_sql import BYTE_ORDER_MARK
-from rules.lake.entities import LOADED
+from rules.lake.entities import LOADED, loaded_entities
+from rules.parts import ALL_PARTS, Part
 
 Rows = list[dict[str, str]]
 TABLES = re.compile(r"(?:show\s+tables|\.tables)\s*;?", re.IGNORECASE)
 DESCRIBE = re.compile(r"(?:describe|desc|\.describe)(?:\s+([\w.]+))?\s*;?", re.IGNORECASE)
 
 
-def names() -> Iterator[str]:
+def names(deployed: Collection[Part] = ALL_PARTS) -> Iterator[str]:
     """Yield the name of each table and view. Those that are asked most come first: marts."""
-    model_names = models()
+    model_names = models(deployed=deployed)
     for folder in ("marts", "dimensions", "facts", "staging"):
         yield from sorted(name for name in model_names if name.startswith(f"{folder}."))
-    yield from (f"lake.{name}" for name in LOADED)
+    yield from (f"lake.{name}" for name in loaded_entities(deployed))
 
 
-def answer(query: str) -> Rows | None:
+def answer(query: str, deployed: Collection[Part] = ALL_PARTS) -> Rows | None:
     """Return the rows of SHOW TABLES or DESCRIBE; None for another query. Raises QueryFailed."""
     text = query.removeprefix(BYTE_ORDER_MARK).strip()
     if TABLES.fullmatch(text):
-        return [{"name": name, "grain": grain_of(name)} for name in names()]
+        return [{"name": name, "grain": grain_of(name)} for name in names(deployed)]
     if match := DESCRIBE.fullmatch(text):
-        return describe(match[1] or "")
+        return describe(match[1] or "", deployed)
     if text.startswith("."):
         raise QueryFailed(f"there is no {text.split()[0]}: there are .tables, .describe NAME and .quit")
     return None
@@ -43,9 +44,9 @@ def grain_of(name: str) -> str:
     return LOADED[table].doc if folder == "lake" else models()[name].grain
 
 
-def describe(name: str) -> Rows:
+def describe(name: str, deployed: Collection[Part] = ALL_PARTS) -> Rows:
     """Return the columns of a table or view, with what they say. `funnel` would be marts.funnel."""
-    full_names = list(names())
+    full_names = list(names(deployed))
     full_name = next(
         (known for known in full_names if name.lower() in (known, known.partition(".")[2])), None
     )

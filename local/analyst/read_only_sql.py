@@ -12,7 +12,7 @@ answer from the curated files alone:
 The first two become parts of a WITH clause, each before those that read it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -33,6 +33,7 @@ from analytics.warehouse.translate import DUCKDB, REDSHIFT
 from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
+from rules.parts import ALL_PARTS, Part
 
 Value = str | int | date | None
 Models = Mapping[str, Model]
@@ -116,15 +117,20 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) -> str:
+def over_files(
+    query: str,
+    dialect: str,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+    deployed: Collection[Part] = ALL_PARTS,
+) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
-    grace_days: of campaigns, the deployment's setting. Raises QueryFailed for a table that the lake does not
-    have, and for an expression that DuckDB would answer otherwise.
+    grace_days: of campaigns, the deployment's setting. deployed: its parts. Raises QueryFailed for a table
+    that the lake does not have, and for an expression that DuckDB would answer otherwise.
     """
     try:
         tree = parse_statement(query).copy()
-        all_models = models(grace_days)
+        all_models = models(grace_days, deployed)
         reads = _names_read(tree, all_models)
         parts = [_with_part(name, all_models) for name in TopologicalSorter(reads).static_order()]
         tree = _with_part_names(tree)
@@ -145,26 +151,32 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
 def _names_read(tree: exp.Expr, models: Models) -> dict[str, set[str]]:
     """Return each name that a query reads, directly or not, with the names that its own query reads."""
     reads: dict[str, set[str]] = {}
-    names_to_do = _warehouse_names(tree)
+    names_to_do = _warehouse_names(tree, models)
     while names_to_do:
         name = names_to_do.pop()
         if name not in reads:
             allowed = frozenset({CURATION}) if name == CALENDAR else frozenset()
-            reads[name] = _warehouse_names(_definition(name, models), allowed)
+            reads[name] = _warehouse_names(_definition(name, models), models, allowed)
             names_to_do |= reads[name]
     return reads
 
 
-def _warehouse_names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
+def _warehouse_names(tree: exp.Expr, models: Models, allowed: frozenset[str] = frozenset()) -> set[str]:
     """Return the names of the warehouse that a query reads itself, as schema.name.
 
     allowed: names that only a model may read. Raises QueryFailed for one that the lake does not have.
     """
     names = {f"{table.db}.{table.name}" for table in tree.find_all(exp.Table) if table.db in SCHEMAS}
-    known = {f"{LAKE}.{entity}" for entity in LOADED} | (models().keys() - {CURATION})
+    known = {f"{LAKE}.{entity}" for entity in _entities(models)} | (models.keys() - {CURATION})
     if unknown := sorted(names - known - allowed):
         raise QueryFailed(f"the lake has no {unknown[0]}: only the warehouse has it (--on warehouse)")
     return names
+
+
+def _entities(models: Models) -> list[str]:
+    """Return the tables of the lake that a deployment with these models has."""
+    reads = {name for model in models.values() for name in model.reads}
+    return [entity for entity in LOADED if f"{LAKE}.{entity}" in reads]
 
 
 def _definition(name: str, models: Models) -> exp.Expr:
@@ -173,7 +185,8 @@ def _definition(name: str, models: Models) -> exp.Expr:
     if name == CURATION:
         # A month's dt becomes its first date.
         day = "CAST(SUBSTRING(dt || '-01', 1, 10) AS DATE)"
-        days = [f"SELECT DISTINCT {day} AS dt, 1 AS curated FROM {entity}" for entity in LOADED]
+        entities = _entities(models)
+        days = [f"SELECT DISTINCT {day} AS dt, 1 AS curated FROM {entity}" for entity in entities]
         return parse_statement(" UNION ALL ".join(days)).copy()
     return parse_statement(_newest(LOADED[table]) if schema == LAKE else models[name].sql).copy()
 

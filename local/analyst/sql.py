@@ -112,7 +112,9 @@ def ask(
     if on == ON_LAKE:
         from local.analyst import aws_engines  # here, because its libraries take a second to import
 
-        lake_query = over_files(query, aws_engines.lake_dialect(stack), stack.campaign_grace_days)
+        lake_query = over_files(
+            query, aws_engines.lake_dialect(stack), stack.campaign_grace_days, stack.parts
+        )
         answering = aws_engines.by_athena(stack, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
@@ -173,7 +175,8 @@ def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: boo
     if query is None:
         if out is not None:
             raise click.UsageError("--out goes with a query")
-        shell(lambda query: answer_query(stack, query, on, as_json=as_json))
+        names = list(catalog.names(stack.parts))
+        shell(lambda query: answer_query(stack, query, on, as_json=as_json), names)
     else:
         answer_query(stack, query, on, out, as_json=as_json)
 
@@ -185,7 +188,7 @@ def answer_query(
 
     Raises QueryFailed, ValueError and what botocore raises.
     """
-    if (listed := catalog.answer(query)) is not None:
+    if (listed := catalog.answer(query, stack.parts)) is not None:
         print(json_text(listed) if as_json else catalog.as_text(listed))
         return
     if out is not None:
@@ -220,17 +223,18 @@ def _teller() -> Tell:
     return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def shell(answer_query: Callable[[str], None]) -> None:
+def shell(answer_query: Callable[[str], None], names: Sequence[str]) -> None:
     """Answer queries of the standard input, one after the other. After a refused query it goes on.
 
-    answer_query: prints the answer to a query, or raises QueryFailed. Raises SystemExit at the end if a query
+    answer_query: prints the answer to a query, or raises QueryFailed. names: of tables and views, which a
+    terminal completes. Raises SystemExit at the end if a query
     of a file was refused.
     """
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         import readline
 
-        readline.set_completer(_completer(list(catalog.names())))
+        readline.set_completer(_completer(names))
         readline.set_completer_delims(" \t\n,()=")
         readline.parse_and_bind("tab: complete")
         print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")

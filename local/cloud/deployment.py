@@ -18,7 +18,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from infra.intrinsics import Scope, holds, parameter_values, scalar_text
+from infra.intrinsics import Refusal, Scope, holds, parameter_values, scalar_text
 from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam, uv
@@ -61,13 +61,19 @@ EMULATOR_ACTIONS = {
 SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${%s}-*"
 
 
-def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
+def deploy(endpoint: str, redis_url: str, identity_url: str, given: Mapping[str, str]) -> None:
     """Build and deploy, unless the emulator already runs exactly this.
 
-    Raises RuntimeError, with the end of SAM's log, if SAM fails.
+    identity_url: "" without leads. given: parameters that somebody has chosen. Raises RuntimeError, with the
+    end of SAM's log, if SAM fails.
     """
     emulator = Stack("", endpoint, REGION, {}, {}, "")  # nothing is deployed to it yet
-    parameters = _parameters(endpoint, redis_url, secret_of(emulator, identity_url))
+    identity_secret = secret_of(emulator, identity_url) if identity_url else ""
+    parameters = [
+        f"{name}={value}"
+        for name, value in {**given, **_parameters(endpoint, redis_url, identity_secret)}.items()
+        if value  # SAM takes no empty one; those of ours are empty by default
+    ]
     digest = _digest([*parameters, endpoint])
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
         print("deployed already, and nothing has changed since", flush=True)
@@ -94,13 +100,14 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     DEPLOYED.write_text(digest)
 
 
-def describe(endpoint: str, redis_url: str) -> Stack:
-    """Return the deployed stack: its URL, outputs and tables."""
+def describe(endpoint: str, redis_url: str, given: Mapping[str, str]) -> Stack:
+    """Return the deployed stack: its URL, outputs and tables. given: as `deploy` has it."""
     client = fresh_client(endpoint, REGION, "cloudformation")
     description = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
     api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
-    return Stack(api_url, endpoint, REGION, outputs, tables_in(outputs), redis_url, STACK_NAME)
+    tables, parameters = tables_in(outputs), dict(given)
+    return Stack(api_url, endpoint, REGION, outputs, tables, redis_url, STACK_NAME, parameters)
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
@@ -157,16 +164,26 @@ def secret_of(stack: Stack, text: str) -> str:
         return str(secrets.describe_secret(SecretId=name)["ARN"])
 
 
-def _parameters(endpoint: str, redis_url: str, identity_secret: str) -> list[str]:
-    return [
-        "GradualDeployment=false",
-        "OutgoingWebhooks=true",
-        f"OwnWarehouse=duckdb:{WAREHOUSE}",
-        f"RedisUrl={redis_url}",
-        f"IdentityUrl={identity_secret}",
-        f"JwtIssuer={tokens.issuer(endpoint)}",
-        f"JwtAudience={tokens.AUDIENCE}",
-    ]
+def _parameters(endpoint: str, redis_url: str, identity_secret: str) -> dict[str, str]:
+    return {
+        "GradualDeployment": "false",
+        "OutgoingWebhooks": "true",
+        "OwnWarehouse": f"duckdb:{WAREHOUSE}",
+        "RedisUrl": redis_url,
+        "IdentityUrl": identity_secret,
+        "JwtIssuer": tokens.issuer(endpoint),
+        "JwtAudience": tokens.AUDIENCE,
+    }
+
+
+def check_parameters(given: Mapping[str, str]) -> None:
+    """Raise RuntimeError for a parameter that nobody can choose on a laptop, or that has no such value."""
+    if own := sorted(given.keys() & _parameters("", "", "").keys()):
+        raise RuntimeError(f"a laptop cloud says itself what {', '.join(own)} is")
+    try:
+        parameter_values(parse((ROOT / "template.yaml").read_text())["Parameters"], given)
+    except Refusal as refusal:
+        raise RuntimeError(str(refusal)) from None
 
 
 def _digest(parameters: Sequence[str]) -> str:
@@ -186,7 +203,8 @@ def emulator_template(built: str, parameters: Mapping[str, str]) -> str:
     """
     template = parse(built)
     try:
-        template["Parameters"]["GradualDeployment"]["Default"] = "false"  # no resources of CodeDeploy
+        for name, value in parameters.items():  # GradualDeployment=false: no resources of CodeDeploy
+            template["Parameters"][name]["Default"] = value
         template["Conditions"] = conditions(template, parameters)
         resources = template["Resources"]
     except KeyError as missing:

@@ -11,19 +11,20 @@ import shutil
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from adapters.platform.redis import Redis, RedisError
 from infra.template_text import parse
 from local.cloud import embedded_postgres, processes
-from local.cloud.deployment import DEPLOYED, deploy, describe
+from local.cloud.deployment import DEPLOYED, check_parameters, deploy, describe
 from local.cloud.poller import HEARTBEAT
 from local.cloud.processes import emulator
-from local.command import command
+from local.command import command, parameters_option
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE, refuse_other_checkout
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, load
+from rules.parts import Part, parts_of
 
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 # By table: the attribute that holds when an item expires.
@@ -41,14 +42,16 @@ PORTS_END = 65_536
 UNKNOWN_PORT = 0  # nobody answers there
 # The poller writes HEARTBEAT each time it has looked at a shard without records, which is every second.
 SILENT_SECONDS_MAX = 30
+NO_PARAMETERS: Mapping[str, str] = {}
 REDIS_ATTEMPTS = 8  # each waits a quarter of a second
 STOPPED, SILENT = "does not run", "does not answer"
 
 
-@command("up")
-def up_command() -> None:
+@command("up", "up --parameter WithLeads=false --parameter WithQuestions=false")
+@parameters_option("a parameter of the template, kept until `down`; may be repeated")
+def up_command(parameters: dict[str, str]) -> None:
     """Start what does not run of the laptop cloud, and deploy template.yaml to it."""
-    up()
+    up(parameters)
 
 
 @command("down")
@@ -57,27 +60,37 @@ def down_command() -> None:
     down()
 
 
-def up() -> Stack:
-    """Start what is not running, build and deploy. Running it twice, or twice at once, changes nothing."""
+def up(parameters: Mapping[str, str] = NO_PARAMETERS) -> Stack:
+    """Start what is not running, build and deploy. Running it twice, or twice at once, changes nothing.
+
+    parameters: of the template, beside those that were given to an earlier `up` since the last `down`. Raises
+    RuntimeError for one that a laptop has not, or that has no such value.
+    """
     refuse_other_checkout()
     processes.require_tools()
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "up.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _up()
+        return _up(parameters)
 
 
-def _up() -> Stack:
+def _up(parameters: Mapping[str, str]) -> Stack:
     """Do what `up` says, while no other process does."""
+    given = {**_given_parameters(), **parameters}
+    check_parameters(given)
     _stop_what_is_stuck()
     ports = _ports()
     endpoint = f"http://127.0.0.1:{ports['ministack']}"
     redis_url = f"redis://127.0.0.1:{ports['redis']}/0"
     _start_ministack(ports["ministack"])
     _start_redis(ports["redis"])
-    identity_url = embedded_postgres.migrate(embedded_postgres.start(ports["postgres"]))
-    deploy(endpoint, redis_url, identity_url)
-    stack = describe(endpoint, redis_url)
+    identity_url = ""
+    if Part.LEADS in parts_of(given):
+        identity_url = embedded_postgres.migrate(embedded_postgres.start(ports["postgres"]))
+    else:
+        processes.stop("postgres")
+    deploy(endpoint, redis_url, identity_url, given)
+    stack = describe(endpoint, redis_url, given)
     stack.save()
     _enable_ttl(stack)
     _set_mappings(stack)
@@ -87,6 +100,14 @@ def _up() -> Stack:
         processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, HEARTBEAT.exists)
     print(f"up: {stack.api_url}", flush=True)
     return stack
+
+
+def _given_parameters() -> dict[str, str]:
+    """Return the parameters that earlier calls of `up` have deployed."""
+    try:
+        return load().parameters
+    except SystemExit:  # nothing is up yet, or the stack's file is damaged or a copy
+        return {}
 
 
 def down() -> None:
@@ -198,7 +219,8 @@ def _enable_ttl(stack: Stack) -> None:
     """Set each table's time to live, which the emulator does not take from the template."""
     dynamodb = stack.client("dynamodb")
     for logical_id, attribute in TTL.items():
-        table = stack.tables[logical_id]
+        if (table := stack.tables.get(logical_id)) is None:  # of a part that is left out
+            continue
         description = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
         if description["TimeToLiveStatus"] == "DISABLED":
             wanted = {"Enabled": True, "AttributeName": attribute}
@@ -233,14 +255,13 @@ def troubles(stack: Stack) -> dict[str, str]:
     emulator = _trouble(
         "ministack", lambda: "" if is_healthy(ports.get("ministack", UNKNOWN_PORT)) else SILENT
     )
+    has_postgres = Part.LEADS in stack.parts
     return {
         "ministack": emulator,
         # Without the emulator it has nothing to do.
         "poller": _trouble("poller", (lambda: "") if emulator else _poller_trouble),
         "redis": _trouble("redis", lambda: _redis_trouble(stack.redis_url)),
-        "postgres": _trouble(
-            "postgres", lambda: "" if embedded_postgres.is_up(ports.get("postgres", UNKNOWN_PORT)) else SILENT
-        ),
+        **({"postgres": _trouble("postgres", lambda: _postgres_trouble(ports))} if has_postgres else {}),
     }
 
 
@@ -273,6 +294,10 @@ def _poller_trouble() -> str:
     except OSError:
         return "has not begun"
     return "" if silent < SILENT_SECONDS_MAX else f"has done nothing for {silent:.0f} s"
+
+
+def _postgres_trouble(ports: Mapping[str, int]) -> str:
+    return "" if embedded_postgres.is_up(ports.get("postgres", UNKNOWN_PORT)) else SILENT
 
 
 def _redis_trouble(url: str) -> str:

@@ -80,7 +80,8 @@ def failures(stack: Stack) -> dict[str, int]:
 
 def messages_waiting(stack: Stack) -> dict[str, int]:
     """Return how many messages wait for their consumer, by queue."""
-    return {name: depth(stack, stack.outputs[f"{name}Url"]) for name in WORK}
+    urls = {name: stack.outputs.get(f"{name}Url") for name in WORK}
+    return {name: depth(stack, url) for name, url in urls.items() if url}  # a part may be left out
 
 
 def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> None:

@@ -193,7 +193,7 @@ def remove(stack: Stack, organization: str, source: str) -> Any:
 
 
 def _hooks(stack: Stack) -> HookStore:
-    return HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
+    return HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "leads"))
 
 
 def _await_readers() -> None:

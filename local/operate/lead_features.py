@@ -71,7 +71,7 @@ def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool =
     Returns how many `leads` and `messages` were sent, and `failures`: how many messages wait for an operator
     in the queue of failures, older ones among them. Raises RuntimeError when nothing has happened for 120 s.
     """
-    queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
+    queue = FeatureQueue(stack.client("sqs"), stack.output(f"{QUEUE}Url", "leads"))
 
     def request(some_leads: Iterable[str]) -> tuple[int, int]:
         """Return how many leads these are, and in how many messages their ids were sent."""

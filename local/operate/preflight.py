@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from infra.intrinsics import TWO_ZONES, Refusal
 from ingest.release import StackNameRefused, check_stack_name
 from local.aws_errors import AWS_ERRORS, explain_error
-from local.command import command, option, show
+from local.command import command, option, parameters_option, show
 from local.operate.verdict import Problem
 from local.stack import UNKNOWN_STACK, fresh_client
 
@@ -88,24 +88,11 @@ class Plan:
         return max(0, self.needs.counts.get(kind, 0) - self.has.counts.get(kind, 0))
 
 
-def _parameter(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    for each in values:
-        if "=" not in each:
-            raise click.BadParameter(f"{each} is not NAME=VALUE")
-    return dict(each.split("=", 1) for each in values)
-
-
 @command("preflight", "preflight --size large --region eu-west-1 --parameter OwnWarehouse=none")
 @option("--size", type=click.Choice(["small", "standard", "large"]), default="small", help="the deployment's")
 @option("--stack-name", "name", metavar="NAME", default="streakline", help="the stack's name")
 @option("--region", help="where the stack is to be", show_default="as AWS_REGION and the profile say")
-@option(
-    *("--parameter", "parameters"),
-    multiple=True,
-    callback=_parameter,
-    metavar="NAME=VALUE",
-    help="another parameter of the template; may be repeated",
-)
+@parameters_option("another parameter of the template; may be repeated")
 def preflight(size: str, name: str, region: str | None, parameters: dict[str, str], as_json: bool) -> None:
     """Say what of a deployment would fail in your AWS account: quotas, zones, names. Only reads."""
     region_name = fresh_client("", region or os.environ.get("AWS_REGION", ""), "sts").meta.region_name

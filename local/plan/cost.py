@@ -10,7 +10,7 @@ with the size: `events.again.5`. Amounts are of a month, by the names of prices,
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,13 +20,14 @@ from local.plan.price_list import PriceList, fact
 from rules.engagement.boards import pause_between
 from rules.engagement.events import RETENTION
 from rules.engagement.proof import BUCKETS
+from rules.parts import ALL_PARTS, Part
 from rules.turns import NIGHTS
 
 UNITS = ROOT / "local" / "plan" / "units.json"
 Counts = Mapping[str, float]  # by name, such as `write.BPEvents`; or a size's settings
 Functions = Mapping[str, Counts]  # the counts of each function
 Amounts = dict[str, float]  # counts that were added up; of a month, by the names of prices
-Part = tuple[float, Functions]  # how often a path is taken in a day, and the path
+TakenPath = tuple[float, Functions]  # how often a path is taken in a day, and the path
 DAYS_A_MONTH = 365 / 12
 SECONDS_A_DAY = 86_400
 GB = 10**9  # bytes
@@ -97,9 +98,21 @@ class Cost:
         return 1e6 * growing / self.events if self.events else None
 
 
-def cost_of(traffic: Traffic, size: str, prices: PriceList) -> Cost:
-    """Work out a traffic's cost in a size of the template; raises BadPriceList."""
+def idle_name(deployed: Collection[Part]) -> str:
+    """Return under which name units.json has the idle amounts of a size with some parts."""
+    return ".".join(["idle", *(f"without-{part}" for part in Part if part not in deployed)])
+
+
+def cost_of(traffic: Traffic, size: str, prices: PriceList, deployed: Collection[Part] = ALL_PARTS) -> Cost:
+    """Work out a traffic's cost in a size of the template, with some parts.
+
+    Raises BadPriceList, and ValueError for traffic of a part that is left out.
+    """
+    for part, asked in ((Part.LEADS, traffic.lead_events), (Part.QUESTIONS, traffic.questions)):
+        if asked and part not in deployed:
+            raise ValueError(f"there is traffic of {part}, and the deployment leaves {part} out")
     standing = units()["sizes"][size]
+    standing = standing | {"idle": standing[idle_name(deployed)]}
     day = day_of(traffic, standing["settings"])
     beyond_idle = monthly_amounts(traffic, standing["settings"], day)
     amounts = sums([standing["idle"], beyond_idle])
@@ -141,7 +154,7 @@ def total(functions: Functions, kind: str) -> float:
     return sum(by_target(functions, kind).values())
 
 
-def sum_of_paths(parts: Iterable[Part]) -> dict[str, Amounts]:
+def sum_of_paths(parts: Iterable[TakenPath]) -> dict[str, Amounts]:
     """Return the counts of paths, each taken so many times, by function."""
     counts_of: dict[str, list[Counts]] = defaultdict(list)
     for times, functions in parts:
@@ -160,7 +173,7 @@ def path_at_size(stem: str, size: float) -> Functions:
     return sum_of_paths([(1 - share, paths[f"{stem}.{low}"]), (share, paths[f"{stem}.{high}"])])
 
 
-def _paths(traffic: Traffic, settings: Counts) -> Iterator[Part]:
+def _paths(traffic: Traffic, settings: Counts) -> Iterator[TakenPath]:
     paths, users, events = units()["paths"], traffic.daily_actives, traffic.events_a_post
     posts = traffic.events_per_user / events
     yield NEW * users * min(1.0, posts), path_at_size("events.first", events)

@@ -1,7 +1,7 @@
 """`streakline plan`: its options, and what it prints."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from local.command import FILE, command, option
+from rules.parts import ALL_PARTS, Part
 
 if TYPE_CHECKING:
     from local.plan.cost import Cost, Traffic
@@ -43,6 +44,7 @@ SERVICES = {
     "cognito": "Cognito",
 }
 COUNT = click.FloatRange(min=0)
+TRAFFIC_OF_PART = {Part.LEADS: "lead_events", Part.QUESTIONS: "questions"}
 NOT_COUNTED = (
     "Not counted: cold starts, what goes through endpoints, Aurora's storage, what the cache answers or"
     " grows by, messages to phones, outgoing webhooks, holds, expiry and clawbacks, a second region,"
@@ -50,7 +52,11 @@ NOT_COUNTED = (
 )
 
 
-@command("plan --daily-actives 20_000", "plan --daily-actives 20_000 --events-per-user 10 --prices mine.json")
+@command(
+    "plan --daily-actives 20_000",
+    "plan --daily-actives 20_000 --without leads --without questions",
+    "plan --daily-actives 20_000 --events-per-user 10 --prices mine.json",
+)
 @option("--daily-actives", type=COUNT, metavar="N", required=True, help="users who do something in a day")
 @option("--events-per-user", type=COUNT, metavar="N", default=5, help="events of an active user in a day")
 @option(
@@ -59,18 +65,26 @@ NOT_COUNTED = (
 @option("--lead-events", type=COUNT, metavar="N", default=0, help="webhooks a day")
 @option("--questions", type=COUNT, metavar="N", default=0, help="questions a day, each with ten answers")
 @option("--retention-days", type=COUNT, metavar="N", default=365, help="days that the system has run")
+@option(
+    "--without",
+    type=click.Choice(["leads", "questions"]),
+    multiple=True,
+    help="a part that the deployment leaves out; may be repeated",
+    show_default="none",
+)
 @option("--prices", type=FILE, help="a price list of your own", show_default="the dated one of us-east-1")
-def plan(prices: Path | None, as_json: bool, **figures: float) -> None:
+def plan(prices: Path | None, without: tuple[str, ...], as_json: bool, **figures: float) -> None:
     """Say what each size of a deployment costs for a traffic, and which limit ends first."""
     from local.plan.cost import Traffic, cost_of
     from local.plan.price_list import PRICES, read_prices
 
     price_list, traffic = read_prices(prices or PRICES), Traffic(**figures)
-    costs = {size: cost_of(traffic, size, price_list) for size in SIZES}
+    deployed = [part for part in Part if part not in without]
+    costs = {size: cost_of(traffic, size, price_list, deployed) for size in SIZES}
     if as_json:
-        print(json.dumps(plain_data(traffic, price_list, costs), indent=2))
+        print(json.dumps(plain_data(traffic, price_list, costs, deployed), indent=2))
     else:
-        print("\n".join(lines(traffic, price_list, costs)))
+        print("\n".join(lines(traffic, price_list, costs, deployed)))
 
 
 def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
@@ -81,12 +95,19 @@ def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
     return {service: amount for service, amount in sums.items() if amount}
 
 
-def plain_data(traffic: "Traffic", prices: "PriceList", costs: Mapping[str, "Cost"]) -> dict[str, Any]:
+def plain_data(
+    traffic: "Traffic",
+    prices: "PriceList",
+    costs: Mapping[str, "Cost"],
+    deployed: Collection[Part] = ALL_PARTS,
+) -> dict[str, Any]:
     """Return the plan for programs. A limit's daily actives are those at whom it is reached."""
+    lacking = {TRAFFIC_OF_PART[part] for part in Part if part not in deployed}
     return {
         "region": prices.region,
         "prices": {"dated": prices.dated, "source": prices.source},
-        "traffic": asdict(traffic),
+        "traffic": {name: figure for name, figure in asdict(traffic).items() if name not in lacking},
+        "parts": sorted(deployed),
         "sizes": {
             size: {
                 "idle_dollars": sum(cost.idle.values()),
@@ -106,11 +127,21 @@ def _reached_at(traffic: "Traffic", cost: "Cost") -> float | None:
     return traffic.daily_actives / cost.limit.share if cost.limit.share else None
 
 
-def lines(traffic: "Traffic", prices: "PriceList", costs: Mapping[str, "Cost"]) -> Iterator[str]:
+def lines(
+    traffic: "Traffic",
+    prices: "PriceList",
+    costs: Mapping[str, "Cost"],
+    deployed: Collection[Part] = ALL_PARTS,
+) -> Iterator[str]:
     """Yield the plan for people: a column of dollars for each size, and the first limit of each."""
     events = traffic.daily_actives * traffic.events_per_user
     yield f"{traffic.daily_actives:,.0f} daily actives, {events:,.0f} events a day; {prices.region}"
-    yield f"{traffic.lead_events:,.0f} webhooks and {traffic.questions:,.0f} questions a day"
+    asked = {
+        Part.LEADS: f"{traffic.lead_events:,.0f} webhooks",
+        Part.QUESTIONS: f"{traffic.questions:,.0f} questions",
+    }
+    if deployed:
+        yield " and ".join(words for part, words in asked.items() if part in deployed) + " a day"
     yield f"{traffic.retention_days:g} days are stored"
     yield ""
     yield f"{'dollars a month':24}" + "".join(f"{size:>12}" for size in costs)

@@ -18,6 +18,7 @@ from local.smoke import parts
 from local.smoke.parts import question_id
 from local.smoke.steps import StepFailed, Subject
 from rules.outgoing.notices import lead_holder, question_holder
+from rules.parts import Part
 from rules.user_ids import kept_partition
 
 KEYS = {  # by table: the attributes of its key, the partition key first
@@ -64,15 +65,16 @@ def clean_up(subject: Subject) -> str:
         time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
     else:
         troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
-    if trouble := _forget_leads(subject):
+    if Part.LEADS in subject.stack.parts and (trouble := _forget_leads(subject)):
         troubles.append(trouble)
     user_pool = users_of(subject.stack) if not subject.stack.is_laptop else None
     if user_pool:
         user_pool.remove(subject.name)
     if troubles:
         raise StepFailed(f"{item_count} items removed; " + "; ".join(troubles))
+    leads = ", leads forgotten" if Part.LEADS in subject.stack.parts else ""
     return (
-        f"{item_count} items and {object_count} objects removed, leads forgotten; "
+        f"{item_count} items and {object_count} objects removed{leads}; "
         f"rows in the lake and the warehouse stay, marked by the name {subject.name}"
     )
 
@@ -136,7 +138,9 @@ def _lead(subject: Subject, claim: str) -> str | None:
 
 
 def _items(subject: Subject, table: str, key: str) -> list[Item]:
-    """Return the items of a partition."""
+    """Return the items of a partition; none of a table that the deployment leaves out."""
+    if table not in subject.stack.tables:
+        return []
     items = query_all(
         subject.stack.client("dynamodb"),
         TableName=subject.stack.tables[table],

@@ -15,6 +15,7 @@ from local.api import Api
 from local.aws_errors import explain_error
 from local.sign_in import subject as subject_of
 from local.stack import Stack
+from rules.parts import Part
 from rules.smoke_names import smoke_name
 
 DAYS = 5
@@ -105,6 +106,7 @@ class SmokeStep:
     # Uses the part; returns what was seen, raises StepFailed or StepSkipped.
     prove: Callable[[Subject], str]
     needs: tuple[str, ...] = ()  # names of steps that must have succeeded
+    part: Part | None = None  # the part that it proves, if a deployment may leave it out
 
     @property
     def promise(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from local.api import Api
-from local.cloud import deployment, laptop_cloud
+from local.cloud import laptop_cloud
 from local.cloud.patience import drain_leads
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
@@ -25,26 +25,6 @@ from tests.support.lead_orders import Lead, bought, send
 pytestmark = pytest.mark.xdist_group("cloud")
 
 
-def resize(size: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """Deploy the template of a size to the laptop cloud."""
-    with monkeypatch.context() as patch:
-        parameters, template = deployment._parameters, deployment.emulator_template
-
-        def sized(*given: str) -> list[str]:
-            return [*parameters(*given), f"Size={size}"]
-
-        def sized_template(built: str, values: Any) -> str:
-            changed = json.loads(template(built, values))
-            changed["Parameters"]["Size"]["Default"] = (
-                size  # the emulator expands functions with the defaults
-            )
-            return json.dumps(changed)
-
-        patch.setattr(deployment, "_parameters", sized)
-        patch.setattr(deployment, "emulator_template", sized_template)
-        return laptop_cloud.up()
-
-
 @only_soak("the template's part: tests/infra/test_updates.py; the deployment's: tests/e2e/test_smoke.py")
 def test_a_stack_with_data_goes_from_small_to_standard_and_back(
     stack: Stack,
@@ -53,7 +33,6 @@ def test_a_stack_with_data_goes_from_small_to_standard_and_back(
     post: Callable[..., Any],
     settled: Callable[..., None],
     lead_of: Lead,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[tuple[str, Any, Any, str]] = []
 
@@ -74,10 +53,10 @@ def test_a_stack_with_data_goes_from_small_to_standard_and_back(
     look(1)
     try:
         for number, size in ((2, "standard"), (3, "small")):
-            stack = resize(size, monkeypatch)
+            stack = laptop_cloud.up({"Size": size})
             look(number)
     finally:
-        laptop_cloud.up()  # as other tests know it
+        laptop_cloud.up({"Size": "small"})  # as other tests know it
     assert [each[0] for each in seen] == ["1", "4", "1"]
     assert len({each[3] for each in seen}) == 1, "each order is of the one lead"
     assert seen[0][1]["current_streak"] == seen[2][1]["current_streak"] == 1

@@ -43,7 +43,7 @@ def variables(*parameters: str) -> Variables:
 
 def laptop() -> Variables:
     given = deployment._parameters("http://127.0.0.1:1", "redis://127.0.0.1:2", SECRET)
-    return variables(*given, f"AWS::AccountId={ACCOUNT}")
+    return variables(*(f"{name}={value}" for name, value in given.items()), f"AWS::AccountId={ACCOUNT}")
 
 
 def kind(value: object) -> str:

@@ -12,7 +12,7 @@ from local.cloud import deployment
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("Stack", "tokens"):
         monkeypatch.setattr(deployment, name, MagicMock())
-    monkeypatch.setattr(deployment, "_parameters", lambda *_: ["a=b"])
+    monkeypatch.setattr(deployment, "_parameters", lambda *_: {"a": "b"})
     monkeypatch.setattr(deployment, "emulator_template", lambda built, _: built)
     monkeypatch.setattr(deployment, "ROOT", tmp_path)
     monkeypatch.setattr(deployment, "BUILD", tmp_path)
@@ -33,7 +33,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def deploy() -> None:
-    deployment.deploy("endpoint", "redis", "identity")
+    deployment.deploy("endpoint", "redis", "identity", {})
 
 
 @pytest.mark.parametrize(

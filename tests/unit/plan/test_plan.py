@@ -14,12 +14,16 @@ from local.plan import cost
 from local.plan.cost import Traffic, cost_of, day_of, limits, path_at_size, units
 from local.plan.plan_command import SIZES, by_service, lines, plain_data
 from local.plan.price_list import PRICES, BadPriceList, Price, PriceList, read_prices
+from rules.parts import ALL_PARTS, Part
 from rules.turns import NIGHTS
 from tests.support.template import ROOT
 
 # | `small` (default) | $16 | $50 | $22 | ...
-ROW = re.compile(r"^\| `(\w+)`[^|]*\| \$(\d+) \| \$(\d+) \| \$(\d+) \|", re.MULTILINE)
-TOLD = {name: tuple(map(int, dollars)) for name, *dollars in ROW.findall((ROOT / "README.md").read_text())}
+ROW = re.compile(r"^\| `(\w+)`( \[without)?[^|]*\| \$(\d+) \| \$(\d+) \| \$(\d+) \|", re.MULTILINE)
+TOLD = {
+    f"{size}{without}": tuple(map(int, dollars))
+    for size, without, *dollars in ROW.findall((ROOT / "README.md").read_text())
+}
 TRAFFIC = Traffic(daily_actives=5000, lead_events=500, questions=50)
 OURS = read_prices()
 
@@ -30,6 +34,29 @@ def test_the_readme_tells_what_a_size_costs(size: str) -> None:
     costs = sum(plan.idle.values()), plan.dollars, plan.per_million_events
     # A new column or feature moves them by cents, which is no reason to touch the README.
     assert TOLD[size] == pytest.approx(costs, rel=0.01, abs=1)
+
+
+def test_the_readme_tells_what_small_costs_without_leads_and_questions() -> None:
+    plan = cost_of(Traffic(daily_actives=10_000), "small", OURS, ())
+    costs = sum(plan.idle.values()), plan.dollars, plan.per_million_events
+    assert TOLD["small [without"] == pytest.approx(costs, rel=0.01, abs=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("part", Part)
+def test_a_part_that_is_left_out_costs_nothing(size: str, part: Part) -> None:
+    less = cost_of(Traffic(daily_actives=10_000), size, OURS, ALL_PARTS - {part})
+    assert sum(less.idle.values()) < sum(cost_of(Traffic(daily_actives=10_000), size, OURS).idle.values())
+    if part is Part.LEADS:
+        assert not {name for name in less.idle if name.startswith(("aurora", "rdsdata", "proxy"))}
+
+
+@pytest.mark.parametrize(
+    ("part", "traffic"), [("leads", Traffic(1, lead_events=1)), ("questions", Traffic(1, questions=1))]
+)
+def test_traffic_of_a_part_that_is_left_out_is_refused(part: str, traffic: Traffic) -> None:
+    with pytest.raises(ValueError, match=f"there is traffic of {part}, and the deployment leaves {part} out"):
+        cost_of(traffic, "small", OURS, ())
 
 
 @pytest.mark.parametrize("size", SIZES)
