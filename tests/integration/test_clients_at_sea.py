@@ -124,7 +124,8 @@ def test_a_queue_that_drains_by_and_by_loses_nothing(world: World) -> None:
             count += 1
     phone.is_online = True
     for _ in range(3):
-        phone.client._tracker._sender._step()  # type: ignore[union-attr]
+        assert (sender := phone.client._tracker._sender)
+        sender._step(sender._queue.newest())
         phone.is_online = False
         world.wait(20 * HOUR)
         phone.client.track("CHECK_IN")
