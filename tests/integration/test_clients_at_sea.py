@@ -123,9 +123,10 @@ def test_a_queue_that_drains_by_and_by_loses_nothing(world: World) -> None:
             phone.client.track("CHECK_IN")
             count += 1
     phone.is_online = True
+    tracker = phone.client._tracker
+    assert tracker
     for _ in range(3):
-        assert (sender := phone.client._tracker._sender)
-        sender._step(sender._queue.newest())
+        tracker._sender._step(tracker._sender._queue.newest())
         phone.is_online = False
         world.wait(20 * HOUR)
         phone.client.track("CHECK_IN")
