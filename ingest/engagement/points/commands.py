@@ -359,6 +359,7 @@ class SpendingCommands:
         try:
             check_reversible(entry)
         except NotReversible as refused:
-            code = "already_reversed" if refused.is_reversed else "not_reversible"
-            raise ApiError(409, code, str(refused)) from None
+            if refused.is_reversed:
+                raise ApiError(409, "already_reversed", str(refused)) from None
+            raise ApiError(409, "not_reversible", str(refused)) from None
         return entry

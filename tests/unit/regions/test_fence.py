@@ -111,16 +111,15 @@ def test_a_client_that_is_guarded_twice_asks_once() -> None:
         guard_client(dynamodb, world.fence, may_write)
 
 
-def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are() -> None:
-    """Only the fence itself reads the register through a client that nothing stops."""
-    made = re.compile(r'(\w+)\((?:\w+_)?client\("dynamodb"')
+def test_no_client_of_dynamodb_but_that_of_the_bootstrap_is_made_for_functions() -> None:
+    """That one is fenced (tests/unit/platform/test_bootstrap.py). The fence reads the register without a fence."""
+    made = re.compile(r'(\w+)\(free_client\("dynamodb"')
     found: dict[str, set[str]] = {}
     for top in ("adapters", "analytics", "ingest", "processors"):
         for path in (ROOT / top).rglob("*.py"):
             text = path.read_text()
             around = made.findall(text)
-            assert len(around) == text.count('client("dynamodb"'), path
+            assert len(around) == text.count('free_client("dynamodb"'), path
             for name in around:
                 found.setdefault(name, set()).add(path.name)
-    assert found.keys() == {"fence_writer", "fence_follower", "RegisterStore"}
-    assert found["RegisterStore"] == {"fence.py"} and found["fence_follower"] == {"region_follower.py"}
+    assert found == {"RegisterStore": {"fence.py"}, "fence_follower": {"region_follower.py"}}
