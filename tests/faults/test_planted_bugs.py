@@ -197,7 +197,7 @@ BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     no_condition_on_the_head: (1, 2, 3),
     lost_deactivation: (2, 1),
     unconditional_profile: (2, 4),
-    unconditional_day: (118, 129, 230, 254),
+    unconditional_day: (23, 145, 209),
     swallowed_partial_failure: (2, 3),
     forgotten_duplicates: (2, 1),
     blind_trust_in_the_fast_path: (1, 2),

@@ -25,7 +25,7 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         "CREATE TABLE IF NOT EXISTS lake.t (a BIGINT, b VARCHAR(64), c VARCHAR(64), d DATE)",
     )
     builds = ddl.declared_tables()["builds"]
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": grown, "builds": builds})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": grown, "builds": builds})
     for warehouse in lake.warehouses:
         warehouse.run(["CREATE SCHEMA lake", small, "INSERT INTO lake.t VALUES (1, 2, 'é')"])
         changes = prepare(warehouse)
@@ -40,7 +40,7 @@ def test_decimals_keep_their_digits_in_a_table_that_is_made_anew(
     columns = (Column("a", "VARCHAR(64)"), Column("b", "DECIMAL(18, 2)"))
     grown = Table("t", columns, "CREATE TABLE IF NOT EXISTS lake.t (a VARCHAR(64), b DECIMAL(18, 2))")
     builds = ddl.declared_tables()["builds"]
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": grown, "builds": builds})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": grown, "builds": builds})
     for warehouse in lake.warehouses:
         old = "CREATE TABLE lake.t (a BIGINT, b DECIMAL(18, 2), former DECIMAL(10, 4))"
         warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES (1, 2.25, 3.1234)"])
@@ -59,7 +59,7 @@ def test_a_decimal_column_is_widened_before_and_behind_the_point_and_never_narro
         warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a DECIMAL(18, 2))"])
         for declared, is_changed in ((wide, True), ("DECIMAL(9, 2)", False)):
             grown = Table("t", (Column("a", declared),), f"CREATE TABLE IF NOT EXISTS lake.t (a {declared})")
-            monkeypatch.setattr(ddl, "declared_tables", lambda grown=grown: {"t": grown, "builds": builds})
+            monkeypatch.setattr(ddl, "declared_tables", lambda *_, grown=grown: {"t": grown, "builds": builds})
             assert bool(prepare(warehouse)) is is_changed
             assert prepare(warehouse) == []
 
@@ -73,7 +73,7 @@ def test_no_digit_behind_the_point_is_lost_where_a_column_is_declared_with_fewer
     listed = ", ".join(f"{column.name} {column.type}" for column in columns)
     narrow = Table("t", columns, f"CREATE TABLE IF NOT EXISTS lake.t ({listed})")
     builds = ddl.declared_tables()["builds"]
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": narrow, "builds": builds})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": narrow, "builds": builds})
     for warehouse in lake.warehouses:
         old = "CREATE TABLE lake.t (a DECIMAL(18, 0), b DECIMAL(18, 4), c BIGINT)"
         warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES (1, 2.2525, 3)"])
@@ -90,7 +90,7 @@ def test_a_decimal_column_that_is_declared_with_more_behind_the_point_and_fewer_
     columns = (Column("a", "DECIMAL(18, 2)"),)
     crossed = Table("t", columns, "CREATE TABLE IF NOT EXISTS lake.t (a DECIMAL(18, 2))")
     builds = ddl.declared_tables()["builds"]
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": crossed, "builds": builds})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": crossed, "builds": builds})
     largest = Decimal(10**18 - 1)
     for warehouse in lake.warehouses:
         old = f"CREATE TABLE lake.t (a {former})"
@@ -111,7 +111,7 @@ def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest
         f"t{number}": Table("t", (), f"CREATE TABLE IF NOT EXISTS lake.t{number} (a INT)")
         for number in range(40)
     }
-    monkeypatch.setattr(ddl, "declared_tables", lambda: tables | {"builds": declared_tables()["builds"]})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: tables | {"builds": declared_tables()["builds"]})
     for warehouse in lake.warehouses:
         small = "CREATE TABLE lake.t (a0 VARCHAR(64))"
         warehouse.run(["CREATE SCHEMA lake", small, "INSERT INTO lake.t VALUES ('kept')"])
@@ -127,7 +127,7 @@ def test_a_column_is_widened_by_making_the_table_anew(lake: Lake, monkeypatch: p
     sql = """CREATE TABLE IF NOT EXISTS lake.t (a VARCHAR(64) NOT NULL ENCODE ZSTD, b BIGINT ENCODE AZ64,
     c DATE NOT NULL ENCODE AZ64, PRIMARY KEY (a)) DISTSTYLE KEY DISTKEY (a) COMPOUND SORTKEY (b)"""
     columns = (Column("a", "VARCHAR(64)"), Column("b", "BIGINT"), Column("c", "DATE"))
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": Table("t", columns, sql)})
+    monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": Table("t", columns, sql)})
     for warehouse in lake.warehouses:
         warehouse.run(
             [
@@ -147,5 +147,5 @@ def test_a_column_is_widened_by_making_the_table_anew(lake: Lake, monkeypatch: p
             {"a": "é", "b": 2, "c": None, "former": "kept"}
         ]
         monkeypatch.undo()
-        monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": Table("t", columns, sql)})
+        monkeypatch.setattr(ddl, "declared_tables", lambda *_: {"t": Table("t", columns, sql)})
         assert prepare(warehouse) == []
