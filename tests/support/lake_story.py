@@ -182,6 +182,11 @@ class Story:
         days = sorted(day for who, day in self.sample.rows["daily_activity"] if who == user)
         if user not in self.seq:
             self.open(user)
+        if user in USERS[::2] and user not in self.version:
+            self.entry(user, "SETTING", 0, setting="pause", set_to=NEUTRAL["pauses"])
+            self.entry(
+                user, "SETTING", 0, setting="skipped", set_to=NEUTRAL["skipped_dates"].replace(",", " ")
+            )
         for _ in range(2):
             self.version[user] = self.version.get(user, 0) + 1
             names = [each.name for each in ENTITIES["streaks"].fields]
