@@ -258,7 +258,7 @@ COPIED = "account_id, created_at, seq, kind, points, balance, load_number"
 def test_warehouse_rows_that_were_changed_are_named_by_account_and_place(crowd: Town) -> None:
     luck = random.Random(4)
     seqs = {user: [int(each["seq"]["N"]) for each in crowd.entries(user)[1:]] for user in crowd.users}
-    crowd.warehouse.run(["CREATE OR REPLACE TABLE kept AS FROM lake.ledger"])
+    crowd.warehouse.run(["CREATE OR REPLACE TABLE kept AS SELECT * FROM lake.ledger"])
     for number in range(-(-MANIPULATIONS // CROWD)):
         wanted, statements = dict[str, tuple[int, str]](), list[str]()
         for user in crowd.users:
@@ -276,7 +276,7 @@ def test_warehouse_rows_that_were_changed_are_named_by_account_and_place(crowd: 
             wanted[user] = seq, what
         crowd.warehouse.run(statements)
         named_in(crowd, WAREHOUSE, wanted)
-        crowd.warehouse.run(["DELETE FROM lake.ledger", "INSERT INTO lake.ledger FROM kept"])
+        crowd.warehouse.run(["DELETE FROM lake.ledger", "INSERT INTO lake.ledger SELECT * FROM kept"])
     assert list(auditor(crowd).audit(crowd.users)) == []
 
 

@@ -59,7 +59,9 @@ def test_a_decimal_column_is_widened_before_and_behind_the_point_and_never_narro
         warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a DECIMAL(18, 2))"])
         for declared, is_changed in ((wide, True), ("DECIMAL(9, 2)", False)):
             grown = Table("t", (Column("a", declared),), f"CREATE TABLE IF NOT EXISTS lake.t (a {declared})")
-            monkeypatch.setattr(ddl, "declared_tables", lambda *_, grown=grown: {"t": grown, "builds": builds})
+            monkeypatch.setattr(
+                ddl, "declared_tables", lambda *_, grown=grown: {"t": grown, "builds": builds}
+            )
             assert bool(prepare(warehouse)) is is_changed
             assert prepare(warehouse) == []
 

@@ -149,10 +149,13 @@ class Story:
         self.seq[user] += 1
         self.balance[user] += points
         self.number += 1
-        moment = datetime(2026, 2, 27, 23, tzinfo=UTC) + timedelta(
+        return self._entry(user, self.moment(), kind=kind, points=points, **more)
+
+    def moment(self) -> datetime:
+        """When the newest entry was written."""
+        return datetime(2026, 2, 27, 23, tzinfo=UTC) + timedelta(
             minutes=self.number, microseconds=self.number
         )
-        return self._entry(user, moment, kind=kind, points=points, **more)
 
     def _entry(self, user: str, moment: datetime, **more: Any) -> Row:
         names = [each.name for each in ENTITIES["ledger"].fields]
@@ -183,10 +186,11 @@ class Story:
         if user not in self.seq:
             self.open(user)
         if user in USERS[::2] and user not in self.version:
-            self.entry(user, "SETTING", 0, setting="pause", set_to=NEUTRAL["pauses"])
-            self.entry(
-                user, "SETTING", 0, setting="skipped", set_to=NEUTRAL["skipped_dates"].replace(",", " ")
-            )
+            skipped = NEUTRAL["skipped_dates"].replace(",", " ")
+            for seconds, (name, value) in enumerate((("pause", NEUTRAL["pauses"]), ("skipped", skipped)), 1):
+                self.seq[user] += 1
+                at = self.moment() + timedelta(seconds=seconds)
+                self._entry(user, at, kind="SETTING", points=0, setting=name, set_to=value)
         for _ in range(2):
             self.version[user] = self.version.get(user, 0) + 1
             names = [each.name for each in ENTITIES["streaks"].fields]
