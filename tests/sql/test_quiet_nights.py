@@ -85,7 +85,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     made = Nights(objects, Watched(DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)))
     monkeypatch.setattr(clock, "now", lambda: made.now)
     few = {name: each for name, each in models().items() if name in FEW}
-    monkeypatch.setattr(warehouse_function, "models", lambda _: few)
+    monkeypatch.setattr(warehouse_function, "models", lambda *_: few)
 
     def do(calls: ItemWorker, item: Item) -> bool:
         made.fails(item)
