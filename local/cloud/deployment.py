@@ -203,9 +203,9 @@ def emulator_template(built: str, parameters: Mapping[str, str]) -> str:
     """
     template = parse(built)
     try:
+        template["Conditions"] = conditions(template, parameters)
         for name, value in parameters.items():  # GradualDeployment=false: no resources of CodeDeploy
             template["Parameters"][name]["Default"] = value
-        template["Conditions"] = conditions(template, parameters)
         resources = template["Resources"]
     except KeyError as missing:
         raise RuntimeError(f"the built template has no {missing}") from missing

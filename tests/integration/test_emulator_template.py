@@ -32,14 +32,15 @@ def test_conditions_are_those_of_the_emulator_s_account(given: dict[str, str]) -
 
 
 def test_nothing_else_but_policies_and_the_gradual_deployment_is_changed() -> None:
-    before, after = parse(TEXT), json.loads(emulator_template(TEXT, {"Size": "large"}))
+    given = {"Size": "large", "GradualDeployment": "false"}
+    before, after = parse(TEXT), json.loads(emulator_template(TEXT, given))
     for each in (before, after):
         for resource in each["Resources"].values():
             resource["Properties"].pop("Policies", None)
-    assert after.pop("Conditions") == conditions(before, {"Size": "large"})
+    assert after.pop("Conditions") == conditions(before, given)
     del before["Conditions"]
-    assert after["Parameters"]["GradualDeployment"]["Default"] == "false"
-    before["Parameters"]["GradualDeployment"]["Default"] = "false"
+    for name, value in given.items():
+        before["Parameters"][name]["Default"] = value
     assert after == before
 
 
@@ -84,10 +85,10 @@ def test_a_nested_template_is_the_same_as_json() -> None:
     assert json.loads(as_json(nested)) == parse(nested)
 
 
-@pytest.mark.parametrize("name", ["GradualDeployment", "Conditions", "Parameters"])
+@pytest.mark.parametrize("name", ["Conditions", "Parameters"])
 def test_what_is_to_be_changed_must_be_there(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"the built template has no '{name}'"):
-        emulator_template(re.sub(rf"(?m)^( *){name}:", r"\1Other:", TEXT), {})
+        emulator_template(re.sub(rf"(?m)^( *){name}:", r"\1Other:", TEXT), {"GradualDeployment": "false"})
 
 
 def test_what_the_template_does_not_take_is_refused_as_cloudformation_does() -> None:
