@@ -116,7 +116,7 @@ class World:
 
     def check(self) -> None:
         """The invariants of rules 6 and 7."""
-        made_again = profile_with_entries(Profile("u"), self.entries)
+        made_again = profile_with_entries(Profile(self.profile.user_id), self.entries)
         other = ("version", "updated_at", "streak", "alias", "backfilled", "cover", "expiry")
         assert made_again == replace(self.profile, **{name: getattr(made_again, name) for name in other})
         assert (made_again.cover.skipped, made_again.cover.opening) == (

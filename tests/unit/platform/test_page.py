@@ -162,7 +162,8 @@ def test_what_is_no_sign_in_service_stops_the_function(url: str) -> None:
 
 def test_the_settings_are_told_and_no_others() -> None:
     told = json.loads(build_site(FOLDER, COGNITO).files[CONFIG].content)
-    assert told == {"oidc_authority": COGNITO.oidc_authority, "oidc_client_id": "app1"}
+    parts = ["leads", "questions"]
+    assert told == {"oidc_authority": COGNITO.oidc_authority, "oidc_client_id": "app1", "parts": parts}
 
 
 def test_the_first_view_is_small() -> None:
