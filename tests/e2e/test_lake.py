@@ -278,7 +278,7 @@ def test_what_went_in_is_curated_a_duplicate_or_quarantined(
         for line in s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read().splitlines()
     ]
     assert refused == [(len(lines),)]
-    mine = [line for line in lines if people[0] in line["source"]]
+    mine = [line for line in lines if people[0] in line["source"] and "/dt=2026-03-02/" in line["source"]]
     assert len(mine) == 5
     assert all(line["reason"] for line in mine)
 
