@@ -134,8 +134,9 @@ def _redriven(scratch: Scratch) -> None:
 
 
 def _inventory(scratch: Scratch) -> None:
-    listed = '            *("EventsStreamFailures", '
-    scratch.replace("rules/privacy/inventory.py", listed, f'            "ActiveDatesFailures",\n{listed}')
+    listed = '            (None, ("EventsStreamFailures", '
+    added = '            (None, ("ActiveDatesFailures",)),\n'
+    scratch.replace("rules/privacy/inventory.py", listed, added + listed)
 
 
 def _calls(scratch: Scratch) -> None:
