@@ -59,12 +59,21 @@ def guarded(text: str, condition: str, conditions: Conditions) -> str:
 
     if not unmet(text):
         return text
-    text = STATEMENT.sub(lambda match: _statement(match[0], match[1], unmet), text)
+    written, place = "", 0
+    for match in STATEMENT.finditer(text):
+        written += _references(text[place : match.start()], unmet)
+        written += _statement(match[0], match[1], unmet) or _references(match[0], unmet)
+        place = match.end()
+    written += _references(text[place:], unmet)
+    _check(parse(written), condition, conditions)
+    return written
+
+
+def _references(text: str, unmet: Callable[[str], set[str]]) -> str:
+    """Return a text in which each reference to a resource of a part is under the part's condition."""
     text = FLOW_LIST.sub(lambda match: _flow_list(match[0], unmet), text)
     text = VARIABLE.sub(lambda match: _under(match[1], match[2], '""', unmet), text)
-    text = ITEM.sub(lambda match: _under(match[1], match[2], NOTHING, unmet) + (match[3] or ""), text)
-    _check(parse(text), condition, conditions)
-    return text
+    return ITEM.sub(lambda match: _under(match[1], match[2], NOTHING, unmet) + (match[3] or ""), text)
 
 
 def _check(value: Any, condition: str, conditions: Conditions) -> None:
@@ -95,12 +104,12 @@ def _flow_list(text: str, unmet: Callable[[str], set[str]]) -> str:
 
 
 def _statement(text: str, indent: str, unmet: Callable[[str], set[str]]) -> str:
-    """Return a statement of a policy: under a condition if it is about resources of one part alone."""
+    """Return a statement under a condition, if it is about resources of one part alone; else ""."""
     (statement,) = parse(f"Statement:\n{textwrap.dedent(text)}")["Statement"]
     named = statement.get("Resource", [])
     each = [unmet(_as_text(resource)) for resource in (named if isinstance(named, list) else [named])]
     if not each or not all(each):
-        return text
+        return ""
     if len(missing := set.union(*each)) > 1:
         raise ValueError(f"make a statement for each of {sorted(missing)}: {text}")
     inner = textwrap.indent(textwrap.dedent(text), f"{indent}  ")
