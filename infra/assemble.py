@@ -20,6 +20,7 @@ from itertools import islice
 from adapters.settings import choices
 from infra.alarms import alarm_marks
 from infra.book_page import book_tables
+from infra.line_width import short_lines
 from infra.marks import PUBLISHED_TABLES, DeclaredResource, delivery_streams, template_marks
 from infra.parts import Conditions, guarded
 from infra.resources import complete_resources, output
@@ -155,14 +156,17 @@ def read_fragment(
 
 
 def assemble_template(fragments: Sequence[Fragment]) -> str:
-    """Return the template that consists of some fragments: section by section, and in each by domain."""
+    """Return the template that consists of some fragments: section by section, and in each by domain.
+
+    No line is longer than infra.line_width has it.
+    """
     texts = []
     for section in ("", *SECTIONS):
         parts = [text for fragment in fragments if (text := fragment.get(section, "").strip("\n"))]
         gap = "\n\n" if section == "Resources" else "\n"
         heading = f"{section}:\n" if section else ""
         texts += [heading + gap.join(parts) + "\n"] if parts else []
-    return "\n".join(texts)
+    return short_lines("\n".join(texts))
 
 
 def stale_message(path: str, committed: str, wanted: str) -> str:
