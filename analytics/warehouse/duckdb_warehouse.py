@@ -79,8 +79,9 @@ class DuckWarehouse:
         if not self.path.exists():
             return
         fresh = self.path.with_name(f"{self.path.name}.fresh")
-        fresh.unlink(missing_ok=True)
         with self.reading() as connection:
+            fresh.unlink(missing_ok=True)  # no sooner: another process may be writing it
+            connection.execute("CHECKPOINT")  # removes what a killed process has left beside the old file
             (name,) = connection.execute("SELECT current_database()").fetchone()
             connection.execute(f"ATTACH {quoted(fresh)} AS fresh")
             connection.execute(f'COPY FROM DATABASE "{name}" TO fresh')

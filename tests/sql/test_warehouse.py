@@ -1,6 +1,10 @@
 """Redshift's Data API by a real client, and the DuckDB file: failures, pages, tokens, waiting."""
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,11 +16,13 @@ import pytest
 
 from analytics.lake.layout import Place
 from analytics.warehouse.build import build
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import LOCK, Loader
 from analytics.warehouse.models import models
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.statements import StatementFailed, literal
 from analytics.warehouse.warehouse import warehouse_at
+from local.paths import ROOT
 from rules.lake.entities import LOADED
 from tests.sql.conftest import ROLE, Lake, family
 from tests.support.lake_sample import event, write
@@ -163,6 +169,47 @@ def test_a_second_writer_waits(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb, "connect", once_busy)
         assert warehouse.rows("SELECT 1 AS a") == [{"a": 1}]
+
+
+def begin(code: str, *arguments: object) -> "subprocess.Popen[bytes]":
+    """Begin another process, which has the arguments in sys.argv and a DuckWarehouse at the first of them."""
+    made = "import os, sys; from pathlib import Path; from analytics.warehouse.duckdb_warehouse import DuckWarehouse"
+    text = f"{made}; warehouse = DuckWarehouse(Path(sys.argv[1]))\n{code}"
+    return subprocess.Popen([sys.executable, "-c", text, *map(str, arguments)], cwd=ROOT)
+
+
+def test_who_waits_to_compact_a_file_leaves_another_s_work_alone(tmp_path: Path) -> None:
+    """Two nights may end at the same time: whoever started the first is gone, and it goes on."""
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb")
+    warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)", "INSERT INTO lake.t VALUES (1)"])
+    others = (tmp_path / "w.duckdb.fresh", tmp_path / "waits")
+    with warehouse.reading():
+        others[0].write_text("what the first one writes")
+        waiting = begin("Path(sys.argv[2]).touch(); warehouse.compact()", warehouse.path, others[1])
+        while not others[1].exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        assert (waiting.poll(), others[0].read_text()) == (None, "what the first one writes")
+    assert waiting.wait() == 0
+    assert warehouse.rows("SELECT a FROM lake.t") == [{"a": 1}]
+
+
+def test_a_file_is_whole_wherever_its_writer_is_killed(tmp_path: Path) -> None:
+    """DuckDB keeps what a killed process had written beside the file; it belongs to the file that compact() replaces."""
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb")
+    warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)"])
+    insert = "connection.execute('INSERT INTO lake.t VALUES (1)'); os.kill(os.getpid(), 9)"
+    at_once = f"with warehouse.reading() as connection: {insert}"
+    replaced = (
+        "replace = Path.replace\n"
+        "def dying(self, target): replace(self, target); os.kill(os.getpid(), 9)\n"
+        "Path.replace = dying; warehouse.compact()"
+    )
+    for code in (at_once, replaced, at_once):
+        assert begin(code, warehouse.path).wait() == -signal.SIGKILL
+    assert warehouse.rows("SELECT a FROM lake.t") == [{"a": 1}, {"a": 1}]
+    warehouse.compact()
+    assert [file.name for file in tmp_path.iterdir()] == ["w.duckdb"]
 
 
 def test_threads_take_turns(tmp_path: Path) -> None:
