@@ -17,6 +17,7 @@ from local.cloud.patience import drain
 from local.stack import Stack
 from rules.engagement.boards import partitions_of
 from tests.faults.invariants import violations
+from tests.support.changed_cloud import put_back
 from tests.support.stack_tables import Table, tables_of
 
 NAMES = itertools.count()
@@ -26,7 +27,9 @@ NAMES = itertools.count()
 @pytest.fixture(scope="package")
 def stack() -> Iterator[Stack]:
     was_up = processes.pid_of("ministack") is not None
-    yield laptop_cloud.up()
+    cloud = laptop_cloud.up()
+    put_back(cloud)  # a run that was killed may have changed it
+    yield cloud
     if not was_up:
         laptop_cloud.down()
 

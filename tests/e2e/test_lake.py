@@ -36,6 +36,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
+from tests.support.changed_cloud import warehouse_away
 from tests.support.effort import effort
 from tests.support.lead_orders import bought, send
 from tests.support.raw_lake import ARRIVED
@@ -155,7 +156,7 @@ def night_without_warehouse(
         corrupt(stack, user, number)
     stats = stats_of(stack, question)
     change_points(stack, stats["fingerprint_hash"], 9999)
-    with away(stack):
+    with warehouse_away(stack):
         execution = scheduled(stack)
         assert nightly_run.wait(stack, execution) == "FAILED"
     assert datetime.fromisoformat(watermark(stack)) >= first.modified
@@ -454,26 +455,6 @@ def test_athena_answers_over_the_catalog(
     assert state["State"] == "SUCCEEDED", state
     rows = athena.get_query_results(QueryExecutionId=started)["ResultSet"]["Rows"]
     assert [each["VarCharValue"] for each in rows[1]["Data"]] == [str(12 + 2 * (DAYS - 1))] * 2
-
-
-def set_warehouse(stack: Stack, url: str) -> str:
-    """Set where the function looks for the warehouse; returns where it looked before."""
-    functions, name = stack.client("lambda"), stack.outputs["WarehouseFunctionName"]
-    before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    functions.update_function_configuration(
-        FunctionName=name, Environment={"Variables": {**before, "WAREHOUSE_URL": url}}
-    )
-    return str(before["WAREHOUSE_URL"])
-
-
-@contextlib.contextmanager
-def away(stack: Stack) -> Iterator[None]:
-    """The warehouse cannot be opened."""
-    url = set_warehouse(stack, "duckdb:/proc/nowhere/w")
-    try:
-        yield
-    finally:
-        set_warehouse(stack, url)
 
 
 def test_items_corrupted_by_hand_are_restored_while_the_warehouse_is_away(
