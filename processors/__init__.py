@@ -1,4 +1,4 @@
-"""One module for each stream, queue or schedule; those of leads and of questions have rooms of their own."""
+"""One module for each stream, queue or schedule; those of leads, questions and webhooks have folders."""
 
 import gc
 

@@ -1,1 +1,1 @@
-"""Units of the main paths: what each costs, measured, and the file that holds the code to it."""
+"""Units of the main paths: what each costs, measured, and the file that a test compares with the code."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.web.json_schema import ANY, TEXT, Schema
-from ingest.web.paging import FIRST_DATE, LAST_DATE
+from ingest.web.paging import FIRST_DATE, LAST_DATE, LIMIT_MAX
 from rules.parts import Part
 
 Parameter = dict[str, Any]
@@ -65,5 +65,5 @@ def limit_to(most: int) -> Parameter:
 
 CURSOR = in_query("cursor", TEXT)
 SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
-POSITION = [limit_to(500), CURSOR]
+POSITION = [limit_to(LIMIT_MAX), CURSOR]
 PAGE = [*SPAN, *POSITION]

@@ -1,1 +1,1 @@
-"""Redshift's SQL on DuckDB: functions are declared by name; any other one is refused."""
+"""Redshift's SQL on DuckDB: its functions are listed by name, and a query with any other is refused."""
