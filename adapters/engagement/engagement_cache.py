@@ -5,24 +5,19 @@
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
 | leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
-| rate:{kind}:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 Redis may be in cluster mode, so no command and no script has keys of two slots.
-
-Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
-writes are dropped.
 """
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
-from adapters.platform.redis import Command, Redis, RedisError
-from adapters.platform.tables import chunks
+from adapters.platform.redis import Command
+from adapters.platform.redis_cache import RedisCache
 from rules.engagement.account_state import Day, Profile
 
 PROFILE_SECONDS = 300
@@ -40,41 +35,26 @@ if stored and cjson.decode(stored).version > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
-RETRY_AFTER_SECONDS = 5
-DELETED_AT_ONCE = 500
 
 
-class EngagementCache:
-    """The cache of one process. url: "" if there is no Redis.
-
-    After a failure, Redis is not called for some seconds, so that it slows nothing down. Keys whose new
-    values were lost meanwhile are remembered, and deleted before anything is read of Redis again.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._redis = Redis(url) if url else None
-        self._down_until, self._dropped = 0.0, set[str]()
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether there should be a Redis, of a kind that we can use."""
-        return self._redis is not None
+class EngagementCache(RedisCache):
+    """The cache of one process."""
 
     def profile(self, user_id: str) -> Profile | None:
         """Return the cached profile, in one round trip."""
         try:
-            attributes = self._get(f"streak:{user_id}")
+            attributes = self.get(f"streak:{user_id}")
             return profile_from(attributes) if attributes else None
         except (KeyError, TypeError, ValueError):
             return None  # Written by another version of this code.
 
     def day(self, user_id: str, day: date) -> dict[str, Any] | None:
         """Return a cached active day's attributes."""
-        return self._get(f"active:{user_id}:{day.isoformat()}")
+        return self.get(f"active:{user_id}:{day.isoformat()}")
 
     def remember(self, profile: Profile) -> None:
         """Cache a profile that was read."""
-        self._run([_keep_command(profile)])
+        self.run([_keep_command(profile)])
 
     def write_through(
         self,
@@ -97,11 +77,11 @@ class EngagementCache:
         for user, event_ids in (processed or {}).items():
             for key, ids in ids_by_bucket(user, event_ids).items():
                 commands += [["SADD", key, *ids], ["EXPIRE", key, int(PROCESSED_KEPT.total_seconds())]]
-        self._run(commands, stale)
+        self.run(commands, stale)
 
     def forget(self, user_id: str, now: datetime) -> bool:
         """Forget a user's profile and events of the last day. Returns False if Redis did not do it."""
-        return self._run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
+        return self.run([["DEL", key] for key in recent_keys(user_id, now)]) is not None
 
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied. event_ids: by user."""
@@ -110,7 +90,7 @@ class EngagementCache:
             for user in event_ids
             for key, ids in ids_by_bucket(user, event_ids[user]).items()
         ]
-        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in buckets])
+        answers = self.run([["SMISMEMBER", key, *ids] for _, key, ids in buckets])
         if answers is None:
             return {}
         processed: dict[str, set[str]] = {user: set() for user, _, _ in buckets}
@@ -118,45 +98,13 @@ class EngagementCache:
             processed[user] |= {event_id for event_id, is_member in zip(ids, flags, strict=True) if is_member}
         return processed
 
-    def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
-        """Add to a user's events of this minute; returns their number, None without Redis."""
-        key = f"rate:{user_id}:{int(now.timestamp()) // 60}"
-        answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
-        return int(answers[0]) if answers else None
-
     def top_list(self, region: str) -> dict[str, Any] | None:
         """Return a list of streaks of the last minute, with `as_of` and `entries`."""
-        return self._get(top_list_key(region))
+        return self.get(top_list_key(region))
 
     def keep_top_list(self, region: str, top_list: Mapping[str, Any]) -> None:
         """Keep a list of streaks until the next refresh."""
-        self._run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
-
-    def _get(self, key: str) -> dict[str, Any] | None:
-        answers = self._run([["GET", key]])
-        value: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return value
-
-    def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
-        """Run commands in one round trip, or return None if Redis cannot be used.
-
-        stale: keys that hold old values if the commands are lost.
-        """
-        if self._redis is None or not commands:
-            return None
-        if time.monotonic() >= self._down_until:
-            try:
-                for keys in chunks(sorted(self._dropped), DELETED_AT_ONCE):
-                    self._redis.pipeline([["DEL", key] for key in keys])
-                    self._dropped -= set(keys)
-                return self._redis.pipeline(commands)
-            except RedisError:
-                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-                if self._redis.is_unsupported:  # it has said so in the log
-                    self._redis, self._dropped = None, set()
-                    return None
-        self._dropped |= set(stale)
-        return None
+        self.run([["SET", top_list_key(region), json.dumps(top_list), "EX", TOP_LIST_SECONDS]])
 
 
 def top_list_key(region: str) -> str:

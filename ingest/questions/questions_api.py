@@ -8,10 +8,10 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock
 from adapters.book import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
+from adapters.platform.redis_cache import RedisCache
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.push import SnsPush
 from adapters.questions.question_store import QuestionStore
@@ -109,7 +109,7 @@ def _parts(config: QuestionsApiSettings, client: ClientOf) -> _Parts:
     books = BookStore(dynamodb, config.rule_books_table)
     quota = OwnerQuota(dynamodb, config.limits_table)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), EngagementCache(config.redis_url)
+    counters, redis = SharedCounters(lambda: dynamodb, config.limits_table), RedisCache(config.redis_url)
     phones = SubscriptionStore(dynamodb, config.subscriptions_table)
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     limit = config.rate_limit_per_minute

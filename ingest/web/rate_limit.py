@@ -5,10 +5,10 @@ Redis counts what is limited a minute, in deployments that have it. All else is 
 
 from datetime import datetime
 
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.limits import SharedCounters
+from adapters.platform.redis_cache import RedisCache
 from ingest.web.caller import ApiError
 
 logger = Logger(service="rate-limit")
@@ -34,7 +34,7 @@ class RateLimit:
         *,
         step: int = 1,
         window: int = MINUTE,
-        redis: EngagementCache | None = None,
+        redis: RedisCache | None = None,
     ) -> None:
         """Declare that a caller may do a thing `most` times in a window.
 
@@ -74,7 +74,7 @@ class RateLimit:
 
     def _share(self, caller: str, shared: int, pending: int, now: datetime) -> int:
         """Add what is pending to the shared counter, and return it."""
-        counted = self._redis.count_events(f"{self._kind}:{caller}", pending, now) if self._redis else None
+        counted = self._redis.count(f"{self._kind}:{caller}", pending, now) if self._redis else None
         if counted is not None:
             return counted
         counter = f"{self._kind}#{caller}#{self._window_number}"

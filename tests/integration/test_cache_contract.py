@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import engagement_cache
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform import redis_cache
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
@@ -35,7 +35,7 @@ CROWD = [profile(f"u{number}", points=10 * number) for number in range(1, 9)]
 
 @pytest.fixture
 def redis(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Redis:
-    monkeypatch.setattr(engagement_cache, "RETRY_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(redis_cache, "RETRY_AFTER_SECONDS", 0.0)
     redis = Redis(redis_url)
     redis.call("FLUSHALL")
     return redis
@@ -84,9 +84,9 @@ def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
     assert cache.top_list("europe") == made
     assert cache.top_list("asia") is None
     assert 60 < redis.call("TTL", "leaderboard:europe") <= 75
-    assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
-    assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
-    assert cache.count_events("v", 1, NOW) == 1
+    assert [cache.count("u", 2, NOW), cache.count("u", 3, NOW)] == [2, 5]
+    assert cache.count("u", 1, NOW + timedelta(minutes=1)) == 1
+    assert cache.count("v", 1, NOW) == 1
 
 
 def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(

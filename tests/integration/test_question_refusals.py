@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 import ingest.questions.questions_api
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.limits import SharedCounters
+from adapters.platform.redis_cache import RedisCache
 from ingest.web.rate_limit import RateLimit
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -167,7 +167,7 @@ def test_a_person_s_answers_a_minute_are_limited(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
 ) -> None:
     counters = SharedCounters(lambda: engine.client("dynamodb"), "Limits")
-    limit = RateLimit(counters, "answers", 3, step=20, redis=EngagementCache(redis_url if has_redis else ""))
+    limit = RateLimit(counters, "answers", 3, step=20, redis=RedisCache(redis_url if has_redis else ""))
     parts = ingest.questions.questions_api._parts()
     limited = replace(parts, answers=replace(parts.answers, own_limit=limit))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import engagement_cache
-from adapters.engagement.engagement_cache import DELETED_AT_ONCE, RETRY_AFTER_SECONDS, EngagementCache
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform import redis_cache
 from adapters.platform.redis import RedisError
+from adapters.platform.redis_cache import DELETED_AT_ONCE, RETRY_AFTER_SECONDS
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
 
@@ -41,7 +42,7 @@ class Fake:
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake()
-    monkeypatch.setattr(engagement_cache, "Redis", lambda url: fake)
+    monkeypatch.setattr(redis_cache, "Redis", lambda url: fake)
     return fake
 
 
@@ -56,7 +57,7 @@ OPERATIONS: list[Callable[[EngagementCache], object]] = [
     lambda cache: cache.profile("u"),
     lambda cache: cache.day("u", date(2026, 6, 1)),
     lambda cache: cache.top_list("global"),
-    lambda cache: cache.count_events("u", 5, NOW),
+    lambda cache: cache.count("u", 5, NOW),
     lambda cache: cache.processed({"u": [A, B]}) or None,
     lambda cache: cache.remember(PROFILE),
     lambda cache: cache.write_through([PROFILE], [DAY], {"u": [A]}),

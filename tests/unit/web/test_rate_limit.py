@@ -23,7 +23,7 @@ class Counter:
         self.totals: dict[tuple[str, int], int] = {}
         self.is_away = is_away
 
-    def count_events(self, name: str, events: int, now: datetime) -> int | None:
+    def count(self, name: str, events: int, now: datetime) -> int | None:
         key = (name, int(now.timestamp()) // 60)
         self.totals[key] = self.totals.get(key, 0) + events
         return None if self.is_away else self.totals[key]
