@@ -6,7 +6,7 @@ The JSON Schema here checks each body, and the OpenAPI document shows it.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
@@ -147,11 +147,14 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     3). RefusedNow has the event all the same: if its key has a claim with this body, it was accepted before,
     and the caller answers "duplicate".
     """
-    occurred_at, user = occurred_at_of(body, request.skew), _user_of(body, request.caller)
-    moment = parse_moment(occurred_at)
+    occurred_at, moment = occurred_at_of(body, request.skew)
+    user = _user_of(body, request.caller)
     terms, refusal = _terms_and_refusal(body, moment, request)
     event_zone = _zone_of(body, moment)
-    day, zone = _date_of(event_zone, moment, request.zones.get(user))
+    try:
+        day, zone = date_of(moment, event_zone, request.zones.get(user))
+    except (OverflowError, ValueError):
+        raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
     event = Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
@@ -173,23 +176,26 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         timezone=event_zone or moment.offset,
         properties=_properties(body),
     )
-    offline_since = None
+    may_backfill, proof = request.caller.is_server, request.proof
     try:
-        offline_since = _offline_since(moment, request, terms)
+        check_age(moment, request.now, may_backfill or proof is not None)
+        if proof and not may_backfill and is_late(moment.utc, request.now):
+            event = replace(event, offline_since=proof.check(moment.utc, terms.offline))
     except InputRefused as refused:
         # What is wrong with type, properties or sender is said before what is wrong with the time.
         refusal = refusal or refused
     if refusal:
         raise RefusedNow(refusal, event)
-    return replace(event, offline_since=offline_since)
+    return event
 
 
-def occurred_at_of(body: Mapping[str, Any], skew: timedelta) -> str:
-    """Return when the event happened, by a right clock; raises InputRefused."""
-    device_time = str(body["occurred_at"])
+def occurred_at_of(body: Mapping[str, Any], skew: timedelta) -> tuple[str, Moment]:
+    """Return when the event happened, by a right clock, as a text and as it is read; raises InputRefused."""
+    occurred_at = str(body["occurred_at"])
     try:
-        parse_moment(device_time)
-        return corrected_time(device_time, skew) if skew else device_time
+        if skew:
+            occurred_at = corrected_time(occurred_at, skew)
+        return occurred_at, parse_moment(occurred_at)
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
@@ -218,7 +224,10 @@ def _terms_and_refusal(
         refusal = _contract_refusal(version, body)
         if refusal is None:
             terms = terms_of(version, event_type, moment.utc, body.get("properties"))
-            return terms, _sender_refusal(event_type, terms, request.caller)
+            if terms.declared_by is not Declarer.SERVER or request.caller.is_server:
+                return terms, None
+            reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
+            return terms, InputRefused("forbidden", "event_type", reason)
         first_refusal = first_refusal or refusal
     reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"
     return NO_TERMS, first_refusal or InputRefused("unknown_type", "event_type", reason)
@@ -238,13 +247,6 @@ def _contract_refusal(version: Version, body: Mapping[str, Any]) -> InputRefused
     return InputRefused("contract_broken", field, reason)
 
 
-def _sender_refusal(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
-    if terms.declared_by is not Declarer.SERVER or caller.is_server:
-        return None
-    reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
-    return InputRefused("forbidden", "event_type", reason)
-
-
 def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
     """Return the zone that an event names; None if it names none that is known, and has an offset instead.
 
@@ -260,14 +262,6 @@ def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
         return None
 
 
-def _date_of(event_zone: str | None, moment: Moment, stored_zone: str | None) -> tuple[date, str]:
-    """Return the activity date and its zone (rule 1); raises InputRefused."""
-    try:
-        return date_of(moment, event_zone, stored_zone)
-    except (OverflowError, ValueError):
-        raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
-
-
 def _properties(body: Mapping[str, Any]) -> str | None:
     if not body.get("properties"):
         return None
@@ -275,18 +269,6 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     if len(properties) > PROPERTIES_BYTES_MAX:  # the text is ASCII: a character is a byte
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return properties
-
-
-def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str | None:
-    """Return since when the device of a late event was offline, None for one that is not late.
-
-    Raises InputRefused for an event that is too old, or in the future.
-    """
-    may_backfill, proof = request.caller.is_server, request.proof
-    check_age(moment, request.now, may_backfill or proof is not None)
-    if may_backfill or proof is None or not is_late(moment.utc, request.now):
-        return None
-    return proof.check(moment.utc, terms.offline)
 
 
 def time_problems(body: Any, skew: timedelta, problems: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.event_body import occurred_at_of
 from ingest.web.caller import ApiError, Caller, caller_of
-from rules.days import parse_moment, stamp
+from rules.days import stamp
 from rules.engagement.events import InputRefused, is_late
 from rules.engagement.offline import (
     OfflineProof,
@@ -134,9 +134,9 @@ class OfflineProver:
 def _has_late_event(batch: Batch) -> bool:
     for body in batch.bodies:
         try:
-            occurred = parse_moment(occurred_at_of(body, batch.skew)).utc
+            _, occurred = occurred_at_of(body, batch.skew)
         except (InputRefused, KeyError, TypeError):
             continue  # it is refused later, by name
-        if is_late(occurred, batch.arrived_at):
+        if is_late(occurred.utc, batch.arrived_at):
             return True
     return False
