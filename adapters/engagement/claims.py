@@ -1,6 +1,6 @@
 """Claims of idempotency keys: the first to claim (user, key) decides what the key stands for (rule 4)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -10,18 +10,11 @@ from adapters.platform.tables import get_all, refused_statements, write_if
 from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
-from rules.engagement.events import to_item as event_attributes
 
 ClaimKey = tuple[str, str]  # user id, idempotency key
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
-# Attributes of an event that follow from the service's clock and book, and not from the body alone. Those
-# that a claim may lack have a function: the claim's value (None: it lacks one) -> the event's.
-DERIVED: Mapping[str, Callable[[Any], Any] | None] = {
-    **dict.fromkeys(("activity_date", "zone", "points_awarded", "source", "rules_version")),
-    "cap": Cap.of,
-    **dict.fromkeys(("is_passive", "by_server"), bool),
-    **dict.fromkeys(("expiry", "measures", "offline_since"), lambda text: text),
-}
+# Attributes that a claim has of its own: the others are of its event (derived_fields).
+OWN = frozenset(("user_id", "idempotency_key", "body_hash", "target", "created_at", "ttl"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +35,48 @@ class IdempotencyClaim:
 
 
 def derived_fields(event: Event) -> dict[str, Any]:
-    """Return the attributes of an event that its body alone does not determine."""
-    attributes = event_attributes(event)
-    corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
-    return corrected | {name: attributes[name] for name in DERIVED if name in attributes}
+    """Return what follows from the service's clock and book, and not from an event's body alone.
+
+    They are table attributes: of an event that is stored later under the same claim, they are the same.
+    """
+    fields = {
+        "occurred_at": event.occurred_at if event.device_time else None,  # a time that was corrected
+        "activity_date": event.activity_date.isoformat(),
+        "zone": event.zone,
+        "points_awarded": event.points_awarded,
+        "source": event.source,
+        "rules_version": event.rules_version,
+        "cap": event.cap and event.cap.text,
+        "is_passive": event.is_passive or None,
+        "by_server": event.by_server or None,
+        "expiry": event.expiry,
+        "measures": event.measures,
+        "offline_since": event.offline_since,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def claimed_event(event: Event, claim: IdempotencyClaim) -> Event:
-    """Return the event of a later attempt with the derived attributes of the attempt that won the key."""
-    derived = dict(claim.derived)
-    # The winner's item has occurred_at only if its clock was corrected.
-    sent_time = event.device_time or event.occurred_at
-    derived["device_time"] = sent_time if "occurred_at" in derived else None
-    derived.setdefault("occurred_at", sent_time)
-    derived["activity_date"] = date.fromisoformat(derived["activity_date"])
-    derived |= {name: decode(derived.get(name)) for name, decode in DERIVED.items() if decode}
-    return replace(event, event_id=claim.target, created_at=claim.created_at, **derived)
+    """Return the event of a later attempt with the derived fields of the attempt that won the key."""
+    derived, sent_time = claim.derived, event.device_time or event.occurred_at
+    return replace(
+        event,
+        event_id=claim.target,
+        created_at=claim.created_at,
+        occurred_at=derived.get("occurred_at", sent_time),
+        device_time=sent_time if "occurred_at" in derived else None,
+        activity_date=date.fromisoformat(derived["activity_date"]),
+        zone=derived["zone"],
+        points_awarded=derived["points_awarded"],
+        source=derived["source"],
+        rules_version=derived["rules_version"],
+        cap=Cap.of(derived.get("cap")),
+        is_passive=bool(derived.get("is_passive")),
+        by_server=bool(derived.get("by_server")),
+        expiry=derived.get("expiry"),
+        measures=derived.get("measures"),
+        offline_since=derived.get("offline_since"),
+    )
 
 
 def claim_item(claim: IdempotencyClaim) -> Item:
@@ -73,17 +92,6 @@ def claim_item(claim: IdempotencyClaim) -> Item:
             "created_at": claim.created_at,
             "ttl": ttl,
         }
-    )
-
-
-def _claim_from(attributes: Mapping[str, Any]) -> IdempotencyClaim:
-    return IdempotencyClaim(
-        user_id=attributes["user_id"],
-        idempotency_key=attributes["idempotency_key"],
-        body_hash=attributes["body_hash"],
-        target=attributes["target"],
-        created_at=attributes["created_at"],
-        derived={name: attributes[name] for name in (*DERIVED, "occurred_at") if name in attributes},
     )
 
 
@@ -111,7 +119,18 @@ class ClaimStore:
         """Read claims by (user, key); an expired claim counts as gone."""
         item_keys = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
         stored = map(decode_item, get_all(self._dynamodb, self._table, item_keys))
-        claims = [_claim_from(attributes) for attributes in stored if attributes["ttl"] > now.timestamp()]
+        claims = [
+            IdempotencyClaim(
+                user_id=attributes["user_id"],
+                idempotency_key=attributes["idempotency_key"],
+                body_hash=attributes["body_hash"],
+                target=attributes["target"],
+                created_at=attributes["created_at"],
+                derived={name: value for name, value in attributes.items() if name not in OWN},
+            )
+            for attributes in stored
+            if attributes["ttl"] > now.timestamp()
+        ]
         return {claim.key: claim for claim in claims}
 
     def claim(
@@ -123,28 +142,30 @@ class ClaimStore:
         Raises Unprocessed if DynamoDB keeps throttling.
         """
         # 1. Insert. A key that has a claim is refused.
-        statements = [self._statement(claim) for claim in claims]
-        refused = refused_statements(self._dynamodb, self._table, statements, "DuplicateItem")
+        by_key = {claim.key: claim for claim in claims}
+        refused = refused_statements(
+            self._dynamodb, self._table, [_insert(self._table, claim) for claim in claims], "DuplicateItem"
+        )
         refused_keys = {claims[index].key for index in refused}
-        inserted = {claim.key for claim in claims} - refused_keys
+        won = by_key.keys() - refused_keys
+        if not refused_keys:
+            return by_key, won
         # 2. Replace claims that have expired, but are not deleted yet.
-        valid = self.get(refused_keys, now)
-        expired = [claim for claim in claims if claim.key in refused_keys and claim.key not in valid]
-        replaced = {
+        stored = self.get(refused_keys, now)
+        expired = [claim for claim in claims if claim.key in refused_keys and claim.key not in stored]
+        won |= {
             claim.key
             for claim in expired
             if write_if(self._dynamodb.put_item, **claim_request(self._table, claim, now))
         }
-        won = inserted | replaced
-        valid |= {claim.key: claim for claim in claims if claim.key in won}
         # 3. Read those that another process was first to replace.
-        lost = {claim.key for claim in expired} - replaced
-        return valid | self.get(lost, now), won
+        if lost := {claim.key for claim in expired} - won:
+            stored |= self.get(lost, now)
+        return stored | {key: by_key[key] for key in won}, won
 
-    def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:
-        attributes = claim_item(claim)
-        values = ", ".join(f"'{name}': ?" for name in attributes)
-        return {
-            "Statement": f'INSERT INTO "{self._table}" VALUE {{{values}}}',
-            "Parameters": list(attributes.values()),
-        }
+
+def _insert(table: str, claim: IdempotencyClaim) -> dict[str, Any]:
+    """Return the PartiQL statement that stores a claim if its key has none."""
+    attributes = claim_item(claim)
+    values = ", ".join(f"'{name}': ?" for name in attributes)
+    return {"Statement": f'INSERT INTO "{table}" VALUE {{{values}}}', "Parameters": list(attributes.values())}

@@ -124,15 +124,19 @@ class Acceptor:
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, skew, proof)
-        # A _RefusedEvent that is still among them has been accepted before. So it wins no claim, and becomes
-        # a duplicate.
-        checks = self._refuse_new([self._check(body, request) for body in bodies], now)
+        checks = [self._check(body, request) for body in bodies]
+        if any(isinstance(check, _RefusedEvent) for check in checks):
+            # One that is still among them afterwards has been accepted before. So it wins no claim, and
+            # becomes a duplicate.
+            checks = self._refuse_new(checks, now)
         # Of events with one key the first is stored.
         first = {check.key: check for check in reversed(checks) if isinstance(check, _ValidEvent)}
         claims: Mapping[ClaimKey, IdempotencyClaim]
         try:
             claims, won = self._claims.claim([valid.claim() for valid in first.values()], now)
-            self._store(first, claims, won)
+            self._events.put([first[key].event for key in sorted(won)])
+            if len(won) < len(first):
+                self._store_abandoned(first, claims, won)
         except Unprocessed:
             claims, won = {}, set()
         return [
@@ -150,22 +154,26 @@ class Acceptor:
             and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
             and first_problem(EVENT, body) is None
         }
-        return self._zones.chosen(users)
+        return self._zones.chosen(users) if users else {}
 
     def _check(self, body: Any, request: RequestContext) -> _ValidEvent | AcceptResult:
         """Return the event of a body, or its rejection."""
-        key = _idempotency_key(body)
         if problems := body_problems(EVENT, body):
-            return _field_rejection(key, [*problems, *time_problems(body, request.skew, problems)])
+            problems = [*problems, *time_problems(body, request.skew, problems)]
+            field, reason = problems[0]
+            error: dict[str, Any] = _error("invalid_field", reason, field)
+            if len(problems) > 1:
+                error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
+            return AcceptResult(_idempotency_key(body), AcceptStatus.REJECTED, error=error)
         try:
             event = event_of(body, request)
             if self._erased.forbids(user_subject(event.user_id), event.event_id):
                 raise InputRefused(ERASED, "user_id", "was erased")
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
-            return _RefusedEvent(refused.event, body_hash(body), _rejection(key, refused))
+            return _RefusedEvent(refused.event, body_hash(body), _rejection(body, refused))
         except InputRefused as refused:
-            return _rejection(key, refused)
+            return _rejection(body, refused)
 
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
@@ -175,8 +183,7 @@ class Acceptor:
         Then it was accepted before, and is a duplicate.
         """
         keys = {check.key for check in checks if isinstance(check, _RefusedEvent)}
-        claims = self._claims.get(keys, now) if keys else {}
-        digests = {key: claim.body_hash for key, claim in claims.items()}
+        digests = {key: claim.body_hash for key, claim in self._claims.get(keys, now).items()}
         return [
             check.refusal
             if isinstance(check, _RefusedEvent) and digests.get(check.key) != check.digest
@@ -184,19 +191,17 @@ class Acceptor:
             for check in checks
         ]
 
-    def _store(
+    def _store_abandoned(
         self,
         first: Mapping[ClaimKey, _ValidEvent],
         claims: Mapping[ClaimKey, IdempotencyClaim],
         won: set[ClaimKey],
     ) -> None:
-        """Store the events that this request has claimed.
+        """Store the events that earlier attempts have claimed, if these died before they stored them.
 
-        Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
         first: the first event of each key. claims: of all events, by key. won: the keys that this request has
         claimed.
         """
-        self._events.put([first[key].event for key in sorted(won)])
         duplicates = [
             claimed_event(valid.event, claims[key])
             for key, valid in first.items()
@@ -236,17 +241,9 @@ def _idempotency_key(body: Any) -> str | None:
     return key
 
 
-def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
-    return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
-
-
-def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
-    """Return the refusal of a body for some fields; the message has the first one."""
-    first_field, first_reason = problems[0]
-    error: dict[str, Any] = _error("invalid_field", first_reason, first_field)
-    if len(problems) > 1:
-        error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
-    return AcceptResult(key, AcceptStatus.REJECTED, error=error)
+def _rejection(body: Mapping[str, Any], refused: InputRefused) -> AcceptResult:
+    error = _error(refused.code, refused.reason, refused.field)
+    return AcceptResult(body["idempotency_key"], AcceptStatus.REJECTED, error=error)
 
 
 def _error(code: str, reason: str, field: str) -> dict[str, str]:
