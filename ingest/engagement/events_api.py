@@ -1,7 +1,6 @@
 """POST /v1/events: a batch of events of a device or a server. acceptance.py takes each by itself."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock
@@ -21,7 +20,7 @@ from ingest.engagement.acceptance import (
     acceptor_of,
 )
 from ingest.engagement.event_body import EVENTS, RESULTS
-from ingest.engagement.receipts import Batch, OfflineProver, device_of, with_receipt
+from ingest.engagement.receipts import BatchWithReceipt, OfflineProver, device_of, with_receipt
 from ingest.web.api import Allowance, Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -60,10 +59,17 @@ def post_events() -> dict[str, Any]:
     acceptor, limit, prover, gauges = _parts()
     caller, now = app.caller(), clock.now()
     body = app.body(batch="events")
-    bodies, skew = body["events"], _skew_of(body, now)
+    bodies = body["events"]
+    try:
+        skew = skew_of(parse_moment(body["sent_at"]), now) if "sent_at" in body else NO_SKEW
+    except ValueError as error:
+        raise invalid_field("sent_at", str(error)) from None
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    proof = prover.proof(Batch(bodies, body.get("receipt"), caller, device_of(app.event), now, skew))
+    proof = None
+    if "receipt" in body:
+        sent = BatchWithReceipt(bodies, body["receipt"], caller, device_of(app.event), now, skew)
+        proof = prover.proof(sent)
     results = acceptor.accept(bodies, caller, now, skew=skew, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
@@ -76,16 +82,6 @@ def post_events() -> dict[str, Any]:
         "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
         "results": [result.as_json() for result in results],
     }
-
-
-def _skew_of(body: dict[str, Any], now: datetime) -> timedelta:
-    """Return the skew of the device's clock, as far as the body says when it was sent; raises 422."""
-    if "sent_at" not in body:
-        return NO_SKEW
-    try:
-        return skew_of(parse_moment(body["sent_at"]), now)
-    except ValueError as error:
-        raise invalid_field("sent_at", str(error)) from None
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:

@@ -70,11 +70,11 @@ def with_receipt(
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch of events as it arrived."""
+class BatchWithReceipt:
+    """A batch of events as it arrived, with a receipt of its device."""
 
     bodies: Sequence[Any]
-    receipt: str | None  # None: it brings none
+    receipt: str
     caller: Caller
     device: str  # "": it names none
     arrived_at: datetime
@@ -89,13 +89,13 @@ class OfflineProver:
     stretches: StretchStore
     erased: ErasureCheck
 
-    def proof(self, batch: Batch) -> OfflineProof | None:
-        """Return what a batch's receipt proves; None: it brings none, or none of its events needs one.
+    def proof(self, batch: BatchWithReceipt) -> OfflineProof | None:
+        """Return what a batch's receipt proves; None: none of its events needs one.
 
         Raises what the stores raise, and 503 if the keys cannot be read.
         """
         user_id = batch.caller.user_id
-        if batch.receipt is None or batch.caller.is_server or not _has_late_event(batch):
+        if batch.caller.is_server or not _has_late_event(batch):
             return None
         try:
             receipt = read_receipt(batch.receipt, self._valid_keys(), user_id, batch.device)
@@ -117,7 +117,7 @@ class OfflineProver:
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "60"}) from error
         return (*ring.keys, ring.next) if ring.next else ring.keys
 
-    def _stretch_of(self, batch: Batch, receipt: Receipt, used: Sequence[Stretch]) -> Stretch:
+    def _stretch_of(self, batch: BatchWithReceipt, receipt: Receipt, used: Sequence[Stretch]) -> Stretch:
         """Return the stretch of a batch's receipt: one of those that the user has used, or a new one."""
         user_id, now = batch.caller.user_id, batch.arrived_at
 
@@ -131,7 +131,7 @@ class OfflineProver:
         return new_stretch(receipt, used, self.stretches.contacts(user_id, receipt.issued_at, now), now)
 
 
-def _has_late_event(batch: Batch) -> bool:
+def _has_late_event(batch: BatchWithReceipt) -> bool:
     for body in batch.bodies:
         try:
             _, occurred = occurred_at_of(body, batch.skew)
