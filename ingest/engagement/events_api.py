@@ -5,11 +5,11 @@ from typing import Any
 
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
+from adapters.platform.redis_cache import RedisCache
 from adapters.privacy.tombstones import tombstones_of
 from ingest.engagement.acceptance import (
     ERASED,
@@ -44,7 +44,7 @@ class EventsApiSettings(Allowance, IntakeSettings):
 def _parts(config: EventsApiSettings, client: ClientOf) -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
     dynamodb = client("dynamodb")
     counters = SharedCounters(lambda: dynamodb, config.limits_table)
-    redis = EngagementCache(config.redis_url)
+    redis = RedisCache(config.redis_url)
     limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
     stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
     # It reads the keys when the first receipt comes.
