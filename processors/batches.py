@@ -118,7 +118,7 @@ def stream_consumer(
             reasons = dict.fromkeys(result.again, "")
             if event.get("streakline_redrive"):
                 reasons |= {sequence_number_of(record): reason for record, reason in result.poison}
-            else:
+            elif result.poison:
                 ConsumerSettings.failures().keep(name, result.poison, now)
             counts = {**result.counts, "again": len(reasons), "poison": len(result.poison)}
             logger.info("batch", extra=counts)

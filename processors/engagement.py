@@ -86,12 +86,9 @@ def stream_position(record: Record) -> str:
     return f"{label}/{number}" if separator and number.isdecimal() else ""
 
 
-def _event_of(record: Record) -> Event:
+def event_of_record(record: Record) -> Event:
+    """Return the event that a record stored. Raises UNREADABLE (processors.batches)."""
     return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))
-
-
-def _events_in(pairs: Pairs) -> list[Event]:
-    return [event for _record, event in pairs]
 
 
 def distinct_events(events: Iterable[Event]) -> list[Event]:
@@ -150,40 +147,36 @@ class EngagementProcessor:
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
         result = AppliedBatch()
-        pairs_by_user = self._pairs_by_user(records, result)
+        pairs_by_user: dict[str, list[Pair]] = {}
+        for record, event in result.read(records, event_of_record):
+            if self.erased.forbids(user_subject(event.user_id), earliest_time(event)):
+                result.counts["erased"] += 1
+            else:
+                pairs_by_user.setdefault(event.user_id, []).append((record, event))
         accounts = self.accounts.accounts_of(
-            {user: _events_in(pairs) for user, pairs in pairs_by_user.items()}
+            {user: [event for _, event in pairs] for user, pairs in pairs_by_user.items()}
         )
-        unprocessed = self._unprocessed_pairs(pairs_by_user, accounts, result)
+        if self.cache.is_configured:
+            pairs_by_user = self._unprocessed_pairs(pairs_by_user, accounts, result)
         with ThreadPoolExecutor(self.writers) as pool:
             results = pool.map(
-                lambda user: self._apply_user(accounts[user], unprocessed[user], now), unprocessed
+                lambda user: self._apply_user(accounts[user], pairs_by_user[user], now), pairs_by_user
             )
             for user_result in results:
                 result.add(user_result)
         return result
 
-    def _pairs_by_user(self, records: Sequence[Record], result: AppliedBatch) -> dict[str, list[Pair]]:
-        """Return the events to apply. Those of erased users are only counted in the result."""
-        by_user: dict[str, list[Pair]] = {}
-        for record, event in result.read(records, _event_of):
-            if self.erased.forbids(user_subject(event.user_id), earliest_time(event)):
-                result.counts["erased"] += 1
-            else:
-                by_user.setdefault(event.user_id, []).append((record, event))
-        return by_user
-
     def _unprocessed_pairs(
         self, pairs_by_user: Mapping[str, Pairs], accounts: Mapping[str, Account], result: AppliedBatch
-    ) -> dict[str, Pairs]:
+    ) -> dict[str, list[Pair]]:
         """Return the events that the cache does not know to be applied; the others count as duplicates."""
         processed_ids = self.cache.processed(
             {
-                user: list(events_to_look_up(accounts[user].profile, _events_in(pairs)))
+                user: list(events_to_look_up(accounts[user].profile, [event for _, event in pairs]))
                 for user, pairs in pairs_by_user.items()
             }
         )
-        unprocessed: dict[str, Pairs] = {}
+        unprocessed: dict[str, list[Pair]] = {}
         for user, pairs in pairs_by_user.items():
             known_ids = processed_ids.get(user, ())
             rest = [(record, event) for record, event in pairs if event.event_id not in known_ids]
@@ -197,7 +190,7 @@ class EngagementProcessor:
         result, user = AppliedBatch(), account.profile.user_id
 
         def apply_some(some: Pairs) -> None:
-            current, events = account, _events_in(some)
+            current, events = account, [event for _, event in some]
             is_retry = len(some) < len(pairs)
             if is_retry:  # the attempt with all pairs may have written some
                 current = self.accounts.load(user, _dates_needed(events)).account
@@ -208,21 +201,18 @@ class EngagementProcessor:
 
     def _apply_events(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
         """Apply a user's events. In the usual case all of them are surely new, and the ledger is not read."""
-        applied_long_ago = self._applied_long_ago(account, events)
-        if not applied_long_ago and not events_to_look_up(account.profile, events):
+        profile, applied_long_ago = account.profile, AppliedEvents()
+        if profile.head:
+            # They are sent again after their idempotency keys have expired.
+            arrivals = {event.event_id: event.created_at for event in events}
+            applied_long_ago = self.accounts.ledger.applied_long_ago(profile.user_id, arrivals)
+        if not applied_long_ago and not events_to_look_up(profile, events):
+            new = distinct_events(events)
             with suppress(HeadMoved, ProjectionMoved):
-                return self._apply_new(account, events, now)
+                decision = self.accounts.decision_of(account, partial(decide, events=new, now=now))
+                self.accounts.commit(decision)
+                return _batch_of(decision, new, events)
         return self._apply_by_ledger(account, events, now, applied_long_ago)
-
-    def _apply_new(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
-        """Apply events that nobody has applied yet to the account as it was read.
-
-        Raises HeadMoved or ProjectionMoved if the account has changed since.
-        """
-        new = distinct_events(events)
-        decision = self.accounts.decision_of(account, partial(decide, events=new, now=now))
-        self.accounts.commit(decision)
-        return _batch_of(decision, new, events)
 
     def _apply_by_ledger(
         self, before: Account, events: Sequence[Event], now: datetime, applied_long_ago: AppliedEvents
@@ -231,7 +221,8 @@ class EngagementProcessor:
 
         The sets of events are three. `up_to_head` have entries up to the head that was read, which never
         change. `after_head` have later entries, which are read again after each lost race. `new` have none.
-        before: the account as it was read. applied_long_ago: see _applied_long_ago.
+        before: the account as it was read. applied_long_ago: events that are sent again after their
+        idempotency keys have expired.
         """
         user, distinct = before.profile.user_id, distinct_events(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
@@ -249,13 +240,6 @@ class EngagementProcessor:
                 continue
             return _batch_of(decision, new, events)
         raise AccountContended(user)
-
-    def _applied_long_ago(self, account: Account, events: Sequence[Event]) -> AppliedEvents:
-        """Return the events that were applied, and are sent again after their idempotency keys expired."""
-        if account.profile.head is None:
-            return {}
-        arrivals = {event.event_id: event.created_at for event in events}
-        return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
 
 
 @bootstrap(EngagementSettings)
