@@ -91,15 +91,13 @@ class TableItemRows:
     def rows(self, record: Record) -> list[RowLine]:
         """Return the row of a change or removal; [] for an item that no restore needs.
 
-        Raises KeyError or ValueError for a record that is no change of an item.
+        Raises KeyError or ValueError for a record that is no change of an item of these tables.
         """
-        table, change = table_of(record), record["dynamodb"]
-        if table not in self.stores:
-            return []
+        change = record["dynamodb"]
         seconds = float(change["ApproximateCreationDateTime"])
         arrived = datetime.fromtimestamp(seconds, UTC)
         version = event_version(seconds, sequence_number_of(record))
-        store, image = self.stores[table], change.get("NewImage")
+        store, image = self.stores[table_of(record)], change.get("NewImage")
         item = (
             table_item(store, image, arrived, version)
             if image
@@ -170,12 +168,12 @@ class Publisher:
 
     def _rows(self, record: Record) -> list[tuple[DeliveryStream, RowLine]]:
         """Return the rows of a change, each with its stream. Raises KeyError for an unknown table."""
-        item_rows = []
-        if self.item_rows:
+        table, item_rows = table_of(record), []
+        if self.item_rows and table in self.item_rows.stores:
             item_rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
-            if table_of(record) in self.item_rows.stores and table_of(record) not in self.destinations:
+            if table not in self.destinations:
                 return item_rows  # the table's items are rows themselves, and nothing else
-        entity, stream = self.destinations[table_of(record)]
+        entity, stream = self.destinations[table]
         return [*item_rows, *((stream, line) for line in _entity_lines(entity, record))]
 
 

@@ -31,6 +31,13 @@ class TopicMessage:
         attributes = (f"{name}String{value}" for name, value in self.attributes.items())
         return len(self.body.encode()) + sum(len(attribute.encode()) for attribute in attributes)
 
+    def entry(self, index: int) -> dict[str, Any]:
+        """Return it as an entry of PublishBatch."""
+        attributes = {
+            name: {"DataType": "String", "StringValue": value} for name, value in self.attributes.items()
+        }
+        return {"Id": str(index), "Message": self.body, "MessageAttributes": attributes}
+
 
 def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterator[list[int]]:
     """Split entries into calls by their sizes in bytes, and yield the indices of each call's entries."""
@@ -79,7 +86,7 @@ class Topic:
             try:
                 answer = self._sns.publish_batch(
                     TopicArn=self._arn,
-                    PublishBatchRequestEntries=[_entry(index, messages[index]) for index in indices],
+                    PublishBatchRequestEntries=[messages[index].entry(index) for index in indices],
                 )
             except Unavailable as error:
                 logger.warning("SNS did not take a call", extra={"error": error_summary(error)})
@@ -87,22 +94,11 @@ class Topic:
             failed = {int(failure["Id"]): failure for failure in answer.get("Failed", ())}
             for index, failure in failed.items():
                 if failure.get("SenderFault"):
-                    faulty[index] = _reason(failure)
+                    faulty[index] = f"SNS refuses it: {failure.get('Code')}: {failure.get('Message', '')}"
             indices = [index for index in failed if index not in faulty]
             if not indices:
                 break
         return indices
-
-
-def _reason(failure: Mapping[str, Any]) -> str:
-    return f"SNS refuses it: {failure.get('Code')}: {failure.get('Message', '')}"
-
-
-def _entry(index: int, message: TopicMessage) -> dict[str, Any]:
-    attributes = {
-        name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
-    }
-    return {"Id": str(index), "Message": message.body, "MessageAttributes": attributes}
 
 
 class DeliveryStream:
@@ -117,16 +113,17 @@ class DeliveryStream:
         A call may take some of its records and refuse others; only the refused ones are sent again. Raises
         Unavailable.
         """
-        calls = call_batches(map(len, records), RECORDS_MAX, STREAM_BATCH_BYTES_MAX)
-        return [index for indices in calls for index in self._call(records, indices)]
-
-    def _call(self, records: Sequence[bytes], indices: list[int]) -> list[int]:
-        for _ in pauses(ATTEMPTS_MAX):
-            answer = self._firehose.put_record_batch(
-                DeliveryStreamName=self._name, Records=[{"Data": records[index]} for index in indices]
-            )
-            if not answer["FailedPutCount"]:
-                return []
-            results = zip(indices, answer["RequestResponses"], strict=True)
-            indices = [index for index, result in results if result.get("ErrorCode")]
-        return indices
+        refused: list[int] = []
+        for call in call_batches(map(len, records), RECORDS_MAX, STREAM_BATCH_BYTES_MAX):
+            indices = call
+            for _ in pauses(ATTEMPTS_MAX):
+                answer = self._firehose.put_record_batch(
+                    DeliveryStreamName=self._name, Records=[{"Data": records[index]} for index in indices]
+                )
+                if not answer["FailedPutCount"]:
+                    break
+                results = zip(indices, answer["RequestResponses"], strict=True)
+                indices = [index for index, result in results if result.get("ErrorCode")]
+            else:  # refused in all attempts
+                refused += indices
+        return refused

@@ -108,20 +108,14 @@ def row_of(
         columns.get(name, name): value for name, value in attributes.items() if name not in entity.left_out
     }
     row = {name: _flat(value) for name, value in entity.shape(row, arrived, change).items()}
-    moment = _moment_of(entity, row.get(entity.occurred), arrived)
+    occurred = row.get(entity.occurred)
+    try:
+        moment = arrived if entity is LEDGER and occurred == OPENED_AT else unstamp(str(occurred))
+    except ValueError:
+        raise Unplaceable(f"{entity.occurred} is no time: {occurred!r}") from None
     # Columns come in the schema's order, because curation reads lines of one shape fastest.
     ordered = {field.name: row.pop(field.name) for field in entity.fields if field.name in row}
     return {**ordered, **row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
-
-
-def _moment_of(entity: Entity, occurred: Any, arrived: datetime) -> datetime:
-    """Return the instant that places a row. Raises Unplaceable."""
-    if entity is LEDGER and occurred == OPENED_AT:
-        return arrived
-    try:
-        return unstamp(str(occurred))
-    except ValueError:
-        raise Unplaceable(f"{entity.occurred} is no time: {occurred!r}") from None
 
 
 def _flat(value: Any) -> Any:
