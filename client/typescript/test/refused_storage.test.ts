@@ -63,6 +63,12 @@ test('a page that may store nothing, and gets no Web Locks, keeps events in memo
   await keptInMemoryAndSent(client(browser('private')));
 });
 
+test('a page that may not even name what a browser has keeps events in memory, says so, and sends them', async (t) => {
+  const refused = Object.fromEntries(['indexedDB', 'localStorage', 'BroadcastChannel'].map((name) => [name, { get: denied }]));
+  withGlobals(t, { ...refused, navigator: { value: Object.defineProperty({}, 'locks', { get: denied }) } });
+  await keptInMemoryAndSent(client(browser('nameless')));
+});
+
 test('a platform without any storage says so, too', async (t) => {
   withGlobals(t, { indexedDB: { value: undefined }, localStorage: { value: undefined } });
   await keptInMemoryAndSent(client(browser('none')));
@@ -191,6 +197,7 @@ const open = (base: object): object => ({ open: () => later({ result: base }, 'o
 const SILENT: Record<string, object> = {
   'no answer when it is opened': { open: () => ({}) },
   'it is blocked when it is opened': { open: () => later({}, 'onblocked') },
+  'it is anew when it is opened, and no more is heard': { open: () => later({ result: { createObjectStore: () => ({}) } }, 'onupgradeneeded') },
   'no answer to what is asked': open({ transaction: () => ({ objectStore: () => ({ get: () => ({}), put: () => ({}), delete: () => ({}), getAllKeys: () => ({}) }) }) }),
   'a transaction that never ends': open({
     transaction: () => ({ objectStore: () => ({ get: () => later({}, 'onsuccess'), put: () => later({}, 'onsuccess'), delete: () => later({}, 'onsuccess'), getAllKeys: () => later({ result: [] }, 'onsuccess') }) }),
@@ -268,6 +275,11 @@ for (const [name, Intl] of Object.entries({
   'its zone is null': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: null }) }) },
   'its zone is no text': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: 3 }) }) },
   'its zone is unknown': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: 'Etc/Unknown' }) }) },
+  'its zone throws': { DateTimeFormat: () => ({ resolvedOptions: () => ({ get timeZone() { return denied(); } }) }) },
+  'its zone is an offset': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: '+05:30' }) }) },
+  'its zone is a text object': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: new String('Europe/Oslo') }) }) },
+  'its options are null': { DateTimeFormat: () => ({ resolvedOptions: () => null }) },
+  'it must be made anew': { DateTimeFormat: class { constructor() { denied(); } } },
   'its zone is empty': { DateTimeFormat: () => ({ resolvedOptions: () => ({ timeZone: '' }) }) },
   'it is empty': {},
   'it is missing': undefined,

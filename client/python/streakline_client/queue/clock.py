@@ -37,7 +37,7 @@ AREAS = (
 )
 ZONE_NAME = re.compile(rf"({AREAS})/[\w+/-]+|[A-Z]{{3}}\dS?[A-Z]{{3}}|[A-Z][A-Za-z-]*", re.ASCII)
 # A machine may have no time zone database: Windows, and small images of Linux.
-UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT"})
+UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "Greenwich", "GMT", "GMT0", "GMT+0", "GMT-0"})
 NO_ZONES = frozenset({"Etc/Unknown", "Factory"})
 OFFSET = re.compile(r"[+-]\d\d:\d\d$")
 

@@ -71,14 +71,19 @@ const inLocalStorage = (): KeyValues => ({
   getAllKeys: async () => Object.keys(localStorage),
 });
 
+/** Whether there is such a thing. A page that may store nothing is refused even its name by some browsers. */
+function has(ask: () => unknown): boolean {
+  try {
+    return Boolean(ask());
+  } catch {
+    return false;
+  }
+}
+
 /** Return what keeps the queue: IndexedDB, and localStorage where that is full. A page may be refused either. */
 function storage(name: string): KeyValues {
-  const kept = typeof indexedDB === 'undefined' ? nowhere() : timely(inIndexedDb(name), ANSWER_MAX);
-  try {
-    return localStorage ? spared(kept, below(`${name}:`, inLocalStorage())) : kept;
-  } catch {
-    return kept;
-  }
+  const kept = has(() => indexedDB) ? timely(inIndexedDb(name), ANSWER_MAX) : nowhere();
+  return has(() => localStorage) ? spared(kept, below(`${name}:`, inLocalStorage())) : kept;
 }
 
 /**
@@ -136,9 +141,9 @@ export function browser(name: string): Platform {
   return {
     ...plain(storage(name)),
     isShared: false,
-    locks: typeof navigator !== 'undefined' && navigator.locks ? webLocks(name) : ownLocks(),
-    ...(typeof BroadcastChannel === 'undefined' ? {} : { channel }),
-    ...(typeof document === 'undefined' ? {} : { signs }),
+    locks: has(() => navigator.locks) ? webLocks(name) : ownLocks(),
+    ...(has(() => BroadcastChannel) ? { channel } : {}),
+    ...(has(() => document) ? { signs } : {}),
   };
 }
 
