@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from analytics.features.feature_models import GENERATED
 from analytics.lake_page import lake_page
 from analytics.warehouse.ddl import SQL, TYPES

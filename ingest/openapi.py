@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ingest import book, endpoints_api, operations_api, page, privacy_api
+from ingest import endpoints_api, operations_api, page, privacy_api, rules_api
 from ingest.engagement import events_api, users_api
 from ingest.engagement.event_body import EVENT
 from ingest.leads import hooks_api, identity_api, leads_api
@@ -14,7 +14,7 @@ from rules.book.book_schema import BOOK
 from rules.parts import OF_PART
 
 HANDLERS = (
-    *(events_api, users_api, book, hooks_api, leads_api, identity_api, questions_api, polls_api),
+    *(events_api, users_api, rules_api, hooks_api, leads_api, identity_api, questions_api, polls_api),
     *(endpoints_api, privacy_api, operations_api),
 )
 # By path, wherever a handler stands: so moving one changes neither the document nor the template.

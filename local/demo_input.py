@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from local.event_sources import Body
 from local.paths import ROOT
 

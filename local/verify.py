@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from local.api import Api
 from local.command import DAY, FILE, command, option, show
 from local.event_sources import Body, from_csv

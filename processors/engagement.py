@@ -23,7 +23,7 @@ from adapters.engagement.account_store import (
     AccountStore,
     ProjectionMoved,
 )
-from adapters.engagement.amnesty import AmnestyStore
+from adapters.engagement.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import EXPIRY_SHARDS
 from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex

@@ -46,7 +46,7 @@ from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_
 from rules.lake.table_items import removed_item, table_item
 
 logger = Logger(service="publisher")
-DOCUMENTS = "documents"  # of RuleBooks: adapters/book.py
+DOCUMENTS = "documents"  # of RuleBooks: adapters/book_store.py
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS, KeptItems
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore

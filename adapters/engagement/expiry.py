@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses

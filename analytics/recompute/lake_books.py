@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from adapters.book import FIRST, shipped_version
+from adapters.book_store import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version

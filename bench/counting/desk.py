@@ -20,8 +20,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from adapters import book, clock
-from adapters.engagement import amnesty, boards
+from adapters import book_store, clock
+from adapters.engagement import amnesty_store, boards
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
@@ -156,7 +156,7 @@ def desk(**settings: str) -> Iterator[Desk]:
         stack.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
         # Versions, amnesties, boards and tombstones are re-read by the monotonic clock, which cannot stand
         # still: never here.
-        for module in (book, amnesty, boards):
+        for module in (book_store, amnesty_store, boards):
             stack.enter_context(patch.object(module, "FRESH_SECONDS", math.inf))
         stack.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # With several threads that write, the order of requests differs from run to run.

@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import ADMIN, http
 from bench.units.engagement import DAY, REDEMPTION, USER_ID, apply_events, cost_of_request

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf
 from adapters.engagement.claims import ClaimKey, ClaimStore, IdempotencyClaim, claimed_event, derived_fields
 from adapters.engagement.event_store import EventStore, ZoneStore

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.account_store import (
     ATTEMPTS_MAX,
     AccountContended,

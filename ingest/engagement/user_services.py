@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 
 from adapters import clock
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore, ReviewIndex
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
-from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
+from adapters.engagement.amnesty_store import AmnestyApplier, AmnestyStore
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache

@@ -10,10 +10,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.amnesty import DeclarationConflict
+from adapters.engagement.amnesty_store import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
 from ingest.engagement import user_services
-from ingest.engagement.amnesty import (
+from ingest.engagement.amnesty_bodies import (
     AMNESTIES,
     AMNESTY,
     APPLICATION,

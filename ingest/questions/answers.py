@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.response_store import (

@@ -6,7 +6,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.event_store import ZoneStore
 from adapters.platform.keyed_hash import Fingerprints

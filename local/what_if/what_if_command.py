@@ -12,8 +12,8 @@ from analytics.what_if.figures import USERS, WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
 from local.analyst.output import as_cells
-from local.book import check
 from local.command import DAY, FILE_OUT, Reader, command, option
+from local.rules_command import check
 from local.stack import Stack
 from local.stores import lake_of
 from local.what_if.lines import lines

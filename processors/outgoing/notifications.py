@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from adapters import clock
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import profile_from
 from adapters.engagement.account_store import AccountContended, AccountStore

@@ -33,7 +33,7 @@ from rules.questions.questions import Question, QuestionType
 from rules.zone_names import find_zone
 
 # Every process knows a version at latest this long after its publication. It looks twice a minute
-# (adapters/book.py).
+# (adapters/book_store.py).
 KNOWN_AFTER = timedelta(minutes=1)
 
 

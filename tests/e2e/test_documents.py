@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from ingest.web.caller import PRODUCERS
 from local.api import Api
 from local.operate import nightly_run

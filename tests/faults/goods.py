@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import date
 from typing import Any
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.days import parse_moment, stamp_of_key

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import ingest.engagement.users_api
-from adapters.book import BookStore, Publication, PublicationConflict
+from adapters.book_store import BookStore, Publication, PublicationConflict
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler

@@ -74,8 +74,8 @@ class Simulation(Callers):
             patch.setattr(module._parts, "client", clients.__getitem__)
             patch.setattr(module.clock, "now", self._tick)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setattr("adapters.book.FRESH_SECONDS", self.book_fresh_seconds)
-        for each in ("engagement.amnesty", "privacy.tombstones"):
+        patch.setattr("adapters.book_store.FRESH_SECONDS", self.book_fresh_seconds)
+        for each in ("engagement.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)

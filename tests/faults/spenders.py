@@ -6,7 +6,7 @@ from typing import Any
 
 import ingest.engagement.users_api
 import processors.expiry
-from adapters.book import BookStore, Publication, PublicationConflict, shipped_document
+from adapters.book_store import BookStore, Publication, PublicationConflict, shipped_document
 from adapters.engagement.account_store import ExpiryIndex
 from tests.faults.callers import CONTEXT, KINDS, START
 from tests.faults.promises import Promises

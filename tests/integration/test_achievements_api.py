@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.engagement import achievements as achievement_reader
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.ledger_store import LedgerStore

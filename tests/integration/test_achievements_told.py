@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import processors.outgoing.notifications as telling
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.outbox_store import LOG, STATE, OutboxStore
@@ -158,7 +158,7 @@ def test_a_process_that_has_not_heard_of_the_newest_book_withdraws_nothing(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told.listen()
-    monkeypatch.setattr("adapters.book.FRESH_SECONDS", 3600.0)
+    monkeypatch.setattr("adapters.book_store.FRESH_SECONDS", 3600.0)
     assert names(told.act(1, 0, 1)) == ["fit"]
     behind = telling._parts()
     telling._parts.cache_clear()

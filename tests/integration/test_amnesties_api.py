@@ -8,8 +8,8 @@ from uuid import uuid4
 import click
 import pytest
 
-from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
-from local import amnesty as command
+from adapters.engagement.amnesty_store import FRESH_SECONDS, AmnestyStore
+from local import amnesty_command as command
 from rules.days import DAY
 from rules.engagement.account_state import Amnesty
 from tests.support.engine import Engine
@@ -74,7 +74,7 @@ def test_who_comes_back_after_it_was_declared_needs_no_application(
     user = f"amnesty-{uuid4()}"
     sent(api, user, on(3))
     number = declare(api, on(2))[1]["number"]
-    monkeypatch.setattr("adapters.engagement.amnesty.FRESH_SECONDS", 0)
+    monkeypatch.setattr("adapters.engagement.amnesty_store.FRESH_SECONDS", 0)
     forget_what_is_known(api)
     sent(api, user, on(1))
     assert api.profile(user)["current_streak"] == 2

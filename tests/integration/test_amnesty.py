@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty import AmnestyApplier
+from adapters.engagement.amnesty_store import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
-from analytics.amnesty import users_concerned
-from local.amnesty import AmnestySummary, apply
+from analytics.amnesty_users import users_concerned
+from local.amnesty_command import AmnestySummary, apply
 from rules.days import DAY
 from rules.engagement.account import zone_at
 from rules.engagement.account_state import Amnesties, Amnesty

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters import book
-from adapters.book import BookStore, Publication, shipped_document
+from adapters import book_store
+from adapters.book_store import BookStore, Publication, shipped_document
 from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from rules.questions.answer_stats import fold_responses
@@ -30,7 +30,7 @@ TIMED: Any = {"response_time_ms": 2_000, "timezone": "UTC"}
 def settings(engine: Engine) -> Iterator[None]:
     """Processes that know a version at once. All versions are gone afterwards."""
     with prepared(engine), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book, "FRESH_SECONDS", 0)
+        patch.setattr(book_store, "FRESH_SECONDS", 0)
         yield
         dynamodb = client("dynamodb")
         for each in dynamodb.scan(TableName="RuleBooks")["Items"]:
@@ -110,7 +110,7 @@ def test_a_version_that_takes_effect_in_the_past_leaves_begun_dates_and_stored_a
 
 
 def test_the_book_costs_no_read_per_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "FRESH_SECONDS", 30)
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 30)
     monkeypatch.setattr(questions_stack, "PER_PROCESS", (b'"Erasures"',))
     question = ask()
     assert answer(question, "eve").status == 201

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from adapters import book
-from adapters.book import BookStore, shipped_document
+from adapters import book_store
+from adapters.book_store import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -364,7 +364,7 @@ def test_a_process_that_does_not_know_the_newest_book_yet_settles_no_lot_away(
     client = shop.api.engine.client("dynamodb")
     known = BookStore(client, "RuleBooks")
     with monkeypatch.context() as patch:
-        patch.setattr(book, "FRESH_SECONDS", 10**9)
+        patch.setattr(book_store, "FRESH_SECONDS", 10**9)
         known.look()
     assert [each.book.expiry for each in known.books().versions if each.book.expiry] == ["3d"]
     shop.now += timedelta(seconds=1)

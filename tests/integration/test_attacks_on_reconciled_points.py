@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from adapters.engagement.expiry import Settler
 from adapters.platform.items import decode_item
 from ingest.engagement.points.commands import Commands, SpendingCommands

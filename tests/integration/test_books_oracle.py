@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters import book, clock
-from adapters.book import shipped_document
+from adapters import book_store, clock
+from adapters.book_store import shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def api(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setattr(book, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
     _forget_books(api)
     yield api
     _forget_books(api)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters import book
-from adapters.book import BookStore
+from adapters import book_store
+from adapters.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -62,7 +62,7 @@ class Desk(Shop):
 
 @pytest.fixture
 def desk(api: Site, user: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr(book, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
     forget()
     yield Desk(api, user, monkeypatch)
     dynamodb = api.engine.client("dynamodb")

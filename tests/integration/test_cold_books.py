@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from adapters.book import BookStore, Publication, _items
+from adapters.book_store import BookStore, Publication, _items
 from rules.days import EPOCH
 from tests.integration.test_rules_api import book
 

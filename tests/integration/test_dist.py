@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from local.cloud.processes import sam, uv
 from tests.support.declared import FUNCTIONS, properties
 from tests.support.documents import blocks

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters import book, clock
-from adapters.book import shipped_document
+from adapters import book_store, clock
+from adapters.book_store import shipped_document
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from processors import expiry
@@ -134,7 +134,7 @@ class Shop:
 
 @pytest.fixture
 def shop(api: Site, user: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    monkeypatch.setattr(book, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
     forget()
     yield Shop(api, user, monkeypatch)
     dynamodb = api.engine.client("dynamodb")

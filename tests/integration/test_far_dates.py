@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
 from tests.support.effort import effort

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.engagement.account_items import GOALS
 from adapters.platform.items import encode_item
 from rules.user_ids import kept_partition

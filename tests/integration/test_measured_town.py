@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import BEFORE_ALL

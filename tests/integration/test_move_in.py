@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash

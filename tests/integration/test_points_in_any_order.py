@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters import book as book_store
+from adapters import book_store
 from rules.engagement.ledger import entry_id
 from tests.integration.test_rerate import Bureau, wipe
 from tests.support.effort import effort

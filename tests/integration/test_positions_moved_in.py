@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.engagement_cache import EngagementCache

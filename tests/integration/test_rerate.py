@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters import book as book_store
-from adapters.book import BookStore, shipped_document
+from adapters import book_store
+from adapters.book_store import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler

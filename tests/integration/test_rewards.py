@@ -269,7 +269,7 @@ def test_a_raised_stock_is_there_at_once_also_where_the_version_is_not_known_yet
     publish(api, with_rewards(**{mug: {"stock": 2}}))
     stale = process(api.engine.client("dynamodb"))
     now = datetime.now(UTC)
-    monkeypatch.setattr("adapters.book.FRESH_SECONDS", 3600)
+    monkeypatch.setattr("adapters.book_store.FRESH_SECONDS", 3600)
     for each in buyers[:2]:
         stale.redeem(each, mug, "r", now)
     publish(api, with_rewards(**{mug: {"stock": 5, "price_points": 9}}))

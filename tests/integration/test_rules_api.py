@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from adapters import book as book_store
-from adapters import clock
-from adapters.book import BookStore, Publication, PublicationConflict, shipped_document
-from local.book import check
+from adapters import book_store, clock
+from adapters.book_store import BookStore, Publication, PublicationConflict, shipped_document
+from local.rules_command import check
 from rules.days import stamp
 from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters import clock
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.platform.objects import NoObject, S3Objects
 from analytics.steps import what_if_function
 from analytics.what_if.summary import summary

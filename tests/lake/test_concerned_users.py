@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.amnesty import users_concerned
+from analytics.amnesty_users import users_concerned
 from rules.engagement.account_state import Amnesty, outage_dates
 
 USERS, DATES = 100_000, 12

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.lake.curated_files import parquet_bytes
 from analytics.lake.layout import Place, curated_key

@@ -119,11 +119,11 @@ class Machines:
             self.patch.setattr(module._parts, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
-        for each in ("book", "engagement.amnesty", "privacy.tombstones"):
+        for each in ("book_store", "engagement.amnesty_store", "privacy.tombstones"):
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        self.patch.setattr("adapters.book.shipped_version", lambda: boosted(self.boosts))
+        self.patch.setattr("adapters.book_store.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()

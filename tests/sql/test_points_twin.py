@@ -13,7 +13,7 @@ from analytics.recompute.point_weeks import differing_weeks
 from analytics.warehouse.build import build
 from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
-from local.book import recompute
+from local.rules_command import recompute
 from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake, Laptop, family

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from adapters.book import BookStore, shipped_version
+from adapters.book_store import BookStore, shipped_version
 from rules.book.book import Books, Boost, Declarer, EventType, Version
 from rules.book.point_rules import Cap, Period
 

@@ -29,7 +29,7 @@ FUNCTIONS = (
     (r"/v1/erasures/[^/]+", "ingest.privacy_api"),
     (r"/v1/users/[^/]+/answers", "ingest.questions.questions_api"),
     (r"/v1/events", "ingest.engagement.events_api"),
-    (r"/v1/rules(/.*)?", "ingest.book"),
+    (r"/v1/rules(/.*)?", "ingest.rules_api"),
     (r"/v1/.*", "ingest.engagement.users_api"),
 )
 GROUP_ADMIN, GROUP_AGENTS = "streakline/admin", "streakline/agents"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters import book as book_store
+from adapters import book_store
 from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
 

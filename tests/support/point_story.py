@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from adapters.book import DOCUMENTS, BookStore
+from adapters.book_store import DOCUMENTS, BookStore
 from adapters.engagement.account_items import entry_item
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.book import DOCUMENTS, VERSIONS, BookStore, Publication
+from adapters.book_store import DOCUMENTS, VERSIONS, BookStore, Publication
 from adapters.platform.items import decode_item
 
 AT = datetime(2026, 3, 2, 5, 30, tzinfo=UTC)

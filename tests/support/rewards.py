@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from adapters.book import BookStore, shipped_document
+from adapters.book_store import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache

@@ -14,7 +14,7 @@ from botocore.exceptions import EndpointConnectionError
 from adapters.platform.aws import client
 from adapters.platform.objects import S3Objects
 from analytics.steps import what_if_function
-from ingest import book
+from ingest import rules_api
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT
 
@@ -57,9 +57,9 @@ def lake_of_its_own(engine: Engine, *, is_at_once: bool = False) -> Iterator[tup
         patch.setenv("LAKE_BUCKET", bucket)
         events = client("lambda").meta.events
         events.register("before-send.lambda.Invoke", functions.invoke)
-        for each in (book, what_if_function):
+        for each in (rules_api, what_if_function):
             each._parts.cache_clear()
         yield S3Objects(engine.client("s3"), bucket), functions
         events.unregister("before-send.lambda.Invoke", functions.invoke)
-    for each in (book, what_if_function):
+    for each in (rules_api, what_if_function):
         each._parts.cache_clear()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from ingest.engagement.points.commands import Command, CommandResult, Commands
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import KEY, closed_object, text

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.account_store import (
     ATTEMPTS_MAX,
     FIRST_OF_ALSO,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.book import BookStore
+from adapters.book_store import BookStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.balance import POINTS_MAX, Balances
 from ingest.engagement.points.commands import REDEEM, Command, CommandResult, SpendingCommands, check_review

@@ -121,8 +121,8 @@ class Failover(Callers):
             patch.setattr(module.clock, "now", self._now)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         patch.setattr("adapters.platform.item_tables.ThreadPoolExecutor", OneByOne)
-        patch.setattr("adapters.book.FRESH_SECONDS", math.inf)
-        for each in ("engagement.amnesty", "privacy.tombstones"):
+        patch.setattr("adapters.book_store.FRESH_SECONDS", math.inf)
+        for each in ("engagement.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)

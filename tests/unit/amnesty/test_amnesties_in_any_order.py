@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.engagement.amnesty import AmnestyApplier
+from adapters.engagement.amnesty_store import AmnestyApplier
 from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import DAY
 from rules.engagement.account_state import Amnesties, Amnesty, DateReason, Decision, covered_dates

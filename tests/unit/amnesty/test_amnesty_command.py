@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.engagement.amnesty import AmnestyResult
-from local.amnesty import apply, users_in
+from adapters.engagement.amnesty_store import AmnestyResult
+from local.amnesty_command import apply, users_in
 from rules.engagement.account_state import Amnesties
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

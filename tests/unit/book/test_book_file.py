@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.book import shipped_document
-from local.book import check
+from adapters.book_store import shipped_document
 from local.book_file import FILE_BYTES_MAX, UnreadableBook, read_file
 from local.command import as_yaml
+from local.rules_command import check
 
 SMALL = """# points for readers
 event_types:

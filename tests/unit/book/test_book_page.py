@@ -8,7 +8,7 @@ import yaml
 
 from infra.book_page import book_tables
 from ingest.book_document import book_of_document
-from local.book import check, earnings
+from local.rules_command import check, earnings
 from rules.book.book import Declarer, Version, terms_of
 from rules.days import EPOCH
 from tests.support.template import ROOT

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from ingest.book_document import book_of_document
 from rules.book.book import (
     DAY_POINTS_LIMIT,

@@ -3,8 +3,8 @@
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from adapters import book
-from adapters.book import BookStore
+from adapters import book_store
+from adapters.book_store import BookStore
 
 
 class Table:
@@ -19,7 +19,7 @@ class Table:
 
 
 def test_a_process_goes_on_with_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
     table = Table()
     store = BookStore(table, "RuleBooks")
     known = store.books()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adapters.book import BookStore, shipped_document
-from ingest.book import Proposal, publish
+from adapters.book_store import BookStore, shipped_document
 from ingest.book_document import book_of_document
+from ingest.rules_api import Proposal, publish
 from rules.book.book import Book, Books, EventType, Version
 from rules.book.document import BookRefused
 from rules.book.point_rules import AmountRule

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from ingest.book_document import book_of_document
 from rules.book.document import BookRefused
 from rules.engagement.achievements import (

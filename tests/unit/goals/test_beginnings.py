@@ -11,7 +11,7 @@ import click
 import pytest
 import yaml
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import pytest
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.platform import publishing
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.publishing import DeliveryStream

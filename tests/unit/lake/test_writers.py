@@ -76,7 +76,7 @@ WRITERS = {
     "responses": "rules/questions/responses.py (to_item)",
     "answer_stats": "adapters/questions/stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
-    "rules": "adapters/book.py (BookStore.publish)",
+    "rules": "adapters/book_store.py (BookStore.publish)",
     "table_items": "rules/lake/table_items.py (table_item)",
 }
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES, NoErasures
 from local.cloud.patience import Patience
 from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from adapters.book import shipped_version
+from adapters.book_store import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.book import shipped_document
-from local.book import check
+from adapters.book_store import shipped_document
+from local.rules_command import check
 from tests.support.document_run import QUESTIONS, RUN, SELDOM_RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.book import shipped_document
+from adapters.book_store import shipped_document
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.stats_items import decode_days, encode_days, stats_attributes, stats_from
 from bench.counting.dynamodb_units import item_bytes

@@ -14,7 +14,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
-from adapters.book import BookStore, Publication, PublicationConflict
+from adapters.book_store import BookStore, Publication, PublicationConflict
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.platform.objects import S3Objects
 from adapters.what_if_jobs import WhatIfJob, WhatIfJobs, WhatIfOutcome, WhatIfRunning

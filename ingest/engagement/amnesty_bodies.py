@@ -1,14 +1,14 @@
 """Amnesties at the API (docs/rules.md, rule 17): their bodies, what is wrong with them, and their views.
 
-users_api.py has the routes, and adapters/engagement/amnesty.py stores amnesties and applies them.
-`streakline amnesty` (local/amnesty.py) declares them by the same checks.
+users_api.py has the routes, and adapters/engagement/amnesty_store.py stores amnesties and applies them.
+`streakline amnesty` (local/amnesty_command.py) declares them by the same checks.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.engagement.amnesty import AmnestyResult, AmnestyStore, NoAmnesty
+from adapters.engagement.amnesty_store import AmnestyResult, AmnestyStore, NoAmnesty
 from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import (

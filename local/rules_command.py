@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from adapters.book import PublicationConflict, shipped_document
+from adapters.book_store import PublicationConflict, shipped_document
 from adapters.platform.objects import Objects
-from ingest.book import NOW, Proposal, publish, version_view
 from ingest.book_document import book_of_document
+from ingest.rules_api import NOW, Proposal, publish, version_view
 from local.book_file import BookFile, read_file
 from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack

@@ -1,6 +1,6 @@
 """Finds the users whom an amnesty may concern (rule 17), in the lake, so that no other account is read.
 
-`streakline amnesty` (local/amnesty.py) asks these accounts.
+`streakline amnesty` (local/amnesty_command.py) asks these accounts.
 """
 
 from collections.abc import Iterator

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
-from analytics.amnesty import users_concerned
-from ingest.engagement.amnesty import amnesty_of_body, amnesty_view
+from adapters.engagement.amnesty_store import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
+from analytics.amnesty_users import users_concerned
+from ingest.engagement.amnesty_bodies import amnesty_of_body, amnesty_view
 from ingest.web.caller import ApiError
 from local.command import FILE, INSTANT, command, option
 from local.stack import Stack
