@@ -29,6 +29,8 @@ PURCHASE = {
     "amount": "a decimal number",
 }
 PURCHASE_DATE = re.compile(r"\d{8}", re.ASCII)
+# Python's own readers also take 1_000, digits of other scripts, and 1E+6, which a spreadsheet has rounded.
+WHOLE, AMOUNT = re.compile(r"[+-]?\d{1,15}", re.ASCII), re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 DEFAULT_TYPE = "CONTRIBUTION"
 
 
@@ -97,24 +99,21 @@ def purchases(path: Path) -> Iterator[Purchase]:
     numbers: Counter[str] = Counter()  # of each customer's newest purchase
     for line, row in _rows(path, PURCHASE):
         customer = _cell(row, "customer_id", line, str)
-        amount = _cell(row, "amount", line, _finite)
-        day = _cell(row, "date", line, _day)
-        quantity = _cell(row, "quantity", line, int)
+        amount = _cell(row, "amount", line, lambda text: Decimal(_fitting(AMOUNT, text)))
+        day = _cell(row, "date", line, lambda text: _day(_fitting(PURCHASE_DATE, text)))
+        quantity = _cell(row, "quantity", line, lambda text: int(_fitting(WHOLE, text)))
         numbers[customer] += 1
         yield Purchase(customer, numbers[customer], day, quantity, amount)
 
 
-def _finite(text: str) -> Decimal:
-    """Read a decimal number; raises ValueError, also for NaN and Infinity, which Decimal takes."""
-    if not (number := Decimal(text)).is_finite():
+def _fitting(pattern: "re.Pattern[str]", text: str) -> str:
+    """Return a cell's text without blanks around it; raises ValueError if it is not of a pattern."""
+    if not pattern.fullmatch(text.strip()):
         raise ValueError(text)
-    return number
+    return text.strip()
 
 
 def _day(text: str) -> datetime:
-    """Read a date as YYYYMMDD; raises ValueError, also for 202631, which strptime takes."""
-    if not PURCHASE_DATE.fullmatch(text):
-        raise ValueError(text)
     return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
 
 

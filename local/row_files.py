@@ -57,7 +57,6 @@ def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UnreadableFile(f"{path}: must end in {', '.join(readers)}")
-    refuse_other_kinds(path)
     for row in reader(path):
         yield row if isinstance(row, RefusedRow) else Row(row.line, _without_empty(row.values))
 
@@ -70,40 +69,50 @@ def digest_of_file(path: Path) -> str:
 
 # How files begin that people take for CSV or NDJSON.
 OTHER_KINDS = (
+    (b"PAR1", "is Parquet: name it .parquet"),
     (b"\x1f\x8b", "is compressed with gzip: gunzip it first"),
     (b"PK\x03\x04", "is a ZIP file, as spreadsheets are (.xlsx): save it as CSV"),
     (b"\xd0\xcf\x11\xe0", "is a spreadsheet (.xls): save it as CSV"),
     (b"SQLite format 3", "is a database of SQLite: export a table as CSV"),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unzstd it first"),
     (b"BZh", "is compressed with bzip2: bunzip2 it first"),
+    (b"\xfd7zXZ", "is compressed with xz: unxz it first"),
+    (b"7z\xbc\xaf", "is a 7z archive: unpack it first"),
+    (b"Obj\x01", "is Avro: write it as Parquet or NDJSON"),
+    (b"ORC", "is ORC: write it as Parquet or NDJSON"),
+    (b"ARROW1", "is Arrow: write it as Parquet or NDJSON"),
+    (b"%PDF-", "is a PDF: export the table as CSV"),
 )
-
-
+OTHER_SIGNS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))  # in place of commas
 HEAD_CHARACTERS = 4096  # of a file, in which its first line is looked for
 
 
-def refuse_other_kinds(path: Path) -> None:
-    """Raise UnreadableFile, which says what it is, for a text that is of another kind than its name says."""
-    kind = path.suffix.lower()
-    if kind == ".parquet":
-        return
+def _refuse_other_kinds(path: Path, kind: str) -> None:
+    """Raise UnreadableFile, which says what it is, for a file that is no text of a kind: .csv or .ndjson."""
     with path.open("rb") as data:
         begin = data.read(16)
-    for mark, what in (*OTHER_KINDS, (b"PAR1", "is Parquet: name it .parquet")):
-        if begin.startswith(mark):
-            raise UnreadableFile(f"{path}: this {what}")
-    with opened_text(path) as lines:
-        first = lines.read(HEAD_CHARACTERS).strip().partition("\n")[0]
+    if not (problem := next((what for mark, what in OTHER_KINDS if begin.startswith(mark)), "")):
+        with opened_text(path) as lines:
+            problem = _kind_of_line(lines.read(HEAD_CHARACTERS).strip().partition("\n")[0], kind)
+    if problem:
+        raise UnreadableFile(f"{path}: this {problem}")
+
+
+def _kind_of_line(line: str, kind: str) -> str:
+    """Return what the first line of a file shows it to be; "" if it may be of the kind: .csv or .ndjson."""
+    if "\0" in line:
+        return "is no text, or in UTF-16 without a mark: write it in UTF-8"
+    if line[:1] == "<":
+        return "is HTML or XML: the page of a sign-in, or a spreadsheet"
     if kind == ".csv":
-        if first[:1] in ("{", "["):
-            raise UnreadableFile(f"{path}: this is JSON: one object a line, in a file named .ndjson")
-        for sign, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-            if sign in first and "," not in first:
-                raise UnreadableFile(f"{path}: its columns are parted by {name}: in CSV commas part them")
-    elif first[:1] == "[":
-        raise UnreadableFile(f"{path}: this is an array of JSON: write one object a line (jq -c '.[]')")
-    elif first and first[:1] != "{" and "," in first and ":" not in first:
-        raise UnreadableFile(f"{path}: this is CSV, and no JSON: name it .csv")
+        if line[:1] in ("{", "["):
+            return "is JSON: one object a line, in a file named .ndjson"
+        signs = (name for sign, name in OTHER_SIGNS if sign in line and "," not in line)
+        return next((f"has columns that are parted by {name}: in CSV commas part them" for name in signs), "")
+    if line[:1] == "[":
+        return "is an array of JSON: write one object a line (jq -c '.[]')"
+    is_csv = line and line[:1] != "{" and "," in line and ":" not in line
+    return "is CSV, and no JSON: name it .csv" if is_csv else ""
 
 
 def columns_of(path: Path) -> list[str]:
@@ -113,7 +122,6 @@ def columns_of(path: Path) -> list[str]:
     """
     kind = path.suffix.lower()
     if kind == ".csv":
-        refuse_other_kinds(path)
         return csv_columns(path)
     if kind == ".parquet":
         with _parquet(path) as file:
@@ -125,7 +133,8 @@ def columns_of(path: Path) -> list[str]:
 
 
 def csv_columns(path: Path) -> list[str]:
-    """Return the names in a CSV file's header. Raises UnreadableFile."""
+    """Return the names in a CSV file's header, whatever the file's name. Raises UnreadableFile."""
+    _refuse_other_kinds(path, ".csv")
     with opened_text(path) as lines:
         return _header(path, csv.reader(lines, strict=True))
 
@@ -152,6 +161,7 @@ def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
 
 def csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
     """Yield the rows of a CSV file, whatever its name. Raises UnreadableFile."""
+    _refuse_other_kinds(path, ".csv")
     csv.field_size_limit(CELL_MAX)
     with opened_text(path) as lines:
         rows = csv.reader(lines, strict=True)
@@ -177,6 +187,7 @@ def _checked_row(line: int, values: Values) -> Row | RefusedRow:
 
 
 def _ndjson_rows(path: Path) -> Iterator[Row | RefusedRow]:
+    _refuse_other_kinds(path, ".ndjson")
     with opened_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():

@@ -1,8 +1,10 @@
 """Files that somebody wants to import as they come: of spreadsheets, of databases, cut off, in other encodings."""
 
+import bz2
 import csv
 import gzip
 import json
+import lzma
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,6 +19,7 @@ import pytest
 from adapters.book_store import shipped_version
 from adapters.privacy.tombstones import NO_ERASURES, NoErasures
 from local.cloud.patience import Patience
+from local.event_sources import BadRow, from_csv
 from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
 from local.row_files import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
@@ -116,6 +119,17 @@ CSV = "user_id,event_type,occurred_at\nann,LESSON_COMPLETED,2026-01-31T10:00:00Z
         ("a.ndjson", b'\xef\xbb\xbf[\n  {"user_id": "ann"}\n]\n', "an array of JSON"),
         ("a.jsonl", gzip.compress(b'{"user_id": "ann"}', mtime=0), "compressed with gzip"),
         ("a.ndjson", CSV.encode(), "this is CSV"),
+        ("a.csv", CSV.replace(",", "|").encode(), "parted by bars"),
+        ("a.csv", CSV.encode("utf-16-le"), "UTF-16 without a mark"),
+        ("a.csv", b"<!DOCTYPE html><title>Sign in</title>", "HTML or XML"),
+        ("a.ndjson", b'<?xml version="1.0"?><Workbook/>', "HTML or XML"),
+        ("a.csv", lzma.compress(CSV.encode()), "compressed with xz"),
+        ("a.ndjson", bz2.compress(b'{"user_id": "ann"}'), "compressed with bzip2"),
+        ("a.ndjson", b"Obj\x01rest", "this is Avro"),
+        ("a.csv", b"ORC\x00rest", "this is ORC"),
+        ("a.ndjson", b"ARROW1\x00\x00", "this is Arrow"),
+        ("a.csv", b"7z\xbc\xaf\x27\x1c", "7z archive"),
+        ("a.csv", b"%PDF-1.7", "this is a PDF"),
     ],
 )
 def test_a_file_of_another_kind_is_told_what_it_is(tmp_path: Path, name: str, data: bytes, said: str) -> None:
@@ -124,6 +138,9 @@ def test_a_file_of_another_kind_is_told_what_it_is(tmp_path: Path, name: str, da
     for read in (columns_of, lambda file: list(read_rows(file))):
         with pytest.raises(UnreadableFile, match=said):
             read(path)
+    if path.suffix == ".csv":
+        with pytest.raises(BadRow, match=said):
+            list(from_csv(path))
 
 
 def test_two_columns_of_one_name_in_parquet_make_no_guess(tmp_path: Path) -> None:
