@@ -34,7 +34,7 @@ class UnreadableFile(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileRow:
     """A line of a file."""
 
     line: int  # in Parquet, the first row is line 1
@@ -51,14 +51,14 @@ class RefusedRow:
     values: Values  # as they were read
 
 
-def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
+def read_rows(path: Path) -> Iterator[FileRow | RefusedRow]:
     """Yield a file's rows in their order. Raises UnreadableFile for a file that is not what its name says."""
     readers = {".csv": csv_rows, ".ndjson": _ndjson_rows, ".jsonl": _ndjson_rows, ".parquet": _parquet_rows}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UnreadableFile(f"{path}: must end in {', '.join(readers)}")
     for row in reader(path):
-        yield row if isinstance(row, RefusedRow) else Row(row.line, _without_empty(row.values))
+        yield row if isinstance(row, RefusedRow) else FileRow(row.line, _without_empty(row.values))
 
 
 def digest_of_file(path: Path) -> str:
@@ -159,7 +159,7 @@ def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
         raise UnreadableFile(f"{path}:1: {error}") from None
 
 
-def csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
+def csv_rows(path: Path) -> Iterator[FileRow | RefusedRow]:
     """Yield the rows of a CSV file, whatever its name. Raises UnreadableFile."""
     _refuse_other_kinds(path, ".csv")
     csv.field_size_limit(CELL_MAX)
@@ -178,15 +178,15 @@ def csv_rows(path: Path) -> Iterator[Row | RefusedRow]:
             raise UnreadableFile(f"{path}:{rows.line_num}: {error}") from None
 
 
-def _checked_row(line: int, values: Values) -> Row | RefusedRow:
+def _checked_row(line: int, values: Values) -> FileRow | RefusedRow:
     try:
         check_strict(values)
     except BadValue as bad:
         return RefusedRow(line, "line" if bad.field == "body" else bad.field, bad.reason, values)
-    return Row(line, values)
+    return FileRow(line, values)
 
 
-def _ndjson_rows(path: Path) -> Iterator[Row | RefusedRow]:
+def _ndjson_rows(path: Path) -> Iterator[FileRow | RefusedRow]:
     _refuse_other_kinds(path, ".ndjson")
     with opened_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
@@ -212,7 +212,7 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
         raise UnreadableFile(f"{path}: {error}") from None
 
 
-def _parquet_rows(path: Path) -> Iterator[Row | RefusedRow]:
+def _parquet_rows(path: Path) -> Iterator[FileRow | RefusedRow]:
     number = 0
     with _parquet(path) as file:
         for batch in file.iter_batches(BATCH_ROWS):
@@ -253,7 +253,7 @@ def _python_value(cell: pa.Scalar) -> Any:
         return _NoValue(text, f"cannot be read: {error}")
 
 
-def _row_of_cells(line: int, cells: Mapping[str, Any]) -> Row | RefusedRow:
+def _row_of_cells(line: int, cells: Mapping[str, Any]) -> FileRow | RefusedRow:
     values = {
         name: value.text if isinstance(value, _NoValue) else _json_value(value)
         for name, value in cells.items()

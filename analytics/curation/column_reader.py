@@ -32,7 +32,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.curation.raw_lines import Batch
+from analytics.curation.raw_lines import LineBatch
 from analytics.lake.arrow import (
     ARROW,
     Flags,
@@ -105,7 +105,7 @@ class Fields:
         return are_equal
 
 
-def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Positions]]:
+def read_columns(batch: LineBatch, place: Place) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield rows of a batch, and the indices of their lines. Lines that are not yielded are for read_row.
 
     place: the hour of the batch's objects. Each row is the one that read_row would return for its line.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
+from analytics.curation.raw_lines import LineBatch, Unreadable, batches, unzip
 from analytics.curation.row_staging import Staging, table_of_rows
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts
@@ -90,7 +90,7 @@ class Intake:
                 self._refuse(key, {"line": WHOLE_OBJECT, "reason": f"unreadable object: {error}"})
             yield key, text
 
-    def _take_batch(self, batch: Batch, place: Place) -> int:
+    def _take_batch(self, batch: LineBatch, place: Place) -> int:
         """Stage the rows of a batch, and refuse the other lines. place: the hour of its objects.
 
         Returns how many lines are blank.

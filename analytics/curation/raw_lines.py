@@ -40,7 +40,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LineBatch:
     """Lines of some objects."""
 
     text: bytes  # of all the objects
@@ -148,7 +148,7 @@ def zip_like(data: bytes, text: bytes) -> bytes:
     return gzip.compress(text, mtime=0) if data.startswith(GZIP) else text
 
 
-def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:
+def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[LineBatch]:
     """Yield the lines of (name, text) pairs, many small texts together, in their order."""
     names: list[str] = []
     parts: list[bytes] = []
@@ -167,7 +167,7 @@ def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) ->
         yield _batch(names, parts)
 
 
-def _batch(names: list[str], parts: list[bytes]) -> Batch:
+def _batch(names: list[str], parts: list[bytes]) -> LineBatch:
     """Return the lines of texts, each of which ends with a newline."""
     text = parts[0] if len(parts) == 1 else b"".join(parts)
     ends = _line_ends(text)
@@ -179,7 +179,7 @@ def _batch(names: list[str], parts: list[bytes]) -> Batch:
     lines = pa.BinaryArray.from_buffers(
         pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     )
-    return Batch(text, lines, _frame_flags(text, offsets), names, starts.tolist())
+    return LineBatch(text, lines, _frame_flags(text, offsets), names, starts.tolist())
 
 
 def _frame_flags(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from analytics.curation import sealed_file
 from analytics.curation.column_reader import read_columns
-from analytics.curation.raw_lines import Batch
+from analytics.curation.raw_lines import LineBatch
 from analytics.lake.arrow import (
     Flags,
     Indices,
@@ -60,7 +60,7 @@ class Staging:
         """Stage rows of the entity's columns that came before all new ones."""
         self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (FIRST_EARLIER + self._rows))
 
-    def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
+    def add_lines(self, batch: LineBatch, place: Place, first: int) -> list[int]:
         """Stage those lines of a batch that can be read by columns.
 
         first: the number of the batch's first line. Returns the indices of the lines that have to be read one

@@ -30,8 +30,8 @@ from rules.engagement.achievements import (
 from rules.engagement.goals import (
     PERIOD_MAX,
     KnownPeriods,
-    Outcome,
     PastPeriods,
+    PeriodOutcome,
     declared_achievements,
     fold_periods,
     unsettled_goals,
@@ -70,7 +70,7 @@ def goal_row(user_id: str, entries: Sequence[Entry], books: Books, at: datetime)
 
 
 def _up_to_reached(past: PastPeriods) -> PastPeriods:
-    return replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
+    return replace(past, letters=past.letters[: past.letters.rfind(PeriodOutcome.REACHED) + 1])
 
 
 def _streak_texts(periods: dict[str, PastPeriods], cover: Cover) -> Iterator[str]:

@@ -22,8 +22,8 @@ from analytics.what_if.figures import (
 )
 from analytics.what_if.goals import Goals
 from analytics.what_if.timeline import TermsMemo, Timeline
-from analytics.what_if.user_fold import Outcome, UserFold
-from analytics.what_if.user_history import MeasuresMemo, Row, UserSettings, World, actual_world
+from analytics.what_if.user_history import LedgerRow, MeasuresMemo, UserSettings, World, actual_world
+from analytics.what_if.user_replay import JudgedEvent, UserReplay
 from rules.book.goal_rules import UNIT
 from rules.book.point_rules import AmountRule, Cap
 from rules.days import EPOCH
@@ -57,13 +57,13 @@ class CountedUsers:
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
 
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[LedgerRow]) -> None:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
         settings = inputs.settings.get(user_id, NO_SETTINGS)
         today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
         before = actual_world(rows, settings, inputs.question.now)
-        user = UserFold(rows, inputs.timeline, self._terms, self._measures, settings).replay()
+        user = UserReplay(rows, inputs.timeline, self._terms, self._measures, settings).replay()
         after = user.world(inputs.question.now)
         streak_before = folded_streak(before, today)
         is_same = (before.active, before.cover) == (after.active, after.cover)
@@ -87,7 +87,7 @@ class CountedUsers:
         if score := max(map(abs, changes)):
             self._list_change(score, row, user, (before, after))
 
-    def _count_events(self, user: UserFold) -> None:
+    def _count_events(self, user: UserReplay) -> None:
         figures = self._figures
         for row, terms, _, points in user.outcomes:
             sums, month = figures.of_type(row.event_type), figures.of_month(row.day)
@@ -101,7 +101,7 @@ class CountedUsers:
                 sums.after += points
                 month.after += points
 
-    def _count_other_entries(self, user: UserFold) -> None:
+    def _count_other_entries(self, user: UserReplay) -> None:
         figures = self._figures
         figures.entries += len(user.rows)
         figures.impossible += user.impossible
@@ -116,7 +116,7 @@ class CountedUsers:
             figures.of_month(date.fromisoformat(draft.activity_date or "")).after += draft.points
 
     def _list_change(
-        self, score: int, row: tuple[Any, ...], user: UserFold, worlds: tuple[World, World]
+        self, score: int, row: tuple[Any, ...], user: UserReplay, worlds: tuple[World, World]
     ) -> None:
         """List the user among those who change most, with the reasons, unless so many others change more.
 
@@ -203,7 +203,7 @@ class Reason:
         return f"{self.points:+,} points, {events}, {days}: {self.cause}"
 
 
-def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
+def reasons(user: UserReplay, timeline: Timeline) -> list[Reason]:
     """Return the causes that change a user's points, the largest change first."""
     by_cause: dict[str, Reason] = {}
     for outcome in user.outcomes:
@@ -240,7 +240,7 @@ def other_reasons(
             yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
 
 
-def _cause(outcome: Outcome, timeline: Timeline) -> str:
+def _cause(outcome: JudgedEvent, timeline: Timeline) -> str:
     """Return, in words, which version has judged an event, and in what the candidate differs from it."""
     row, ruling = outcome.row, outcome.terms.ruling
     kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None

@@ -10,8 +10,8 @@ from datetime import date, datetime
 
 from analytics.what_if.figures import Figures, GoalChange, GoalSums
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_fold import UserFold
-from analytics.what_if.user_history import MeasuresMemo, Row
+from analytics.what_if.user_history import LedgerRow, MeasuresMemo
+from analytics.what_if.user_replay import UserReplay
 from rules.book.book import Book, Books
 from rules.book.goal_rules import AchievementRule, ConditionKind, StreakPeriod
 from rules.engagement.achievements import (
@@ -47,7 +47,7 @@ class GoalWorld:
         """Whether there is anything to compute."""
         return bool(self.streaks or self.achievements)
 
-    def concerns(self, user: UserFold) -> bool:
+    def concerns(self, user: UserReplay) -> bool:
         """Whether a user may have any of these streaks and achievements."""
         if not self.has_changes or self.event_types is None:
             return self.has_changes
@@ -69,21 +69,21 @@ class Goals:
         self._after = _world(timeline.predicted, now, changes, is_after=True)
         self._measures = measures
 
-    def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
+    def count(self, user: UserReplay, covers: tuple[Cover, Cover], today: date) -> None:
         """Count a user who was replayed. covers: what protects the user's streak, before and after."""
         if self._before.concerns(user):
             self._count_world(self._before, user, _drafts_before(user.rows), covers[0], today)
         if self._after.concerns(user):
             self._count_world(self._after, user, self._drafts_after(user), covers[1], today)
 
-    def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
+    def _drafts_after(self, user: UserReplay) -> Iterator[Draft]:
         for row, terms, day, points in user.outcomes:
             if points is not None:
                 yield _event(row, day, points, self._measures(row, terms))
         yield from user.corrected
 
     def _count_world(
-        self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
+        self, world: GoalWorld, user: UserReplay, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
         """Count a user's goals in one world. drafts: the entries that earn there."""
         entries = ordered_history(Entry(user.user_id, "", 0, 0, draft) for draft in drafts)
@@ -122,13 +122,15 @@ def summed_types(timeline: Timeline, now: datetime) -> set[str]:
     }
 
 
-def _drafts_before(rows: Sequence[Row]) -> Iterator[Draft]:
+def _drafts_before(rows: Sequence[LedgerRow]) -> Iterator[Draft]:
     for row in rows:
         if row.kind in EARNING:
             yield _event(row, row.day, row.points, row.measures, EntryKind(row.kind))
 
 
-def _event(row: Row, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN) -> Draft:
+def _event(
+    row: LedgerRow, day: date, points: int, measures: str | None, kind: EntryKind = EntryKind.EARN
+) -> Draft:
     return Draft(kind, points, row.event_id, row.event_type, day.isoformat(), measures=measures)
 
 

@@ -225,7 +225,7 @@ def _ruling_of(
 
 
 @dataclass(slots=True)
-class Terms:
+class RulingTerms:
     """The common values of all entries whose events one ruling judges."""
 
     event_type: str
@@ -237,7 +237,7 @@ class Terms:
     later: tuple["LaterTerms", ...] = ()  # as Ruling.later
     _expiry_dates: dict[date, date] = field(default_factory=dict)  # by the date of the points
 
-    def at(self, created_at: int) -> "Terms":
+    def at(self, created_at: int) -> "RulingTerms":
         """Return the terms of an entry that was written at an instant, in microseconds since 1970."""
         for known_from, terms in self.later:
             if created_at >= known_from:
@@ -255,11 +255,11 @@ class LaterTerms(NamedTuple):
     """As LaterRuling."""
 
     known_from: int  # microseconds since 1970
-    terms: Terms
+    terms: RulingTerms
 
 
 class TermsKey(NamedTuple):
-    """What entries with the same terms have in common: the fields of Row.terms_key, in its order."""
+    """What entries with the same terms have in common: the fields of LedgerRow.terms_key, in its order."""
 
     event_type: str
     version: int  # 0: none
@@ -269,14 +269,14 @@ class TermsKey(NamedTuple):
     breaks_contract: bool
 
 
-class TermsMemo(dict[tuple[Any, ...], Terms]):
-    """Terms by Row.terms_key: a plain tuple equals the TermsKey with its values."""
+class TermsMemo(dict[tuple[Any, ...], RulingTerms]):
+    """RulingTerms by LedgerRow.terms_key: a plain tuple equals the TermsKey with its values."""
 
     def __init__(self, timeline: "Timeline") -> None:
         super().__init__()
         self._timeline = timeline
 
-    def __missing__(self, values: tuple[Any, ...]) -> Terms:
+    def __missing__(self, values: tuple[Any, ...]) -> RulingTerms:
         """Find out the terms of a key that is asked for the first time."""
         key = TermsKey._make(values)
         occurred = self._timeline.segment_begin(key.segment)
@@ -291,11 +291,11 @@ class TermsMemo(dict[tuple[Any, ...], Terms]):
         return terms
 
 
-def _terms_of(ruling: Ruling, key: TermsKey) -> Terms:
+def _terms_of(ruling: Ruling, key: TermsKey) -> RulingTerms:
     """Return the terms of a ruling. key: has the entries' own values."""
     was_active = not key.is_passive
     keeps_streak = was_active if ruling.keeps_streak is None else ruling.keeps_streak
-    return Terms(
+    return RulingTerms(
         key.event_type,
         ruling,
         cap=Cap.of(key.cap) if ruling.is_as_entry_says else ruling.cap,

@@ -1,6 +1,6 @@
 """One user's history as it is: the entries of the ledger, the user's settings, and what follows from both.
 
-what_if.py reads the settings of all users (`user_settings`), and makes a `Row` of each entry of the ledger.
+what_if.py reads the settings of all users (`user_settings`), and makes a `LedgerRow` of each entry.
 counted_users.py then asks for each user's `actual_world`.
 """
 
@@ -15,7 +15,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.recompute.user_fold import dates_of
 from analytics.what_if.history_parts import small_database
-from analytics.what_if.timeline import Terms, Timeline
+from analytics.what_if.timeline import RulingTerms, Timeline
 from rules.book.measures import COUNTED, measures_of
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote
@@ -26,7 +26,7 @@ NO_DATES: frozenset[date] = frozenset()
 Pauses = tuple[tuple[date, date], ...]
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """An entry of the ledger (LEDGER of rules.lake.entities), with values that its event was sent with."""
 
     user_id: str
@@ -118,7 +118,7 @@ class MeasuresMemo:
         # Answers of _measure by its arguments, because many events have the same ones
         self._memo: dict[tuple[Any, ...], str | None] = {}
 
-    def __call__(self, row: Row, terms: Terms) -> str | None:
+    def __call__(self, row: LedgerRow, terms: RulingTerms) -> str | None:
         """Return the measures of a row's event. terms: those that judge it."""
         if not terms.ruling.is_new:
             return row.measures
@@ -152,7 +152,7 @@ def _read_object(text: str | None) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def actual_world(rows: Sequence[Row], settings: UserSettings, now: datetime) -> World:
+def actual_world(rows: Sequence[LedgerRow], settings: UserSettings, now: datetime) -> World:
     """Return a user's points and streak by the ledger as it is."""
     lots: dict[date, int] = defaultdict(int)
     spendings: list[Spending] = []

@@ -2,7 +2,7 @@
 
 `what_if` is called by analytics/steps/what_if_function.py, and by local/what_if on a laptop. The ledger is
 written to temporary files in parts of whole users (history_parts.py). The rules replay each part, in as many
-processes as there are cores (counted_users.py, user_fold.py). Their figures are added up (figures.py).
+processes as there are cores (counted_users.py, user_replay.py). Their figures are added up (figures.py).
 
 The book *refuses* an event if it lacks the event's type, or if the type's contract does not fit the event's
 properties. A user is *doubtful* if the dates of the user's events contradict each other (rule 8).
@@ -31,7 +31,7 @@ from analytics.what_if.figures import ImpossibleAct, WhatIfAnswer, WhatIfQuestio
 from analytics.what_if.goals import summed_types
 from analytics.what_if.history_parts import part_source, parts_of, small_database, write_parts
 from analytics.what_if.timeline import Timeline
-from analytics.what_if.user_history import Row, UserSettings, user_settings
+from analytics.what_if.user_history import LedgerRow, UserSettings, user_settings
 from rules.book.book import Book, Books
 from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import SafeToLog
@@ -175,8 +175,8 @@ def doubtful_users(objects: Objects) -> set[str]:
     return users
 
 
-# The rows of LEDGER_ROWS have the columns of user_history.Row that come from the ledger. Those of EVENT_ROWS
-# have the columns that come from the events, of the events that need them.
+# The rows of LEDGER_ROWS have the columns of user_history.LedgerRow that come from the ledger. Those of
+# EVENT_ROWS have the columns that come from the events, of the events that need them.
 LEDGER_ROWS = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment,
@@ -264,7 +264,7 @@ def _received_answer(receiver: Connection) -> WhatIfAnswer:
     return answer
 
 
-ROWS = f"""SELECT {", ".join(f'"{name}"' for name in Row._fields)}
+ROWS = f"""SELECT {", ".join(f'"{name}"' for name in LedgerRow._fields)}
 FROM (SELECT entries.*, {{event_columns}} FROM {{ledger}} AS entries {{join}})
 ORDER BY user_id, created_at, seq"""
 NO_EVENT_COLUMNS = "NULL AS claimed, NULL AS zone, NULL AS properties"
@@ -283,7 +283,7 @@ def replay_parts(inputs: ReplayInputs, folder: Path, parts: Iterable[int]) -> Wh
         join = JOIN_EVENTS.format(events=events) if events else ""
         sql = ROWS.format(event_columns=event_columns, ledger=ledger, join=join)
         for _, rows in rows_of_users(small_database(), sql, tuple):
-            counted.add([Row._make(values) for values in rows])
+            counted.add([LedgerRow._make(values) for values in rows])
     return counted.answer()
 
 

@@ -24,7 +24,7 @@ from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, even
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience
-from local.row_files import RefusedRow, Row, read_rows
+from local.row_files import FileRow, RefusedRow, read_rows
 from local.verify import local_date
 from rules.book.book import Books
 from rules.days import parse_moment
@@ -48,7 +48,7 @@ HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "po
 WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
 
 
-def body_of(row: Row) -> Body | RefusedRow:
+def body_of(row: FileRow) -> Body | RefusedRow:
     """Return a row's event as POST /v1/events takes it, or why the row has none."""
     body: Body = {"source": IMPORTED, **row.values}
     if isinstance(body.get("properties"), str):
@@ -65,7 +65,7 @@ def body_of(row: Row) -> Body | RefusedRow:
     return body
 
 
-def check_row(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body | RefusedRow:
+def check_row(row: FileRow, books: Books, now: datetime, erased: ErasureCheck) -> Body | RefusedRow:
     """Return a row's event if POST /v1/events would accept it now; otherwise why not."""
     body = body_of(row)
     if isinstance(body, RefusedRow):
@@ -81,7 +81,7 @@ def check_row(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Bo
     return body
 
 
-def refused_by(row: Row, result: Mapping[str, Any]) -> RefusedRow | None:
+def refused_by(row: FileRow, result: Mapping[str, Any]) -> RefusedRow | None:
     """Return why POST /v1/events has refused a row; None if it has accepted it. result: the event's."""
     if result["status"] in TAKEN:
         return None
@@ -137,11 +137,11 @@ class HistoryFiles:
     erased: ErasureCheck
     pause_seconds: float = ATTEMPT_PAUSE_SECONDS
 
-    def check(self, row: Row) -> Body | RefusedRow:
+    def check(self, row: FileRow) -> Body | RefusedRow:
         """Return a row's event, or why it is refused."""
         return check_row(row, self.books, self.now, self.erased)
 
-    def send(self, rows: Sequence[Row]) -> list[RefusedRow | None]:
+    def send(self, rows: Sequence[FileRow]) -> list[RefusedRow | None]:
         """Post the events of rows; returns for each why it is refused, or None.
 
         Raises RuntimeError if the API does not decide all of them.

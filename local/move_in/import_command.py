@@ -23,7 +23,7 @@ from local.cloud.patience import Patience
 from local.command import FILE, command, option
 from local.move_in.histories import COLUMNS, ComparisonResult, HistoryFiles
 from local.move_in.positions import PositionFiles, PositionImporter
-from local.row_files import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
+from local.row_files import FileRow, RefusedFile, RefusedRow, columns_of, digest_of_file, read_rows
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, tombstones_of
 from rules.engagement.events import RETENTION
@@ -136,13 +136,13 @@ def move_in(
         return refused.count
 
 
-def validate(path: Path, check: Callable[[Row], object], refused: RefusedFile) -> int:
+def validate(path: Path, check: Callable[[FileRow], object], refused: RefusedFile) -> int:
     """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
     return _check_rows(read_rows(path), check, refused)
 
 
 def _check_rows(
-    rows: Iterable[Row | RefusedRow], check: Callable[[Row], object], refused: RefusedFile
+    rows: Iterable[FileRow | RefusedRow], check: Callable[[FileRow], object], refused: RefusedFile
 ) -> int:
     count = 0
     for row in rows:
@@ -159,9 +159,9 @@ def send_rows(path: Path, importer: Importer, marks: MarkStore, refused: Refused
     rows = read_rows(path)
     result.rows = _check_rows(islice(rows, result.earlier), importer.check, refused)
 
-    def send_chunk(chunk: Sequence[Row | RefusedRow]) -> list[RefusedRow | None]:
+    def send_chunk(chunk: Sequence[FileRow | RefusedRow]) -> list[RefusedRow | None]:
         """Send the rows of a request; returns for each why it is refused, or None."""
-        answers = iter(importer.send([row for row in chunk if isinstance(row, Row)]))
+        answers = iter(importer.send([row for row in chunk if isinstance(row, FileRow)]))
         return [row if isinstance(row, RefusedRow) else next(answers) for row in chunk]
 
     with ThreadPoolExecutor(SENDERS) as pool:

@@ -21,7 +21,7 @@ from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import BEFORE_ALL, chunks
 from adapters.privacy.tombstones import ErasureCheck
 from local.move_in.histories import ABSENT, SAME, ComparisonResult
-from local.row_files import RefusedRow, Row, read_rows
+from local.row_files import FileRow, RefusedRow, read_rows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Decision, Profile
@@ -38,7 +38,7 @@ READERS = 8
 SAME_AND_MOVED_ON, DIFFERS = "same, and moved on", "differs"
 
 
-class Figures(NamedTuple):
+class PositionFigures(NamedTuple):
     """The figures of a position, as a file or an account has them."""
 
     streak: int
@@ -50,7 +50,7 @@ class Figures(NamedTuple):
 
 
 # told: by the file. shown: by the account
-FIGURE_COLUMNS = [f"{name}_{side}" for name in Figures._fields for side in ("told", "shown")]
+FIGURE_COLUMNS = [f"{name}_{side}" for name in PositionFigures._fields for side in ("told", "shown")]
 HEADER = ("line", "user_id", *FIGURE_COLUMNS, "outcome")
 NOT_BROUGHT = (EntryKind.OPEN, EntryKind.SETTING)  # kinds of entries that are no points and no freezes
 
@@ -117,8 +117,8 @@ class PositionImporter:
 class ComparedPosition:
     """A position beside the user's account."""
 
-    in_file: Figures
-    in_account: Figures
+    in_file: PositionFigures
+    in_account: PositionFigures
     outcome: str  # ABSENT, SAME, SAME_AND_MOVED_ON or DIFFERS
 
     def values(self) -> list[Any]:
@@ -135,7 +135,7 @@ class PositionFiles:
     erased: ErasureCheck
     now: Callable[[], datetime]
 
-    def check(self, row: Row) -> OpeningPosition | RefusedRow:
+    def check(self, row: FileRow) -> OpeningPosition | RefusedRow:
         """Return a row's position, or why it is refused."""
         try:
             position = position_of(row.values, self.now().date())
@@ -148,7 +148,7 @@ class PositionFiles:
             return RefusedRow(row.line, "user_id", "was erased", row.values)
         return position
 
-    def send(self, rows: Sequence[Row]) -> list[RefusedRow | None]:
+    def send(self, rows: Sequence[FileRow]) -> list[RefusedRow | None]:
         """Import rows; returns for each why it is refused, None if it is taken."""
         return [self._import(row) for row in rows]
 
@@ -182,7 +182,7 @@ class PositionFiles:
                 return f"has {name}, which the book withdraws where its conditions do not hold"
         return ""
 
-    def _import(self, row: Row) -> RefusedRow | None:
+    def _import(self, row: FileRow) -> RefusedRow | None:
         """Import a row; returns why it is refused, None if it is taken."""
         position = self.check(row)
         if isinstance(position, RefusedRow):
@@ -198,7 +198,7 @@ class PositionFiles:
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
         """Yield a file's positions that can be imported, each with the number of its line."""
         for row in read_rows(path):
-            position = self.check(row) if isinstance(row, Row) else row
+            position = self.check(row) if isinstance(row, FileRow) else row
             if isinstance(position, OpeningPosition):
                 yield row.line, position
 
@@ -215,11 +215,11 @@ class PositionFiles:
         return ComparedPosition(in_file, in_account, outcome)
 
 
-def _figures_in_account(profile: Profile, position: OpeningPosition) -> Figures:
+def _figures_in_account(profile: Profile, position: OpeningPosition) -> PositionFigures:
     """Return what the system shows: as of the position's date, or later if the user has moved on."""
     as_of = max(position.as_of, profile.streak.last) if profile.streak else position.as_of
     streak = shown_streak(profile.streak, profile.cover, as_of)
-    return Figures(
+    return PositionFigures(
         streak.current,
         streak.longest,
         streak.last,
@@ -229,10 +229,10 @@ def _figures_in_account(profile: Profile, position: OpeningPosition) -> Figures:
     )
 
 
-def _figures_in_file(position: OpeningPosition) -> Figures:
+def _figures_in_file(position: OpeningPosition) -> PositionFigures:
     """Return what the file says; active days and the longest streak are at least those of the streak."""
     opening = position.opening
-    return Figures(
+    return PositionFigures(
         position.streak,
         opening.longest,
         position.last_date,

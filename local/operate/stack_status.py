@@ -13,7 +13,7 @@ from local.cloud import patience
 from local.cloud.deployment import ACCOUNT
 from local.cloud.streams import function_name
 from local.operate.functions import MISSING, functions
-from local.operate.verdict import Consumer, Deployment, Part, Queue
+from local.operate.verdict import Consumer, Deployment, Queue, RunningPart
 from local.stack import Stack
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
@@ -49,7 +49,7 @@ def look_at_stack(stack: Stack) -> Deployment:
         except AWS_ERRORS as error:
             unseen[name] = explain_error(error)
     runs = not state.endswith("FAILED")
-    stack_part = Part("the stack", runs, f"is {state}", "look at its events in the console")
+    stack_part = RunningPart("the stack", runs, f"is {state}", "look at its events in the console")
     return Deployment(
         where=f"the stack {stack.name} in {stack.region}",
         at=now,
@@ -64,7 +64,7 @@ def look_at_stack(stack: Stack) -> Deployment:
     )
 
 
-def _functions(stack: Stack) -> list[Part]:
+def _functions(stack: Stack) -> list[RunningPart]:
     physical_names = functions(stack)
     with ThreadPoolExecutor(READERS) as pool:
         states = dict(
@@ -75,11 +75,14 @@ def _functions(stack: Stack) -> list[Part]:
             )
         )
     bad = [
-        Part(f"{name}Function", runs=False, state=state, mend="deploy the stack again")
+        RunningPart(f"{name}Function", runs=False, state=state, mend="deploy the stack again")
         for name, state in states.items()
         if state
     ]
-    return [*bad, Part("functions", runs=True, state=f"{len(states) - len(bad)} of {len(states)} can run")]
+    return [
+        *bad,
+        RunningPart("functions", runs=True, state=f"{len(states) - len(bad)} of {len(states)} can run"),
+    ]
 
 
 def _function_state(stack: Stack, physical: str) -> str:

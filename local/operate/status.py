@@ -18,7 +18,7 @@ from local.command import command, find_stack, show
 from local.operate import verdict
 from local.operate.functions import functions
 from local.operate.stack_status import is_stream, look_at_stack, mapping_trouble
-from local.operate.verdict import Consumer, Deployment, Part, Queue
+from local.operate.verdict import Consumer, Deployment, Queue, RunningPart
 from local.stack import Stack, load
 
 PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
@@ -63,7 +63,7 @@ def look_at_laptop() -> Deployment:
         {"ministack": EMULATOR_SILENT} if troubles["ministack"] == laptop_cloud.SILENT else {}
     )
     parts = tuple(
-        Part(PROCESS_NAMES[process], not why, why or "runs", mends[process])
+        RunningPart(PROCESS_NAMES[process], not why, why or "runs", mends[process])
         for process, why in troubles.items()
     )
     deployment = Deployment("the laptop cloud", datetime.now(UTC), parts, about={"api_url": stack.api_url})

@@ -17,7 +17,7 @@ SOUNDS = "ALARM"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunningPart:
     """Something that must run."""
 
     name: str
@@ -59,7 +59,7 @@ class Deployment:
 
     where: str  # which deployment, in words
     at: datetime
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RunningPart, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     queues: Mapping[str, Queue] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)  # messages, by failure queue

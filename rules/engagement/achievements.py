@@ -54,7 +54,7 @@ class Position(NamedTuple):
 WITHIN_TOTALS = Position(date.min, "")
 
 
-class Step(NamedTuple):
+class TotalsStep(NamedTuple):
     """What an entry adds to the totals."""
 
     at: Position
@@ -76,9 +76,9 @@ class UserHistory:
     head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
 
     @cached_property
-    def steps(self) -> Sequence[Step]:
+    def steps(self) -> Sequence[TotalsStep]:
         """What each entry from `since` on adds to the totals, in order."""
-        steps = (Step(_position(entry), _added_totals(entry)) for entry in self.entries)
+        steps = (TotalsStep(_position(entry), _added_totals(entry)) for entry in self.entries)
         return [step for step in steps if step.at.day >= self.since]
 
     def sums(self, until: date = date.max) -> dict[str, int]:

@@ -28,7 +28,7 @@ DAYS_SETTLED_AFTER = timedelta(days=8)
 EDITION = 2
 
 
-class Outcome(StrEnum):
+class PeriodOutcome(StrEnum):
     """What became of a period. A missed one says what may cover it."""
 
     REACHED = "R"
@@ -41,13 +41,13 @@ class Outcome(StrEnum):
 
 # By whether freezes, and whether pauses count for the streak
 MISSED = {
-    (False, False): Outcome.MISSED,
-    (True, False): Outcome.FREEZABLE,
-    (False, True): Outcome.PAUSABLE,
-    (True, True): Outcome.COVERABLE,
+    (False, False): PeriodOutcome.MISSED,
+    (True, False): PeriodOutcome.FREEZABLE,
+    (False, True): PeriodOutcome.PAUSABLE,
+    (True, True): PeriodOutcome.COVERABLE,
 }
-BY_FREEZES = frozenset({Outcome.FREEZABLE, Outcome.COVERABLE})
-BY_PAUSES = frozenset({Outcome.PAUSABLE, Outcome.COVERABLE})
+BY_FREEZES = frozenset({PeriodOutcome.FREEZABLE, PeriodOutcome.COVERABLE})
+BY_PAUSES = frozenset({PeriodOutcome.PAUSABLE, PeriodOutcome.COVERABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +107,17 @@ def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
     return contribution_of(rule.need, rule.event_types, period_days)
 
 
-def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
+def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> PeriodOutcome:
     """Return the outcome of a period that is over.
 
     The period is not asked for if its rule is for periods of another length. Nor is one that an opening rule
     judges, unless it was reached.
     """
     if rule is None or rule.per is not per:
-        return Outcome.UNASKED
+        return PeriodOutcome.UNASKED
     if progress(rule, first, days) >= rule.need.at_least:
-        return Outcome.REACHED
-    return Outcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses]
+        return PeriodOutcome.REACHED
+    return PeriodOutcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses]
 
 
 def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool) -> bool:
@@ -132,7 +132,7 @@ def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool)
 
 @dataclass(frozen=True, slots=True)
 class PastPeriods:
-    """Consecutive periods, with one letter each (Outcome)."""
+    """Consecutive periods, with one letter each (PeriodOutcome)."""
 
     per: StreakPeriod
     first: date  # the first date of the oldest period
@@ -156,10 +156,10 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
     per = past.per
     length, longest, newest_index, spent = 0, 0, -1, list[date]()
     for index, letter in enumerate(past.letters):
-        if letter == Outcome.REACHED:
+        if letter == PeriodOutcome.REACHED:
             length, newest_index = length + 1, index
             longest = max(longest, length)
-        elif length and letter != Outcome.UNASKED:  # a miss after a miss costs nothing
+        elif length and letter != PeriodOutcome.UNASKED:  # a miss after a miss costs nothing
             first = per.later(past.first, index)
             if is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
                 continue
@@ -168,7 +168,7 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
             else:
                 length = 0
     last = per.later(past.first, newest_index) if newest_index >= 0 else None
-    return GoalStreak(length, longest, past.letters.count(Outcome.REACHED), last, tuple(spent))
+    return GoalStreak(length, longest, past.letters.count(PeriodOutcome.REACHED), last, tuple(spent))
 
 
 def shown_goal_streak(
@@ -179,7 +179,7 @@ def shown_goal_streak(
     rule: of that period, None if the book asks nothing of it. amount: the period's progress so far.
     """
     is_reached = rule is not None and amount >= rule.need.at_least
-    state = fold_periods(past.then(Outcome.REACHED if is_reached else Outcome.UNASKED), cover)
+    state = fold_periods(past.then(PeriodOutcome.REACHED if is_reached else PeriodOutcome.UNASKED), cover)
     if is_reached:
         status = StreakStatus.ACTIVE
     elif not state.length:
@@ -225,7 +225,7 @@ class SettledGoals:
         for line in lines:
             name, per, first, letters = line.split(" ")
             for letter in set(letters):
-                Outcome(letter)  # raises ValueError for a letter that is none
+                PeriodOutcome(letter)  # raises ValueError for a letter that is none
             past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), letters)
         return cls(date.fromisoformat(until), head, past, int(version))
 
@@ -288,7 +288,7 @@ class KnownPeriods:
         # No period is reached before the first day that contributes anything.
         begin = per.first(min((day for day in self.days if unsettled <= day), default=end))
         letters = self._letters(name, per, begin, end)
-        reached = letters.find(Outcome.REACHED)
+        reached = letters.find(PeriodOutcome.REACHED)
         if reached < 0:
             return PastPeriods(per, end)
         return PastPeriods(per, per.later(begin, reached), letters[reached:])
@@ -322,7 +322,7 @@ class KnownPeriods:
         first = per.first(when)
         letter = outcome(rule_of_period(self.books, name, first), per, first, self.days)
         past = self.before(name, per, first)
-        return past.then(letter) if letter is Outcome.REACHED else past
+        return past.then(letter) if letter is PeriodOutcome.REACHED else past
 
     def _letters(self, name: str, per: StreakPeriod, begin: date, end: date) -> str:
         """Return the letters of the periods between two first dates, the second one not included."""
@@ -347,7 +347,7 @@ class PeriodReason(StrEnum):
 
 
 def explain_period(
-    past: PastPeriods, letter: Outcome, cover: Cover, *, is_over: bool, is_asked: bool = True
+    past: PastPeriods, letter: PeriodOutcome, cover: Cover, *, is_over: bool, is_asked: bool = True
 ) -> tuple[PeriodReason, int]:
     """Return why the period that follows `past` counts or does not, and the length of the streak after it.
 
@@ -356,9 +356,9 @@ def explain_period(
     """
     before, after = fold_periods(past, cover), fold_periods(past.then(letter), cover)
     per, first = past.per, past.end
-    if letter is Outcome.REACHED:
+    if letter is PeriodOutcome.REACHED:
         reason = PeriodReason.REACHED
-    elif letter is Outcome.UNASKED and (is_over or not is_asked):
+    elif letter is PeriodOutcome.UNASKED and (is_over or not is_asked):
         reason = PeriodReason.UNASKED
     elif is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
         is_skipped = is_neutral(per, first, cover, by_pauses=False)

@@ -96,7 +96,7 @@ class Algorithm(StrEnum):
     ECDSA_SHA256 = "ecdsa-sha256"  # the vendor has a private key; our secret is its public key (DER, base64)
 
 
-class Part(Enum):
+class SignedPart(Enum):
     """A piece of the message that is signed."""
 
     ID = "id"  # of the delivery
@@ -111,7 +111,7 @@ class Signature:
     header: str
     # Stands before each signature, such as `sha256=`. Several signatures are separated by blanks.
     prefix: str = ""
-    message: tuple[Part | bytes, ...] = (Part.BODY,)  # what is signed
+    message: tuple[SignedPart | bytes, ...] = (SignedPart.BODY,)  # what is signed
     timestamp_header: str = ""  # whole seconds since 1970
     id_header: str = ""  # names a delivery
     is_hex: bool = False  # the signature is hexadecimal, and base64 otherwise
@@ -149,13 +149,17 @@ def read_delivery(scheme: Signature, headers: Mapping[str, str], body: bytes) ->
     needed = set(scheme.message)
     if not 0 < len(signatures) <= SIGNATURES_MAX:
         return None
-    if Part.ID in needed and DELIVERY_ID.fullmatch(delivery) is None:
+    if SignedPart.ID in needed and DELIVERY_ID.fullmatch(delivery) is None:
         return None
-    if Part.TIMESTAMP in needed and TIMESTAMP.fullmatch(timestamp) is None:
+    if SignedPart.TIMESTAMP in needed and TIMESTAMP.fullmatch(timestamp) is None:
         return None
-    parts = {Part.ID: delivery.encode(), Part.TIMESTAMP: timestamp.encode(), Part.BODY: body}
+    parts = {
+        SignedPart.ID: delivery.encode(),
+        SignedPart.TIMESTAMP: timestamp.encode(),
+        SignedPart.BODY: body,
+    }
     message = b"".join(piece if isinstance(piece, bytes) else parts[piece] for piece in scheme.message)
-    sent_at = int(timestamp) if Part.TIMESTAMP in needed else None
+    sent_at = int(timestamp) if SignedPart.TIMESTAMP in needed else None
     return SignedDelivery(message, signatures, sent_at, delivery)
 
 

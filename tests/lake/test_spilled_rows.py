@@ -7,7 +7,7 @@ from unittest import mock
 from adapters.platform.objects import FolderObjects
 from analytics.curation import intake, row_staging, sealed_file
 from analytics.curation.curate import curate
-from analytics.curation.raw_lines import Batch, batches
+from analytics.curation.raw_lines import LineBatch, batches
 from analytics.lake.bookkeeping import Counts
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows, total
 
@@ -55,7 +55,7 @@ def test_refused_lines_do_not_wait_in_memory(tmp_path: Path) -> None:
 
 def _one_by_one(
     texts: Iterable[tuple[str, bytes]], seen: list[int], objects: FolderObjects
-) -> Iterator[Batch]:
+) -> Iterator[LineBatch]:
     for batch in batches(texts, 1):
         seen.append(len(quarantined(objects)))
         yield batch

@@ -17,7 +17,7 @@ from adapters.book_store import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.lake.curated_files import parquet_bytes
 from analytics.lake.layout import Place, curated_key
-from analytics.what_if import user_fold, user_history
+from analytics.what_if import user_history, user_replay
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
@@ -199,7 +199,7 @@ def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: 
 
 
 def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
-    absent = dict.fromkeys(user_history.Row._fields)
+    absent = dict.fromkeys(user_history.LedgerRow._fields)
     none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
     first, later = date(2026, 5, 1), date(2026, 5, 3)
     granted = {"kind": "ADJUST", "freeze": "freeze_granted", "freeze_date": first}
@@ -208,7 +208,7 @@ def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> 
         for day in (first, later)
     ]
     rows = [
-        user_history.Row(
+        user_history.LedgerRow(
             **none | {"created_at": place, "seq": place, "is_passive": False, "breaks_contract": False} | each
         )
         for place, each in enumerate([granted, *earned], 1)
@@ -216,7 +216,9 @@ def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> 
     story, known = WhatIfStory(0, users=0), user_history.UserSettings()
     timeline = Timeline(story.books, read_book(small_book(10, 1)))
     was = user_history.actual_world(rows, known, story.now)
-    fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), MeasuresMemo(timeline), known).replay()
+    fold_of = user_replay.UserReplay(
+        rows, timeline, TermsMemo(timeline), MeasuresMemo(timeline), known
+    ).replay()
     then = fold_of.world(story.now)
     assert (was.cover.freezes, then.cover.freezes) == (((first, 1),), ((first, 1),))
     assert (was.earned, then.earned, then.active) == (0, 20, {first, later})

@@ -21,7 +21,13 @@ from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import StreakPeriod
 from rules.days import stamp, stamp_of_key
 from rules.engagement.achievements import UserHistory, achievement_positions, ordered_history
-from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, fold_periods, unsettled_goals
+from rules.engagement.goals import (
+    KnownPeriods,
+    PeriodOutcome,
+    declared_achievements,
+    fold_periods,
+    unsettled_goals,
+)
 from tests.sql.conftest import Lake, family
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort
@@ -41,7 +47,7 @@ def live_streaks(story: GoalStory) -> list[Row]:
         known = KnownPeriods(unsettled_goals(story.books), story.books, days)
         for name, (per, _) in sorted(SIX.items()):
             past = known.before(name, StreakPeriod(per), until)
-            past = replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])
+            past = replace(past, letters=past.letters[: past.letters.rfind(PeriodOutcome.REACHED) + 1])
             streak = fold_periods(past, world.profile.cover)
             if streak.reached:
                 figures = (streak.length, streak.longest, streak.reached, len(streak.spent))

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.achievements import StreakHistory
-from rules.engagement.goals import KnownPeriods, Outcome, declared_achievements, unsettled_goals
+from rules.engagement.goals import KnownPeriods, PeriodOutcome, declared_achievements, unsettled_goals
 from rules.engagement.ledger import Entry
 from tests.support.goal_story import SHIPPED, SIX, GoalStory
 from tests.support.plain_achievements import Earned, PlainAchievements
@@ -77,7 +77,7 @@ class AchievementStory(GoalStory):
         found = {}
         for name, (per, _) in SIX.items():
             past = known.before(name, StreakPeriod(per), end_of_all)
-            end = past.letters.rfind(Outcome.REACHED) + 1
+            end = past.letters.rfind(PeriodOutcome.REACHED) + 1
             found[name] = type(past)(past.per, past.first, past.letters[:end])
         return StreakHistory(found, world.profile.cover, self.books)
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from ingest.leads.sources import source_named
 from local.operate.hooks import new_key_pair
-from rules.leads.hooks import Algorithm, Part
+from rules.leads.hooks import Algorithm, SignedPart
 
 
 @cache
@@ -72,7 +72,7 @@ def _as_declared(source: str, body: bytes, secret: str, when: str, delivery: str
     assert scheme is not None
     assert scheme.algorithm is Algorithm.HMAC_SHA256, f"{source} needs a sender of its own here"
     assert not scheme.base64_secret, f"{source} needs a sender of its own here"
-    parts = {Part.BODY: body, Part.TIMESTAMP: when.encode(), Part.ID: delivery.encode()}
+    parts = {SignedPart.BODY: body, SignedPart.TIMESTAMP: when.encode(), SignedPart.ID: delivery.encode()}
     message = b"".join(each if isinstance(each, bytes) else parts[each] for each in scheme.message)
     digest = hmac.new(secret.encode(), message, hashlib.sha256).digest()
     signature = digest.hex() if scheme.is_hex else base64.b64encode(digest).decode()

@@ -36,13 +36,13 @@ from ingest.leads.readers import (
     text_id,
 )
 from rules.leads import lead_events
-from rules.leads.hooks import Algorithm, Part, Signature
+from rules.leads.hooks import Algorithm, Signature, SignedPart
 from rules.leads.lead_events import NOTIFICATIONS, OFF
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(
     "x-twilio-email-event-webhook-signature",
-    message=(Part.TIMESTAMP, Part.BODY),
+    message=(SignedPart.TIMESTAMP, SignedPart.BODY),
     timestamp_header="x-twilio-email-event-webhook-timestamp",
     algorithm=Algorithm.ECDSA_SHA256,
 )

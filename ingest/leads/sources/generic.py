@@ -51,7 +51,7 @@ from ingest.leads.readers import (
     typed_opt_out,
 )
 from ingest.web.json_schema import SHORT
-from rules.leads.hooks import Part, Signature
+from rules.leads.hooks import Signature, SignedPart
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
@@ -69,7 +69,7 @@ from rules.leads.lead_events import (
 SIGNATURE = Signature(
     "webhook-signature",
     "v1,",
-    (Part.ID, b".", Part.TIMESTAMP, b".", Part.BODY),
+    (SignedPart.ID, b".", SignedPart.TIMESTAMP, b".", SignedPart.BODY),
     timestamp_header="webhook-timestamp",
     id_header="webhook-id",
     base64_secret=True,

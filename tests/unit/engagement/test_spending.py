@@ -116,7 +116,7 @@ def test_a_reversal_gives_the_points_back_and_revokes_the_freeze() -> None:
     [
         "ingest/engagement/points/commands.py",
         "ingest/engagement/points/holds.py",
-        "analytics/what_if/user_fold.py",
+        "analytics/what_if/user_replay.py",
     ],
 )
 def test_nobody_else_decides_what_is_possible(module: str) -> None:

@@ -15,8 +15,8 @@ from rules.engagement.account_state import Profile
 from rules.engagement.goals import (
     KnownPeriods,
     MeasuredDays,
-    Outcome,
     PastPeriods,
+    PeriodOutcome,
     PeriodReason,
     SettledGoals,
     explain_period,
@@ -193,17 +193,17 @@ def test_a_freeze_covers_a_missed_week_once_for_each_streak() -> None:
 @pytest.mark.parametrize(
     ("letters", "letter", "is_over", "reason"),
     [
-        ("R", Outcome.REACHED, True, PeriodReason.REACHED),
-        ("R", Outcome.MISSED, True, PeriodReason.MISSED),
-        ("R", Outcome.MISSED, False, PeriodReason.OPEN),
-        ("R", Outcome.FREEZABLE, True, PeriodReason.FREEZE),
-        ("R", Outcome.UNASKED, True, PeriodReason.UNASKED),
-        ("", Outcome.MISSED, True, PeriodReason.BEFORE),
-        ("RR", Outcome.PAUSABLE, True, PeriodReason.PAUSE),
-        ("RRR", Outcome.MISSED, True, PeriodReason.SKIPPED),
+        ("R", PeriodOutcome.REACHED, True, PeriodReason.REACHED),
+        ("R", PeriodOutcome.MISSED, True, PeriodReason.MISSED),
+        ("R", PeriodOutcome.MISSED, False, PeriodReason.OPEN),
+        ("R", PeriodOutcome.FREEZABLE, True, PeriodReason.FREEZE),
+        ("R", PeriodOutcome.UNASKED, True, PeriodReason.UNASKED),
+        ("", PeriodOutcome.MISSED, True, PeriodReason.BEFORE),
+        ("RR", PeriodOutcome.PAUSABLE, True, PeriodReason.PAUSE),
+        ("RRR", PeriodOutcome.MISSED, True, PeriodReason.SKIPPED),
     ],
 )
-def test_why_a_week_counts(letters: str, letter: Outcome, is_over: bool, reason: PeriodReason) -> None:
+def test_why_a_week_counts(letters: str, letter: PeriodOutcome, is_over: bool, reason: PeriodReason) -> None:
     third, fourth = MONDAY + timedelta(days=14), MONDAY + timedelta(days=21)
     cover = Cover(
         freezes=((MONDAY, 1),),
@@ -312,7 +312,7 @@ def test_why_the_week_in_which_a_streak_is_declared_counts_or_not(
     is_over: bool, is_asked: bool, reason: PeriodReason
 ) -> None:
     past = PastPeriods(WEEK, MONDAY, "RR")
-    found = explain_period(past, Outcome.UNASKED, Cover(), is_over=is_over, is_asked=is_asked)
+    found = explain_period(past, PeriodOutcome.UNASKED, Cover(), is_over=is_over, is_asked=is_asked)
     assert found == (reason, 2)
 
 

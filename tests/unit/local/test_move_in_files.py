@@ -22,7 +22,7 @@ from local.cloud.patience import Patience
 from local.event_sources import BadRow, from_csv
 from local.move_in.histories import ATTEMPTS_MAX, REPEATED, SAME, UNDECIDED, HistoryFiles, check_row
 from local.move_in.import_command import validate
-from local.row_files import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
+from local.row_files import FileRow, RefusedFile, RefusedRow, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
 from rules.days import parse_moment
 from rules.engagement.events import event_id
@@ -51,7 +51,7 @@ def validated(path: Path) -> Validated:
     taken: list[Any] = []
     found: list[RefusedRow] = []
 
-    def check(row: Row) -> object:
+    def check(row: FileRow) -> object:
         told = check_row(row, BOOKS, NOW, NO_ERASURES)
         if not isinstance(told, RefusedRow):
             taken.append(told)
@@ -193,7 +193,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) ->
     for name, text in (("a.csv", f"{HEADER}\n{ROW}\n{ROW}\n"), ("a.ndjson", f"{line}\r\n{line}\n")):
         path = tmp_path / name
         path.write_bytes((mark + text).encode(encoding))
-        assert [type(each) for each in read_rows(path)] == [Row, Row]
+        assert [type(each) for each in read_rows(path)] == [FileRow, FileRow]
         assert "user_id" in columns_of(path)
 
 
@@ -225,7 +225,7 @@ def test_values_of_a_database_that_json_does_not_have_are_read_or_refused(tmp_pa
     ]
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
-    first, second = (each for each in read_rows(path) if isinstance(each, Row))
+    first, second = (each for each in read_rows(path) if isinstance(each, FileRow))
     assert position_of(first.values, NOW.date()).balance == 120
     events = [{"user_id": b"ann", "event_type": "CHECK_IN", "occurred_at": NOW, "points": float("nan")}]
     pq.write_table(pa.Table.from_pylist([*events, {**events[0], "user_id": b"\xff"}]), path)
@@ -254,7 +254,7 @@ def test_a_row_that_fails_after_it_was_checked_is_refused_and_spoils_no_neighbou
     nothing: Any = None
     door: Any = Door()
     kind = HistoryFiles(door, nothing, BOOKS, NOW, nothing, Erased())
-    refused, fine = kind.send([row for row in rows if isinstance(row, Row)])
+    refused, fine = kind.send([row for row in rows if isinstance(row, FileRow)])
     assert refused
     assert (refused.field, refused.reason) == ("user_id", "was erased")
     assert fine is None
@@ -270,7 +270,7 @@ def test_the_last_attempt_may_decide(tmp_path: Path, refusals: int) -> None:
 
     door: Any = Door()
     kind = HistoryFiles(door, None, BOOKS, NOW, None, NO_ERASURES, pause_seconds=0)  # type: ignore[arg-type]
-    rows = [row for row in read_rows(text(tmp_path / "h.csv", HEADER, ROW)) if isinstance(row, Row)]
+    rows = [row for row in read_rows(text(tmp_path / "h.csv", HEADER, ROW)) if isinstance(row, FileRow)]
     if refusals == ATTEMPTS_MAX:
         with pytest.raises(RuntimeError, match="by now"):
             kind.send(rows)
@@ -289,7 +289,7 @@ def test_a_cell_that_python_cannot_hold_refuses_its_row_alone(tmp_path: Path) ->
     }
     pq.write_table(pa.table(columns), path)
     rows = list(read_rows(path))
-    taken = {each.line: each.values for each in rows if isinstance(each, Row)}
+    taken = {each.line: each.values for each in rows if isinstance(each, FileRow)}
     assert taken == {
         1: {"user_id": "a", "occurred_at": "2020-03-01T09:00:00Z", "day": "1970-01-02"},
         4: {"user_id": "d", "day": "1970-01-04"},
@@ -338,7 +338,7 @@ def test_a_map_that_has_a_name_twice_is_refused(tmp_path: Path) -> None:
     column = pa.array([[("a", 1), ("a", 2)], [("a", 1)]], pa.map_(pa.string(), pa.int64()))
     pq.write_table(pa.table({"properties": column}), path)
     first, second = read_rows(path)
-    assert (isinstance(first, RefusedRow), second) == (True, Row(2, {"properties": {"a": 1}}))
+    assert (isinstance(first, RefusedRow), second) == (True, FileRow(2, {"properties": {"a": 1}}))
 
 
 class Applied(HistoryFiles):

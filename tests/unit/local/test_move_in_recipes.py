@@ -14,7 +14,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.histories import check_row
 from local.move_in.import_command import is_of_positions
 from local.paths import ROOT
-from local.row_files import RefusedRow, Row, columns_of, read_rows
+from local.row_files import FileRow, RefusedRow, columns_of, read_rows
 from rules.book.book import Books
 from rules.engagement.opening_positions import position_of
 
@@ -30,14 +30,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def carried_out(recipe: str, written: str) -> list[Row]:
+def carried_out(recipe: str, written: str) -> list[FileRow]:
     duckdb.sql(RECIPES[recipe])
     rows = list(read_rows(Path(written)))
     assert not [each for each in rows if isinstance(each, RefusedRow)]
-    return [each for each in rows if isinstance(each, Row)]
+    return [each for each in rows if isinstance(each, FileRow)]
 
 
-def bodies(rows: list[Row]) -> list[Any]:
+def bodies(rows: list[FileRow]) -> list[Any]:
     found = [check_row(each, Books([shipped_version()]), NOW, NO_ERASURES) for each in rows]
     assert not [each for each in found if isinstance(each, RefusedRow)], found
     return found

@@ -12,8 +12,8 @@ from local.operate.verdict import (
     LATE,
     Consumer,
     Deployment,
-    Part,
     Queue,
+    RunningPart,
     as_json,
     as_text,
     problems,
@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 WELL = Deployment(
     "the laptop cloud",
     NOW,
-    (Part("poller", runs=True),),
+    (RunningPart("poller", runs=True),),
     (
         Consumer("Engagement", ("ByPoller",), timedelta(seconds=60)),
         Consumer("Leads", ("Enabled",)),
@@ -45,11 +45,11 @@ def test_all_is_well() -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a part": (
-        {"parts": (Part("poller", runs=False, state="does not run", mend="up"),)},
+        {"parts": (RunningPart("poller", runs=False, state="does not run", mend="up"),)},
         "poller does not run",
     ),
     "a silent part": (
-        {"parts": (Part("Redis", runs=False, state="does not answer"),)},
+        {"parts": (RunningPart("Redis", runs=False, state="does not answer"),)},
         "Redis does not answer",
     ),
     "late batches": (

@@ -1,6 +1,6 @@
 """Replays one user's history under other books: what events would earn, and what would have been possible.
 
-counted_users.py makes a `UserFold` of a user's rows, calls `replay`, and reads what came out: `world`,
+counted_users.py makes a `UserReplay` of a user's rows, calls `replay`, and reads what came out: `world`,
 `outcomes`, `corrected` and `impossible`. The replay goes through the ledger in order, with a method for each
 kind of entry. Until the first difference from what happened, each redemption was possible. After it, the
 rules decide. Freezes and the dates of doubtful events have classes of their own, below.
@@ -15,8 +15,8 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from analytics.what_if.figures import ImpossibleAct
-from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, Terms, TermsMemo, Timeline
-from analytics.what_if.user_history import NO_DATES, MeasuresMemo, Row, UserSettings, World
+from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, RulingTerms, TermsMemo, Timeline
+from analytics.what_if.user_history import NO_DATES, LedgerRow, MeasuresMemo, UserSettings, World
 from rules.book.point_rules import Cap
 from rules.days import UnknownZone, skipped_dates, stamp
 from rules.engagement.account import days_with_entries
@@ -43,11 +43,11 @@ NO_NEW_DATES: Mapping[str, date] = {}
 USUAL_FREEZE_SPAN = timedelta(days=1)
 
 
-class Outcome(NamedTuple):
+class JudgedEvent(NamedTuple):
     """The outcome of one event under the books of a timeline."""
 
-    row: Row
-    terms: Terms
+    row: LedgerRow
+    terms: RulingTerms
     day: date  # the date that it counts for
     points: int | None  # None: it is refused
 
@@ -57,12 +57,12 @@ class Outcome(NamedTuple):
         return self.points is not None and self.terms.is_active
 
 
-class UserFold:
+class UserReplay:
     """The replay of one user's ledger under the books of a timeline."""
 
     def __init__(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[LedgerRow],
         timeline: Timeline,
         terms_of: TermsMemo,
         measures_of: MeasuresMemo,
@@ -71,7 +71,7 @@ class UserFold:
         """Prepare the replay. rows: all of one user, at least one, in the ledger's order."""
         self.rows, self.timeline, self.settings = rows, timeline, settings
         self.user_id = rows[0].user_id
-        self.outcomes: list[Outcome] = []  # of the events
+        self.outcomes: list[JudgedEvent] = []  # of the events
         self.corrected: list[Draft] = []  # the CLAWBACK and RERATE entries that there would be
         self.impossible: list[ImpossibleAct] = []
         # What does not change during the replay
@@ -107,7 +107,7 @@ class UserFold:
         is_placed_anew = self._changes_activity and settings.is_doubtful
         self._placed_dates = PlacedDates(self.user_id) if is_placed_anew else None
 
-    def replay(self) -> "UserFold":
+    def replay(self) -> "UserReplay":
         """Replay all rows in order; returns itself."""
         steps = {
             EntryKind.REDEEM: self._redeem,
@@ -128,7 +128,7 @@ class UserFold:
                     step(row)
         return self
 
-    def _in_order(self) -> Sequence[Row]:
+    def _in_order(self) -> Sequence[LedgerRow]:
         """Return the rows in the order in which they count.
 
         A captured hold is among them twice: when it was held, and when it was captured.
@@ -179,13 +179,13 @@ class UserFold:
         others = self.settings.skipped.difference(flight_gaps, *map(_skipped_in, zones))
         return others.union(self._placed_dates.flight_gaps, *map(_skipped_in, zones_after))
 
-    def _earn(self, rows: Iterable[Row], placed: Mapping[str, date]) -> None:
+    def _earn(self, rows: Iterable[LedgerRow], placed: Mapping[str, date]) -> None:
         """Apply the entries of events. placed: the dates of events that were placed anew, by event id."""
         for row in rows:
             terms = self._terms[row.event_id]
             ruling = terms.ruling
             if ruling.is_refused:
-                self.outcomes.append(Outcome(row, terms, row.day, None))
+                self.outcomes.append(JudgedEvent(row, terms, row.day, None))
                 self._differences[row.points, row.expires_on] -= 1
                 continue
             day = placed.get(row.event_id) or row.day
@@ -195,7 +195,7 @@ class UserFold:
                 worth = points if worth is None else worth
                 points = self._capped.award(row.event_type, day, worth, terms.cap)
             self._full_balance += points
-            self.outcomes.append(Outcome(row, terms, day, points))
+            self.outcomes.append(JudgedEvent(row, terms, day, points))
             ends = None if ruling.is_new else row.expires_on
             if ends is None and ruling.expiry:
                 ends = terms.expiry_date(day)
@@ -208,7 +208,7 @@ class UserFold:
                 draft = _earn_draft(row, terms, day, points, ends if points else None)
                 self._drafts.append(replace(draft, measures=self._measures_of(row, terms)))
 
-    def _claw_back(self, row: Row) -> None:
+    def _claw_back(self, row: LedgerRow) -> None:
         """Reverse an event (rule 12). The entries that follow from that are computed anew."""
         self._differences[row.points, row.expires_on] -= 1
         if self._placed_dates:
@@ -224,7 +224,7 @@ class UserFold:
             # The entry's place and reason change no points, so they stay empty.
             self._correct(row, clawback(drafts_of_event[0], "", self._drafts, books, ""))
 
-    def _rerate(self, row: Row) -> None:
+    def _rerate(self, row: LedgerRow) -> None:
         """Add the points that are lacking by the versions known then, from a date's week on (rule 12)."""
         self._differences[row.points, row.expires_on] -= 1
         if not self._rates_anew:
@@ -236,7 +236,7 @@ class UserFold:
             ]
             self._correct(row, balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
-    def _correct(self, row: Row, drafts: Sequence[Draft]) -> None:
+    def _correct(self, row: LedgerRow, drafts: Sequence[Draft]) -> None:
         """Apply corrections in the place of a row of the ledger."""
         self._drafts += drafts
         for draft in drafts:
@@ -251,7 +251,7 @@ class UserFold:
                 self._placed_dates.count(row, draft)
             self.corrected.append(draft)
 
-    def _redeem(self, row: Row) -> None:
+    def _redeem(self, row: LedgerRow) -> None:
         """Spend points on a reward, hold or freeze at the book's price, if that was possible."""
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
@@ -297,7 +297,7 @@ class UserFold:
         """Return how many points have expired by an instant."""
         return expired_points(self._lots, list(self._spendings.values()), now)
 
-    def _capture(self, row: Row) -> None:
+    def _capture(self, row: LedgerRow) -> None:
         """Spend held points, if clawbacks have left enough of them. Otherwise the hold is released."""
         if (price := self._held.get(row.place)) is None:
             return
@@ -308,14 +308,14 @@ class UserFold:
             self._full_balance += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
-    def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
+    def _refuse(self, row: LedgerRow, what: str, price: int, missing: int, why: str) -> None:
         """Note that something would have been impossible. The arguments are the fields of ImpossibleAct."""
         at = stamp(row.counts_at)
         self.impossible.append(ImpossibleAct(self.user_id, what, at, price, missing, why))
         self._impossible_places.add(row.place)
         self._differences[row.points, None] -= 1
 
-    def _reverse(self, row: Row) -> None:
+    def _reverse(self, row: LedgerRow) -> None:
         """Undo a redemption, if it was possible. A spent freeze that is returned has no points."""
         undone = row.reverses or ""
         if undone in self._spendings:
@@ -326,7 +326,7 @@ class UserFold:
         elif undone not in self._impossible_places and not row.freeze:
             self._keep(row)
 
-    def _keep(self, row: Row) -> None:
+    def _keep(self, row: LedgerRow) -> None:
         """Apply an entry of another kind unchanged. An opening position may have brought a freeze."""
         self._full_balance += row.points
         if row.freeze == FreezeNote.GRANTED and row.freeze_date:
@@ -338,7 +338,7 @@ class UserFold:
         settings = self.settings
         return not (self._changes_activity or self.impossible or settings.pauses != settings.pauses_after)
 
-    def _freeze_refusal(self, row: Row) -> str:
+    def _freeze_refusal(self, row: LedgerRow) -> str:
         """Return why no further freeze may be held; "" if one may. A gift for a certain date may always."""
         at, day = row.at, row.freeze_date
         if day is None or abs(day - at.astimezone(UTC).date()) > USUAL_FREEZE_SPAN:
@@ -352,7 +352,7 @@ class UserFold:
             return f"{refused.held} freezes would have been held, and {refused.most} may be"
         return ""
 
-    def _revoked_on(self, row: Row, granted: date) -> date:
+    def _revoked_on(self, row: LedgerRow, granted: date) -> date:
         """Return the date from which on a returned freeze is gone.
 
         It is the ledger's date, unless the freeze was used on another date than in the ledger.
@@ -365,14 +365,14 @@ class UserFold:
         return stored if stored and granted not in (predicted, stored) else predicted
 
 
-def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
+def rerated_since(rows: Iterable[LedgerRow]) -> dict[int, date]:
     """Return the earliest date that each rerate of a ledger has changed.
 
     A rerate is a series of RERATE entries, and the keys are created_at of its first one. rows: in the order
     of the ledger. The RERATE entries in the transaction of a CLAWBACK belong to it, and are left out.
     """
     first_dates: dict[int, date] = {}
-    rerated: list[Row] = []
+    rerated: list[LedgerRow] = []
     for row in (*rows, None):
         if row is not None and row.kind == EntryKind.RERATE:
             rerated.append(row)
@@ -387,7 +387,7 @@ def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
     return first_dates
 
 
-def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
+def _earn_draft(row: LedgerRow, terms: RulingTerms, day: date, points: int, ends: date | None) -> Draft:
     """Return the entry of an event under the timeline's books. ends: when its points expire."""
     ruling = terms.ruling
     number = (row.version or None) if ruling.is_as_entry_says else ruling.version
@@ -400,7 +400,7 @@ def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | Non
     )
 
 
-def _correction(row: Row) -> Draft:
+def _correction(row: LedgerRow) -> Draft:
     """Return an entry of CLAWBACK or RERATE as the ledger has it."""
     return Draft(
         *(EntryKind(row.kind), row.points, row.event_id, row.event_type, row.day.isoformat()),
@@ -431,19 +431,19 @@ class Freezes:
         self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
         self._free_taken: dict[str, FreeFreezes] = defaultdict(FreeFreezes)  # by YYYY-MM
 
-    def price(self, row: Row) -> int:
+    def price(self, row: LedgerRow) -> int:
         """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
         if self._is_gift(row):
             return 0
         return self._timeline.book_at(row.at).freezes.price(self._free_taken[row.month].under_books)
 
-    def _is_gift(self, row: Row) -> bool:
+    def _is_gift(self, row: LedgerRow) -> bool:
         """Whether a freeze that cost nothing was a gift, because the month's free ones were used up."""
         real = self._timeline.real_at(row.at).freezes
         are_used_up = self._free_taken[row.month].in_ledger >= real.free_a_month
         return row.points == 0 and are_used_up and bool(real.price_points)
 
-    def take(self, row: Row) -> None:
+    def take(self, row: LedgerRow) -> None:
         """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
         free, is_gift = self._free_taken[row.month], self._is_gift(row)
         free_before = self._timeline.real_at(row.at).freezes.free_a_month
@@ -474,7 +474,7 @@ class PlacedDates:
         self._days = dict[date, Day]()
         self.flight_gaps = set[date]()  # dates that flights leave out
 
-    def place(self, batch: Sequence[Row], terms_of: Mapping[str, Terms]) -> dict[str, date]:
+    def place(self, batch: Sequence[LedgerRow], terms_of: Mapping[str, RulingTerms]) -> dict[str, date]:
         """Return the dates of one transaction's events by event id. Refused events are left out.
 
         terms_of: the terms of each event, by its id.
@@ -492,30 +492,30 @@ class PlacedDates:
             self.count(row, _day_draft(EntryKind.EARN, row, dates[row.event_id], is_passive))
         return dates
 
-    def claw_back(self, row: Row, outcomes: Iterable[Outcome]) -> None:
+    def claw_back(self, row: LedgerRow, outcomes: Iterable[JudgedEvent]) -> None:
         """Take the event that a CLAWBACK row names from its day. outcomes: of all events so far."""
         for outcome in outcomes:
             if outcome.row.event_id == row.event_id and outcome.points is not None:
                 self.count(row, _day_draft(EntryKind.CLAWBACK, row, outcome.day, not outcome.is_active))
 
-    def count(self, row: Row, draft: Draft) -> None:
+    def count(self, row: LedgerRow, draft: Draft) -> None:
         """Count an entry into its day. row: has the entry's place in the ledger."""
         self._days |= days_with_entries(self._days, [Entry(self._user_id, row.place, row.seq, 0, draft)])
 
-    def _event(self, row: Row, terms: Terms) -> Event:
+    def _event(self, row: LedgerRow, terms: RulingTerms) -> Event:
         # assign_dates reads the id, the date and whether the event is passive. The rest is left empty.
         values = (row.event_id, "", row.event_type, row.event_id, row.claimed or row.day)
         return Event(self._user_id, *values, "UTC", 0, "", "", is_passive=not terms.is_active)
 
 
-def _day_draft(kind: EntryKind, row: Row, day: date, is_passive: bool) -> Draft:
+def _day_draft(kind: EntryKind, row: LedgerRow, day: date, is_passive: bool) -> Draft:
     """Return an entry that changes an event's day, and has no points."""
     return Draft(kind, 0, row.event_id, row.event_type, day.isoformat(), is_passive=is_passive)
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[LedgerRow]) -> Iterator[list[LedgerRow]]:
     """Yield the entries of each transaction: they were written a microsecond apart."""
-    batch: list[Row] = []
+    batch: list[LedgerRow] = []
     for row in rows:
         if batch and row.created_at - batch[-1].created_at != 1:
             yield batch
