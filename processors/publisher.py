@@ -201,7 +201,8 @@ def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
     if entity is NOTIFICATIONS:
         return "outcome" not in attributes
     if entity is DAILY_ACTIVITY:
-        return "is_passive" in attributes and "reversed_events" not in attributes
+        is_kept_item = "packed" in attributes  # adapters/engagement/account_items.py
+        return is_kept_item or ("is_inactive" in attributes and "reversed_events" not in attributes)
     return entity is RULES and attributes["book"] != DOCUMENTS
 
 

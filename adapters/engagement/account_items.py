@@ -60,9 +60,8 @@ class KeptItems:
 
     def put(self, user_id: str, text: str) -> dict[str, Any]:
         """Return the arguments of a put of a user's item."""
-        # is_passive keeps the item out of the lake.
-        key = {"user_id": kept_partition(user_id), "activity_date": self._sort_key}
-        item = encode_item(key | {"is_passive": True})
+        item = encode_item({"user_id": kept_partition(user_id), "activity_date": self._sort_key})
+        # No day has this attribute: the publisher makes no row of days of an item that has it.
         packed: Item = {"packed": {"B": zlib.compress(text.encode())}}
         return {"TableName": self._days, "Item": item | packed}
 
@@ -265,7 +264,7 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "created_at": day.created_at,
         "last_event_id": day.last_event_id,
         "passive_events": day.passive_events or None,
-        "is_passive": None if day.is_active else True,
+        "is_inactive": None if day.is_active else True,
         "lots": dict(day.lots) or None,
         "reversed_events": day.reversed_events or None,
         "measures": dict(day.measures) or None,

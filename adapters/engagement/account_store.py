@@ -64,7 +64,7 @@ from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
-ACTIVE = "attribute_not_exists(is_passive)"  # the days on which something counted for the streak
+ACTIVE = "attribute_not_exists(is_inactive)"  # the days on which something counted for the streak
 # A profile's item that is larger is archived, in whole months. So it is this much below the 1,024 bytes of a
 # write unit, which is enough for the freezes and pauses of one more month.
 PROFILE_BYTES_MAX = 800

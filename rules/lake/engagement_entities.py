@@ -63,7 +63,7 @@ def day_row(row: Row, *_: object) -> Row:
     A day that does not keep the streak has 0 events here, although passive events may have given points.
     """
     row = dict(row)
-    if row.pop("is_passive", None):
+    if row.pop("is_inactive", None):
         row["events_count"] = 0
     by_cap = row.get("points_by_cap")
     if not isinstance(by_cap, Mapping):

@@ -51,8 +51,8 @@ def town(
     monkeypatch.setattr(Town, "event", event)
     with lived_in(engine, tmp_path, f"g-{request.node.name}", 12) as made:
         for name in (GOALS, ACHIEVEMENTS):
-            kept = {"user_id": kept_partition(made.users[0]), "activity_date": name, "is_passive": True}
-            made.put("DailyActivity", encode_item(kept))
+            kept = {"user_id": kept_partition(made.users[0]), "activity_date": name}
+            made.put("DailyActivity", encode_item(kept) | {"packed": {"B": b"kept"}})
         yield made
 
 

@@ -65,9 +65,9 @@ DAYS: dict[str, Callable[[Item], Any]] = {
     "passive up": lambda each: each.update(
         passive_events={"N": str(1 + int(each.get("passive_events", {"N": "0"})["N"]))}
     ),
-    "passive gone": lambda each: [each.pop("passive_events", None), each.pop("is_passive", None)],
-    "mark": lambda each: each.update(is_passive={"BOOL": True}) if "is_passive" not in each else None,
-    "mark gone": lambda each: each.pop("is_passive", None),
+    "passive gone": lambda each: [each.pop("passive_events", None), each.pop("is_inactive", None)],
+    "mark": lambda each: each.update(is_inactive={"BOOL": True}) if "is_inactive" not in each else None,
+    "mark gone": lambda each: each.pop("is_inactive", None),
     "last": value("last_event_id", {"S": "2026-03-20T11:00:00Z#ffffffff-9e4a-5e2b-9e6b-1263af0034a7"}),
 }
 

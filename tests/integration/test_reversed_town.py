@@ -61,7 +61,7 @@ def test_reversed_days_changed_by_hand_are_found_and_marks_that_a_late_writer_ha
 ) -> None:
     town.reconcile("before")
     before, users = town.tables(), set[str]()
-    for name in ("reversed_events", "is_passive"):
+    for name in ("reversed_events", "is_inactive"):
         user, day = next((user, day) for user, day in lost(town) if name in day and user not in users)
         town.put("DailyActivity", {key: each for key, each in day.items() if key != name})
         users.add(user)

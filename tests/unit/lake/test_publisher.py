@@ -69,7 +69,7 @@ def test_a_change_becomes_one_line_with_its_partition() -> None:
 
 def test_a_date_without_activity_is_not_in_the_lake() -> None:
     client = Firehose()
-    outcome = published(client, [change(1, is_passive=True), change(2)])
+    outcome = published(client, [change(1, is_inactive=True), change(2)])
     assert (outcome.counts["published"], outcome.poison, outcome.again) == (1, [], [])
 
 

@@ -26,7 +26,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     kept = {"Days": "DailyActivity", "Keys": "IdempotencyKeys"}
     days = {"Days": (DAILY_ACTIVITY, DeliveryStream(rows, "d"))}
     made = Publisher(days, NO_ERASURES, TableItemRows(kept, DeliveryStream(items, "i")))
-    shown = change(2, user_id="u#kept", activity_date="totals", is_passive=True)
+    shown = change(2, user_id="u#kept", activity_date="totals")
     shown["dynamodb"]["NewImage"]["packed"] = {"B": "AAEC"}
     claim = change(3, table="Keys", idempotency_key="k")
     of_a_lead = change(4, table="Keys", user_id="acme/ecommerce#7", idempotency_key="lead-event")
