@@ -307,7 +307,7 @@ def entry_item(entry: Entry) -> Item:
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
             "seal": entry.salt.hex() or None,
-            "folded": carried_text(entry.carried) if entry.carried else None,
+            "carried": carried_text(entry.carried) if entry.carried else None,
         }
     )
     return {**item, "chain": {"B": entry.chain}} if entry.chain else item
@@ -322,7 +322,7 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft_from(attributes),
-        carried=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
+        carried=tuple(carried_drafts(attributes["carried"])) if "carried" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",

@@ -24,7 +24,7 @@ CARRIERS_MAX = 50  # of entries that can be carried; a transaction takes 100 act
 CARRIER_BYTES_MAX = 2**18  # an item may have 400 KB
 # The bytes of a carrier's attribute names, of its values of fixed length, and of the hash and the stream
 # position that it gets later.
-FIXED_BYTES = 265
+FIXED_BYTES = 266
 # Fields of a draft that a carrier may have in addition. Each costs the bytes of its name and its value.
 OPTIONAL = (
     *("cap", "is_passive", "expires_on", "measures", "timezone"),

@@ -177,7 +177,7 @@ class Entry:
     seq: int
     balance: int
     draft: Draft
-    carried: tuple[Draft, ...] = ()  # of a carrier: what it names (carriers.py); stored as `folded`
+    carried: tuple[Draft, ...] = ()  # of a carrier: what it names (carriers.py)
     active: bool = False  # whether it is the head
     reversed_by: str | None = None  # created_at of the entry that reversed this one
     applied_through: str = ""  # of a head: see Profile

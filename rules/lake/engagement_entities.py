@@ -202,7 +202,7 @@ LEDGER = Entity(
     key=("account_id", "created_at"),
     occurred="created_at",
     spread="account_id",
-    left_out=frozenset({"active", "reversed_by", "folded", "applied_through", "chain"}),
+    left_out=frozenset({"active", "reversed_by", "carried", "applied_through", "chain"}),
     shape=entry_row,
     may_age=False,
 )

@@ -33,7 +33,7 @@ class FollowedEntries:
 def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
     """Return what an entry of the writer becomes on a standby's head; None: it must wait for others.
 
-    entry: as the writer has stored it; one with `folded` brings along those that it names. How far into the
+    entry: as the writer has stored it; one with `carried` brings along those that it names. How far into the
     writer's stream events are applied is left out: the standby has a stream of its own, so it looks into its
     ledger instead. Raises LedgerContradiction where balance or hash is not what the entries lead to.
     """

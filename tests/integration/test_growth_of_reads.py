@@ -180,7 +180,7 @@ def moved_item(stored: Item, at: datetime) -> Item:
         return {"S": moment + text[len(moment) :]}
 
     kept = {name: moved(value) for name, value in stored.items()}
-    return {name: value for name, value in kept.items() if name not in ("active", "folded")}
+    return {name: value for name, value in kept.items() if name not in ("active", "carried")}
 
 
 @pytest.mark.parametrize("path", [path for path in routes() if OF_USER in path])

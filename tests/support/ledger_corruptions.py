@@ -47,7 +47,7 @@ def cut_newest_entry(town: Town, user: str) -> None:
     *rest, newest = town.entries(user)
     town.delete("RewardsLedger", account_id=user, created_at=newest["created_at"]["S"])
     rest[-1]["active"] = {"BOOL": True}
-    rest[-1].pop("folded", None)
+    rest[-1].pop("carried", None)
     town.put("RewardsLedger", rest[-1])
 
 

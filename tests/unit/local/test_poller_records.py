@@ -76,13 +76,13 @@ def test_a_record_of_a_table_has_the_shape_that_a_function_gets() -> None:
 
 
 def test_binary_values_of_a_table_s_record_are_text_as_lambda_has_them() -> None:
-    """A carrier's `folded` is one: it could not be handed to the publisher, and was discarded."""
-    image = {"folded": {"B": b"\x01\x00"}, "parts": {"M": {"x": {"L": [{"B": b"\xff"}, {"N": "1"}]}}}}
+    """A carrier's `carried` is one: it could not be handed to the publisher, and was discarded."""
+    image = {"carried": {"B": b"\x01\x00"}, "parts": {"M": {"x": {"L": [{"B": b"\xff"}, {"N": "1"}]}}}}
     change = {"SequenceNumber": "5", "OldImage": image, "NewImage": image, "Keys": {"k": {"B": b"k"}}}
     shaped = table_record({"eventID": "1", "eventName": "MODIFY", "dynamodb": change}, PLAIN.source)
     told = json.loads(json.dumps(shaped))["dynamodb"]
     assert told["NewImage"] == told["OldImage"]
-    assert told["NewImage"]["folded"] == {"B": "AQA="}
+    assert told["NewImage"]["carried"] == {"B": "AQA="}
     assert told["NewImage"]["parts"] == {"M": {"x": {"L": [{"B": "/w=="}, {"N": "1"}]}}}
     assert told["Keys"] == {"k": {"B": "aw=="}}
 
@@ -108,7 +108,7 @@ def test_records_read_as_they_came_are_as_a_function_gets_them() -> None:
     change = {
         "SequenceNumber": "5",
         "ApproximateCreationDateTime": 1767225600.0,
-        "NewImage": {"user_id": {"S": "u"}, "folded": {"B": "AQA="}, "n": {"L": [{"N": "1"}]}},
+        "NewImage": {"user_id": {"S": "u"}, "carried": {"B": "AQA="}, "n": {"L": [{"N": "1"}]}},
     }
     told = {
         "Records": [{"eventID": "1", "eventName": "INSERT", "dynamodb": change}],
