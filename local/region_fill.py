@@ -103,7 +103,7 @@ class RegionFill:
         return [self._change(table, item) for item in items]
 
     def _days(self, user_id: str) -> Iterator[Item]:
-        """Yield a user's days and archive, and the other items that are no days."""
+        """Yield a user's days, and the items that are no days."""
         for partition in (user_id, kept_partition(user_id)):
             yield from query_all(
                 self.new.dynamodb,

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, TypeVar
 
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import get_one
 from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.archive import (
+from rules.engagement.boards import partition_of
+from rules.engagement.brought_forward import bring_forward, settled_checkpoints
+from rules.engagement.carriers import carried_drafts, carried_text
+from rules.engagement.ledger import Entry, Head, draft_from, draft_values
+from rules.engagement.lots import Expiry, Hold
+from rules.engagement.packed_dates import (
     pack_changes,
     pack_dates,
     pack_spans,
@@ -19,18 +24,20 @@ from rules.engagement.archive import (
     unpack_dates,
     unpack_spans,
 )
-from rules.engagement.boards import partition_of
-from rules.engagement.carriers import carried_drafts, carried_text
-from rules.engagement.ledger import Entry, Head, draft_from, draft_values
-from rules.engagement.lots import Expiry, Hold
 from rules.engagement.reconciliation import has_lapsed
-from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
+from rules.engagement.streak import BroughtForward, Checkpoint, Cover, Streak, lapse_date
 from rules.user_ids import kept_partition
 
-# A user has three more items in DailyActivity, with a word in place of a date (KeptItems): the archive, and
-# the settled part of streaks and of achievements. They have a partition of their own, so that a query of the
-# user gives days alone.
-ARCHIVE, GOALS, ACHIEVEMENTS = "archive", "goals", "totals"
+# A user has two more items in DailyActivity, with a word in place of a date (KeptItems): the settled part of
+# streaks and of achievements. They have a partition of their own, so that a query of the user gives days
+# alone.
+GOALS, ACHIEVEMENTS = "goals", "totals"
+# A profile's item that is larger is brought forward, by whole months. So it is this much below the 1,024
+# bytes of a write unit, which is enough for the freezes and pauses of one more month.
+PROFILE_BYTES_MAX = 800
+# It is brought forward until it is below this part of PROFILE_BYTES_MAX. What is left in the profile is
+# enough for most reads of the past, because they concern the last years.
+PART_KEPT = 0.75
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
@@ -116,15 +123,12 @@ def _chain_from(text: str, seq: int) -> bytes:
 
 
 def _cover_attributes(cover: Cover) -> dict[str, Any]:
-    mark = cover.archived
     return {
         "freezes": pack_changes(cover.freezes) or None,
         "pauses": pack_spans(sorted(cover.pauses)) or None,
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
         "opening": cover.opening and cover.opening.text,
-        "archived": f"{mark.until.isoformat()} {mark.freezes_left} {mark.freezes_used} {mark.digest}"
-        if mark
-        else None,
+        "brought_forward": cover.brought_forward and cover.brought_forward.text,
     }
 
 
@@ -142,10 +146,24 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
     }
 
 
-def attributes_to_write(profile: Profile, shards: int, now: datetime) -> dict[str, Any]:
-    """Return a profile as it is written: a streak that has lapsed by then does not enter the index."""
+def profile_item(profile: Profile, shards: int, now: datetime) -> Item:
+    """Return a profile as it is written: brought forward if it is large (rules.engagement.brought_forward).
+
+    A streak that has lapsed by then does not enter the index.
+    """
+    item = _as_written(profile, shards, now)
+    if item_bytes(item) > PROFILE_BYTES_MAX:
+        for start in settled_checkpoints(profile):
+            item = _as_written(bring_forward(profile, start), shards, now)
+            if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
+                break
+    return item
+
+
+def _as_written(profile: Profile, shards: int, now: datetime) -> Item:
     attributes = profile_attributes(profile, shards)
-    return lapsed_attributes(attributes) if has_lapsed(attributes.get("lapses_at"), now) else attributes
+    is_over = has_lapsed(attributes.get("lapses_at"), now)
+    return encode_item(lapsed_attributes(attributes) if is_over else attributes)
 
 
 def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -237,18 +255,14 @@ def _streak_from(attributes: dict[str, Any]) -> Streak:
 
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:
-    mark, opening = attributes.get("archived"), attributes.get("opening")
+    sums, opening = attributes.get("brought_forward"), attributes.get("opening")
     return Cover(
         freezes=unpack_changes(attributes.get("freezes") or ""),
         pauses=unpack_spans(attributes.get("pauses") or ""),
         skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
-        archived=_mark_from(*mark.split(" ")) if mark else None,
+        brought_forward=BroughtForward.of(sums) if sums else None,
         opening=Checkpoint.of(opening) if opening else None,
     )
-
-
-def _mark_from(until: str, freezes_left: str, freezes_used: str, digest: str) -> ArchiveMark:
-    return ArchiveMark(date.fromisoformat(until), int(freezes_left), int(freezes_used), digest)
 
 
 def day_attributes(day: Day) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 Rules 6 and 7 of docs/rules.md say in which order. Other functions go on from the streams of these tables:
 processors/publisher.py (the lake) and processors/outgoing/notifications.py (webhooks).
 
-In this order: ArchiveStore; AccountStore with its reads, decisions and writes; two indexes of profiles.
+In this order: AccountStore with its reads, decisions and writes; two indexes of profiles.
 
 A *checkpoint* is a streak's state at the end of a past month. A *fold* computes a streak from its active
-dates, all of them or those after a checkpoint. What protects a streak are freezes and pauses. Old ones are
-not in the profile but in the user's archive (rules/engagement/archive.py), because a write of more than a
-kilobyte costs another unit. The profile has a *mark* of its archive, with the archive's digest. One
-transaction writes both. So whoever finds an archive of another digest has read an old profile.
+dates, all of them or those after a checkpoint. What protects a streak are freezes and pauses. A profile that
+was *brought forward* lists only the later ones (rules/engagement/brought_forward.py), because a write of more
+than a kilobyte costs another unit. The ledger has all of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,18 +21,16 @@ from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from adapters.engagement.account_items import (
-    ARCHIVE,
     EXPIRY_SHARDS,
     UNDER_REVIEW,
-    KeptItems,
-    attributes_to_write,
     day_attributes,
     day_from,
     profile_from,
+    profile_item,
 )
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, decode_item, encode_item, item_bytes
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import (
     BEFORE_ALL,
     get_all,
@@ -41,7 +38,6 @@ from adapters.platform.tables import (
     if_unchanged,
     query_all,
     scan_all,
-    transact,
     write_if,
 )
 from rules.days import DAY, EPOCH, unstamp
@@ -56,21 +52,15 @@ from rules.engagement.account_state import (
     NeedsHistory,
     Profile,
 )
-from rules.engagement.archive import Archive, archive_streak, possible_archive_ends, with_archive
+from rules.engagement.brought_forward import begins_before, whole_profile
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
-from rules.engagement.ledger import AppliedEvents, Entry, applied_events
+from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, applied_events
 from rules.engagement.proof import SALT_BYTES, with_proof
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
 ACTIVE = "attribute_not_exists(is_inactive)"  # the days on which something counted for the streak
-# A profile's item that is larger is archived, in whole months. So it is this much below the 1,024 bytes of a
-# write unit, which is enough for the freezes and pauses of one more month.
-PROFILE_BYTES_MAX = 800
-# Archiving stops when the profile is below this part of PROFILE_BYTES_MAX. What is left in the profile is
-# enough for most reads of the past, because they concern the last years.
-PART_KEPT = 0.75
 
 
 class ProjectionMoved(Exception):
@@ -91,66 +81,6 @@ class LoadedAccount(NamedTuple):
     applied: AppliedEvents  # by the entries that are newer than the watermark, or than an older `since`
 
 
-class ArchiveStore:
-    """Archives of all users."""
-
-    def __init__(self, dynamodb: Any, days: str) -> None:
-        """days: the name of the table DailyActivity."""
-        self._items = KeptItems(dynamodb, days, ARCHIVE)
-
-    def get(self, user_id: str) -> Archive | None:
-        """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
-        return self._items.get(user_id, Archive.of, is_strong=True)
-
-    def with_archive_read(self, profile: Profile) -> Profile:
-        """Return a profile with all that is in its archive.
-
-        Raises AccountContended if the archive is missing or damaged, or has another digest than the mark.
-        """
-        mark = profile.cover.archived
-        if mark is None or profile.streak is None:
-            return profile
-        archive = self.get(profile.user_id)
-        if archive is None or archive.digest != mark.digest:
-            raise AccountContended(profile.user_id)
-        streak, cover = with_archive(profile.streak, profile.cover, archive)
-        return replace(profile, streak=streak, cover=cover)
-
-    def with_protection_since(self, profile: Profile, since: date) -> Profile:
-        """Return a profile with all that protects its streak from a date on.
-
-        The archive is read only if the profile itself has no checkpoint before that date. Raises
-        AccountContended as with_archive_read.
-        """
-        has_checkpoint = resumed_streak(profile.streak, since) is not None
-        return profile if has_checkpoint else self.with_archive_read(profile)
-
-    def split(self, profile: Profile, shards: int) -> tuple[Item, dict[str, Any] | None]:
-        """Return a profile's item, with as much put into the archive as makes the item small enough.
-
-        Also returns the arguments of a put of the archive; None if the archive stays as it is. shards: see
-        profile_attributes. A streak that had lapsed when the profile changed (updated_at) is lowered. If the
-        archive is unusable, nothing is archived. Then the profile grows until the archive is repaired.
-        """
-        now = unstamp(profile.updated_at) if profile.updated_at else EPOCH
-        item = encode_item(attributes_to_write(profile, shards, now))
-        if item_bytes(item) <= PROFILE_BYTES_MAX or not possible_archive_ends(profile.streak, profile.cover):
-            return item, None
-        try:
-            full = self.with_archive_read(profile)
-        except AccountContended:
-            return item, None
-        assert full.streak is not None  # noqa: S101 (a profile without a streak has nothing to archive)
-        archive = None
-        for until in possible_archive_ends(full.streak, full.cover):
-            streak, cover, archive = archive_streak(full.streak, full.cover, until)
-            archived = replace(profile, streak=streak, cover=cover)
-            item = encode_item(attributes_to_write(archived, shards, now))
-            if item_bytes(item) <= PROFILE_BYTES_MAX * PART_KEPT:
-                break
-        return item, self._items.put(profile.user_id, archive.text) if archive else None
-
-
 class AccountStore:
     """Profiles (UserStreaks), days (DailyActivity) and the ledger.
 
@@ -168,7 +98,7 @@ class AccountStore:
         amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES,
     ) -> None:
         self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
-        self.ledger, self.archives, self._amnesties = ledger, ArchiveStore(dynamodb, days), amnesties
+        self.ledger, self._amnesties = ledger, amnesties
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
@@ -227,7 +157,7 @@ class AccountStore:
         They span three months at most if `since` is within the late window, and a year or so otherwise
         (rules.engagement.streak). If the profile has no checkpoint before `since`, they are all dates.
         """
-        start = resumed_streak(profile.streak, since)
+        start = resumed_streak(profile.streak, profile.cover, since)
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
@@ -339,20 +269,20 @@ class AccountStore:
         try:
             decision = rule(account)
         except NeedsHistory as needs:
-            profile = self.archives.with_protection_since(account.profile, needs.since)
+            profile = self.reaching_back(account.profile, needs.since)
             history = self.history(profile, needs.since)
             decision = rule(replace(account, profile=profile, history=history))
         return with_proof(decision, salt)
 
-    def profile_for_answer(self, profile: Profile, since: date = date.min) -> Profile:
-        """Return a profile, or a newer version of it, with all that protects its streak from a date on.
+    def reaching_back(self, profile: Profile, since: date) -> Profile:
+        """Return a profile with all that protects its streak from a date on.
 
-        An answer may show a newer version, so the profile is read again if the archive does not belong to it.
-        Raises AccountContended if the archive does not belong to that one either.
+        If it was brought forward to a later date, the user's whole ledger is read, strongly consistent.
         """
-        with suppress(AccountContended):
-            return self.archives.with_protection_since(profile, since)
-        return self.archives.with_protection_since(self.profile(profile.user_id), since)
+        if begins_before(profile, since):
+            return profile
+        newest = profile.head.created_at if profile.head else OPENED_AT
+        return whole_profile(profile, self.ledger.protection(profile.user_id, newest))
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
@@ -376,11 +306,10 @@ class AccountStore:
         Raises HeadMoved if nothing was written. Its `failed` has indices of the list below: 0 is the profile,
         and `also` begins at FIRST_OF_ALSO.
         """
-        put_of_profile, *puts_of_archive = self.profile_puts(decision.before.profile, decision.profile)
+        put_of_profile = self.profile_put(decision.before.profile, decision.profile)
         days_before = decision.before.days
         puts_of_days = [self._day_put(days_before.get(when), day) for when, day in decision.days.items()]
-        other_puts = [{"Put": put} for put in (*puts_of_archive, *puts_of_days)]
-        actions = [{"Put": put_of_profile}, *also, *other_puts]
+        actions = [{"Put": put_of_profile}, *also, *({"Put": put} for put in puts_of_days)]
         self.ledger.append(decision.head, decision.entries, reversed_entry, actions)
 
     def finish_pending(self, user_id: str, now: datetime) -> Account:
@@ -395,20 +324,17 @@ class AccountStore:
 
     def put_profile(self, before: Profile, profile: Profile) -> None:
         """Put a profile in place of the one that was read; raises ProjectionMoved if another is stored."""
-        actions = [{"Put": put} for put in self.profile_puts(before, profile)]
-        if len(actions) == 1:
-            is_written = write_if(self._dynamodb.put_item, **actions[0]["Put"])
-        else:
-            is_written = not transact(self._dynamodb, actions)
-        if not is_written:
+        if not write_if(self._dynamodb.put_item, **self.profile_put(before, profile)):
             raise ProjectionMoved(profile.user_id)
 
-    def profile_puts(self, before: Profile, profile: Profile) -> list[dict[str, Any]]:
-        """Return the arguments of a put of a profile; and those of its archive, if something is put away."""
-        stored, put_of_archive = self.archives.split(profile, self.shards)
+    def profile_put(self, before: Profile, profile: Profile) -> dict[str, Any]:
+        """Return the arguments of a put of a profile in place of the one that was read, `before`.
+
+        A streak that had lapsed when the profile changed (updated_at) is lowered.
+        """
+        now = unstamp(profile.updated_at) if profile.updated_at else EPOCH
         condition = if_unchanged("user_id", "version", before.version or None)
-        put = {"TableName": self._profiles, "Item": stored, **condition}
-        return [put, put_of_archive] if put_of_archive else [put]
+        return {"TableName": self._profiles, "Item": profile_item(profile, self.shards, now), **condition}
 
     def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""

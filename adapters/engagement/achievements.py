@@ -6,7 +6,7 @@ user reads all days. Achievements follow alike from a stored snapshot and the le
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 from rules.engagement.ledger import Head
+from rules.engagement.streak import Cover
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
 ENTRIES_MAX, ALL_ENTRIES_MAX = 10_000, 50_000
@@ -75,18 +76,21 @@ class StreakReader:
     def periods(
         self, profile: Profile, first: date, last: date, now: datetime, *, is_strong: bool = False
     ) -> tuple[Profile, KnownPeriods]:
-        """Return a user's full profile, and all periods up to a date. first: the first date of the earliest
-        period whose days the caller needs. Raises AccountContended if the profile's archive is damaged.
+        """Return a user's whole profile, and all periods up to a date. first: the first date of the earliest
+        period whose days the caller needs.
         """
-        profile = self.accounts.profile_for_answer(profile)
         books, stored = self.book_store.books(), self.store.get(profile.user_id)
         goals = stored if stored and is_usable(stored, profile, books) else unsettled_goals(books)
         settled_to, first_needed = settled_until(now), min(first, first_date_needed(goals))
-        is_renewal_due = settled_to - goals.until > RENEWED_AFTER
+        cover = goals.whole_cover(profile.cover)
+        # If the ledger must be read for old freezes and pauses, the next reader shall find them here.
+        is_renewal_due = settled_to - goals.until > (RENEWED_AFTER if cover else timedelta(0))
+        profile = replace(profile, cover=cover) if cover else self.accounts.reaching_back(profile, date.min)
         if is_renewal_due and profile.head:
             # What is stored must be right, so it follows from a strong read.
             days = self.accounts.measured_days(profile.user_id, first_needed, max(last, settled_to))
-            goals = KnownPeriods(goals, books, days).settled(settled_to, profile.head.created_at)
+            known = KnownPeriods(goals, books, days)
+            goals = known.settled(settled_to, profile.head.created_at, profile.cover)
             self.store.put(profile.user_id, goals)
         else:
             days = self.accounts.measured_days(profile.user_id, first_needed, last, is_strong)
@@ -96,15 +100,14 @@ class StreakReader:
     def history(
         self, profile: Profile, names: Iterable[str], now: datetime, *, is_strong: bool = False
     ) -> tuple[Profile, StreakHistory]:
-        """Return a user's full profile, and the streaks of these names up to their newest period.
+        """Return a user's profile, and the streaks of these names up to their newest period.
 
-        Raises AccountContended if the profile's archive is damaged.
+        The profile is whole if there are any such streaks. Without one, no freeze and no pause counts.
         """
         books = self.book_store.books()
         period_of = {name: period for name, period in periods_of(books, now).items() if name in set(names)}
         if not period_of:
-            profile = self.accounts.profile_for_answer(profile)
-            return profile, StreakHistory({}, profile.cover, books)
+            return profile, StreakHistory({}, Cover(), books)
         today = date_at(profile, now)
         earliest = min(period.first(today) for period in period_of.values())
         profile, known = self.periods(profile, earliest, today, now, is_strong=is_strong)
@@ -170,8 +173,8 @@ class AchievementReader:
         is_strong: bool = False,
     ) -> AchievementReading:
         """Return a user's achievements, some moments old. is_strong: with all that is written, and whatever
-        the number of entries. Raises AccountContended if the profile's archive is damaged. Raises
-        TooManyEntries, unless is_strong, for a user with more entries than one request may read.
+        the number of entries. Raises TooManyEntries, unless is_strong, for a user with more entries than one
+        request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""

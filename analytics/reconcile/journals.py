@@ -6,11 +6,10 @@ item with a lapsed streak is right before and after it is lowered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from adapters.engagement.account_items import (
-    ARCHIVE,
     day_attributes,
     day_from,
     lapsed_attributes,
@@ -21,12 +20,12 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.stored_profiles import UNREADABLE, archive_mark, readable_profile
+from analytics.reconcile.stored_profiles import UNREADABLE, readable_profile
 from rules.book.book import Books
 from rules.engagement.account import profile_with_entries
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.archive import Archive, archive_streak
-from rules.engagement.ledger import Entry
+from rules.engagement.brought_forward import brought_forward_as
+from rules.engagement.ledger import Entry, active_dates
 from rules.engagement.points import weeks_by_book
 from rules.engagement.reconciliation import (
     WRONG_STATE,
@@ -39,6 +38,7 @@ from rules.engagement.reconciliation import (
     ledger_faults,
     profile_of,
 )
+from rules.engagement.streak import fold
 
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
 # The fields of a draft that are texts or None.
@@ -59,7 +59,6 @@ class UserView:
     kept: Profile  # what the journal does not have of the profile (stored_profiles.py)
     had_profile: bool  # the lake has entries, so a profile that is not stored was lost, and is not just late
     shards: int  # of the leaderboard's index
-    archive: Archive | None = None  # of the profile, if it has one that can be read
     faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
     unproven: Sequence[str] = ()  # how its hashes, or those of the last root, contradict it, in words
 
@@ -88,11 +87,11 @@ class UserView:
         for when in sorted(expected_days.keys() | self.days.keys()):
             expected_day = day_item(expected_days.get(when))
             of_days += differences(self.user_id, DAYS, when, self.days.get(when), expected_day)
-        return [*of_profile, *self._archive_differences(), *of_days]
+        return [*of_profile, *of_days]
 
     def has_right_profile(self, now: datetime) -> bool:
-        """Whether the stored profile and its archive are what the whole journal says."""
-        return self._right_item(self.head, now) == self.profile and not self._archive_differences()
+        """Whether the stored profile is what the whole journal says."""
+        return self._right_item(self.head, now) == self.profile
 
     def items_are_behind(self, now: datetime) -> bool:
         """Whether all items are right as of earlier entries of the journal."""
@@ -100,26 +99,24 @@ class UserView:
         return is_only_behind(self.entries, profile, self._counted_days(), self.had_profile)
 
     def _right_item(self, place: str, now: datetime) -> Item | None:
-        """Return the profile's item as of a place in the journal, lowered and archived as the stored one is.
+        """Return the profile's item as of a place in the journal; None where there must be none.
 
-        Returns None where there must be no profile.
+        It is lowered, and brought forward, as the stored one is.
         """
         profile = self.expected_profile(place)
         if profile is None:
             return None
-        attributes = profile_attributes(_as_archived(profile, self.profile), self.shards)
+        stored = readable_profile(self.profile) if self.profile else None
+        if stored and stored.cover.brought_forward:
+            until = stored.cover.brought_forward.start.last
+            dates = active_dates(entries_up_to(self.entries, place))
+            start = fold((day for day in dates if day <= until), profile.cover)
+            profile = brought_forward_as(profile, stored, start)
+        attributes = profile_attributes(profile, self.shards)
         is_lowered = self.profile is not None and "run_length" in self.profile
         if is_lowered and has_lapsed(attributes.get("lapses_at"), now):
             attributes = lapsed_attributes(attributes)
         return encode_item(attributes)
-
-    def _archive_differences(self) -> list[Difference]:
-        """Return one difference if the archive is not the one that the stored profile names, or none."""
-        mark = archive_mark(self.profile)
-        digest = self.archive.digest if self.archive else None
-        if mark is None or mark.digest == digest:
-            return []
-        return [Difference(self.user_id, DAYS, ARCHIVE, "packed", digest, mark.digest)]
 
     def _counted_profile(self, stored: Item, now: datetime) -> ProjectionState:
         """Return up to which entry the stored profile counts, and whether it is right as of that entry."""
@@ -127,8 +124,7 @@ class UserView:
         if profile is None:
             return WRONG_STATE
         place = profile.head.created_at if profile.head else ""
-        is_right = self._right_item(place, now) == stored and not self._archive_differences()
-        return ProjectionState(place, is_right)
+        return ProjectionState(place, self._right_item(place, now) == stored)
 
     def _counted_days(self) -> dict[str, ProjectionState]:
         """Return up to which entry each stored day counts, and whether it is right as of that entry."""
@@ -136,15 +132,6 @@ class UserView:
         for entry in self.entries:
             by_date.setdefault(entry.draft.activity_date or "", []).append(entry)
         return {when: _counted_day(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
-
-
-def _as_archived(profile: Profile, stored: Item | None) -> Profile:
-    """Return a whole profile with as much in the archive as the stored one has, if that is possible."""
-    mark = archive_mark(stored)
-    if mark is None or profile.streak is None or mark.until >= profile.streak.last:
-        return profile
-    streak, cover, _ = archive_streak(profile.streak, profile.cover, mark.until)
-    return replace(profile, streak=streak, cover=cover)
 
 
 def _counted_day(stored: Item, when: str, entries: Sequence[Entry]) -> ProjectionState:

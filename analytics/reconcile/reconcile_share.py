@@ -25,7 +25,7 @@ from analytics.reconcile.journals import day_item, figures_of, journal_of
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.stored_profiles import readable_profile
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.archive import archive_streak, is_same_streak
+from rules.engagement.brought_forward import brought_forward_as
 from rules.engagement.reconciliation import LAKE_LAG, REVIEW, contradictions, has_lapsed
 from rules.engagement.review import is_in_doubt
 from rules.engagement.streak import is_consistent_streak
@@ -115,28 +115,18 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
         return False
     if not _is_as_written(stored, profile, shards, now):
         return False
-    if profile.streak and not is_consistent_streak(profile.streak):
+    if profile.streak and not is_consistent_streak(profile.streak, profile.cover):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
     journal = (profile.total_points, profile.balance, *head)
     if journal != (lake.total_points, lake.balance, lake.head, lake.seq):
         return False
-    if not is_same_streak(profile.streak, profile.cover.archived, lake.streak):
-        return False
-    by_lake = _archived_as(lake, profile)
-    names = [name for name in SETTINGS if not (name in REVIEW and is_in_doubt(profile))]
+    # The lake does not have the streak as of each date. So the stored sums are taken, and compared below.
+    sums = profile.cover.brought_forward
+    whole = replace(lake.profile, streak=lake.streak)
+    by_lake = brought_forward_as(whole, profile, sums.start if sums else None)
+    names = ["streak", *(name for name in SETTINGS if not (name in REVIEW and is_in_doubt(profile)))]
     return all(getattr(profile, name) == getattr(by_lake, name) for name in names)
-
-
-def _archived_as(lake: LakeUser, stored: Profile) -> Profile:
-    """Return the profile that the lake leads to, with as much in the archive as a stored one has."""
-    mark, streak = stored.cover.archived, lake.streak
-    if mark is None or streak is None or mark.until >= streak.last:
-        return lake.profile
-    _, cover, _ = archive_streak(streak, lake.profile.cover, mark.until)
-    if cover.archived and replace(cover.archived, digest=mark.digest) == mark:
-        cover = replace(cover, archived=mark)
-    return replace(lake.profile, cover=cover)
 
 
 def _is_as_written(stored: Item, profile: Profile, shards: int, now: datetime) -> bool:

@@ -14,12 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from adapters.engagement.account_items import attributes_to_write
+from adapters.engagement.account_items import profile_item
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections, RepairOvertaken
 from adapters.platform.aws import pauses
-from adapters.platform.items import encode_item
 from analytics.proof import PreviousTree
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference
@@ -137,7 +136,7 @@ class Reconciler:
             if stored and after == before:
                 return
             after = replace(after, version=before.version + 1, updated_at=stamp(now))
-            new = encode_item(attributes_to_write(after, self.accounts.shards, now))
+            new = profile_item(after, self.accounts.shards, now)
             if stored:
                 new = stored | {name: new[name] for name in REVIEW}
             with suppress(RepairOvertaken):
@@ -149,7 +148,6 @@ class Reconciler:
     def _read(self, user_id: str, lake: LakeUser | None) -> UserView:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
-        archive = self.accounts.archives.get(user_id) if profile and "archived" in profile else None
         return UserView(
             user_id,
             profile,
@@ -158,7 +156,6 @@ class Reconciler:
             kept_of(user_id, profile),
             had_profile=lake is not None and lake.head is not None,
             shards=self.accounts.shards,
-            archive=archive,
             faults=faults,
             unproven=self.previous_tree.faults(user_id, entries) if self.previous_tree else (),
         )
@@ -199,10 +196,9 @@ class Reconciler:
                 self.projections.delete_day(stored)
         profile = view.expected_profile(view.head)
         if profile and not view.has_right_profile(now):
-            # The new profile has no archive. Its next writer archives again what can no longer change. A lost
-            # one comes back newer than every version before, whose numbers nobody knows.
+            # A lost profile comes back newer than every version before, whose numbers nobody knows.
             version = profile.version + 1 if profile.version else int(now.timestamp())
             profile = replace(profile, version=version, updated_at=stamp(now))
-            new = encode_item(attributes_to_write(profile, view.shards, now))
+            new = profile_item(profile, view.shards, now)
             self.projections.put_profile(new, view.profile)
         self.cache.write_through([profile] if profile else [], changed_days)

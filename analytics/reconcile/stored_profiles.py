@@ -13,7 +13,6 @@ from adapters.platform.items import Item, decode_item, encode_item
 from rules.days import zone
 from rules.engagement.account_state import Profile
 from rules.engagement.reconciliation import REVIEW
-from rules.engagement.streak import ArchiveMark
 
 # What reading a damaged item or row may raise.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -70,9 +69,3 @@ def kept_of(user_id: str, stored: Item | None) -> Profile:
             continue
         readable |= decode_item(attribute)
     return profile_from({"user_id": user_id, **BLANK, **readable})
-
-
-def archive_mark(stored: Item | None) -> ArchiveMark | None:
-    """Return the mark that a stored profile has of its archive; None if it has none, or cannot be read."""
-    profile = readable_profile(stored) if stored else None
-    return profile.cover.archived if profile else None

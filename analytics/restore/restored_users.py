@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.account_items import attributes_to_write, day_attributes, entry_item
+from adapters.engagement.account_items import day_attributes, entry_item, profile_item
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.reconcile.stored_profiles import kept_of
 from analytics.restore.user_rows import LakeRows, Row
@@ -98,7 +98,7 @@ def _add_profile(
     if lack:
         user.lacks.append(Lack(PROFILES, rows.user_id, lack))
     user.profile = profile_of(kept, entries)
-    user.items[PROFILES] = [encode_item(attributes_to_write(user.profile, shards, now))]
+    user.items[PROFILES] = [profile_item(user.profile, shards, now)]
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:

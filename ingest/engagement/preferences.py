@@ -140,7 +140,7 @@ class Preferences:
             pauses = self._pauses_with(profile, (first, last), local, terms)
             return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(pauses))))
 
-        return self.accounts.profile_for_answer(self._change(user_id, now, add_pause)), is_new
+        return self.accounts.reaching_back(self._change(user_id, now, add_pause), date.min), is_new
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:

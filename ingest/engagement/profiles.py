@@ -104,13 +104,10 @@ class Profiles:
         }
 
     def _with_protection(self, profile: Profile, until: date) -> Profile:
-        """Return the profile with all that protects its streak up to a date.
-
-        Raises AccountContended if its archive is damaged.
-        """
+        """Return the profile with all that protects its streak up to a date."""
         if profile.streak is None or profile.streak.last <= until:
             return profile
-        return self.accounts.profile_for_answer(profile, until + DAY)
+        return self.accounts.reaching_back(profile, until + DAY)
 
     def _streak(self, profile: Profile, until: date) -> Streak | None:
         """Return the streak with the active dates up to a date."""
@@ -126,7 +123,7 @@ class Profiles:
 
         Each is {"date", "reason"}. Reasons are those of `explain`.
         """
-        profile = self.accounts.profile_for_answer(self.get(user_id), first)
+        profile = self.accounts.reaching_back(self.get(user_id), first)
         days = covered_dates(profile, (first, last), date_at(profile, now))
         return [{"date": day.isoformat(), "reason": reason.value} for day, reason in days]
 

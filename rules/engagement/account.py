@@ -58,9 +58,10 @@ from rules.engagement.review import (
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
 # Readers keep results for older dates (adapters/engagement/achievements). An entry for such a
-# date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, and of
-# events that waited in a device (rule 16).
+# date becomes Profile.past_entry, so that they compute again. Such entries are few: of backfills, of events
+# that waited in a device (rule 16), and of freezes that are given or taken back for a date of long ago.
 PAST_AFTER = timedelta(days=7)
+CHANGING = (FreezeNote.GRANTED, FreezeNote.REVOKED)  # they change which freezes there are
 DATE_LENGTH = len("2026-05-01")
 
 
@@ -257,6 +258,11 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
             counts_for = date.fromisoformat(draft.activity_date or entry.created_at[:DATE_LENGTH])
             is_of_the_past = counts_for < unstamp(entry.created_at).date() - PAST_AFTER
             past_entry = entry.created_at if is_of_the_past else past_entry
+        if draft.freeze in CHANGING and draft.freeze_date:
+            is_of_the_past = (
+                date.fromisoformat(draft.freeze_date) < unstamp(entry.created_at).date() - PAST_AFTER
+            )
+            past_entry = entry.created_at if is_of_the_past else past_entry
         if draft.kind is EntryKind.REVERSE and draft.reverses:
             # Spent points come back. So lots that expired since they were spent are due once more.
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
@@ -277,7 +283,7 @@ def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
     changes = [
         (date.fromisoformat(draft.freeze_date), 1 if draft.freeze is FreezeNote.GRANTED else -1)
         for draft in drafts
-        if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date
+        if draft.freeze in CHANGING and draft.freeze_date
     ]
     return replace(cover, freezes=net_freezes([*cover.freezes, *changes])) if changes else cover
 

@@ -126,7 +126,7 @@ class DateReason(StrEnum):
 def explain_date(streak: Streak | None, profile: Profile, day: date, today: date) -> tuple[DateReason, int]:
     """Return why a date counts or does not, and the length of the streak after it.
 
-    streak: with the active dates up to that date, and no later ones. profile: with its archive.
+    streak: with the active dates up to that date, and no later ones. profile: whole, or begun before it.
     """
     if streak is None:
         return DateReason.BEFORE, 0
@@ -145,9 +145,9 @@ def explain_date(streak: Streak | None, profile: Profile, day: date, today: date
 def covered_dates(profile: Profile, span: tuple[date, date], today: date) -> list[tuple[date, DateReason]]:
     """Return the protected dates of a span up to today, oldest first, each with its reason.
 
-    profile: with its archive. span: the first and the last date, both included. A covered date may be active,
-    too: activity on a paused date counts. Dates before the user's first active date may be among them;
-    callers leave them out.
+    profile: whole, or begun before the span. span: the first and the last date, both included. A covered
+    date may be active, too: activity on a paused date counts. Dates before the user's first active date may
+    be among them; callers leave them out.
     """
     streak = profile.streak
     if streak is None:

@@ -18,6 +18,14 @@ from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod,
 from rules.days import DAY
 from rules.engagement.account_state import Profile
 from rules.engagement.events import day_key
+from rules.engagement.packed_dates import (
+    Changes,
+    Spans,
+    pack_changes,
+    pack_spans,
+    unpack_changes,
+    unpack_spans,
+)
 from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
@@ -25,7 +33,7 @@ PERIOD_MAX = timedelta(days=31)  # no period is longer
 # One day more than rules.engagement.account.PAST_AFTER: the clocks of two writers may be on two dates.
 DAYS_SETTLED_AFTER = timedelta(days=8)
 # The edition of the rules of periods and achievements. Results stored by another edition are computed anew.
-EDITION = 2
+EDITION = 3
 
 
 class PeriodOutcome(StrEnum):
@@ -195,29 +203,34 @@ def shown_goal_streak(
 class SettledGoals:
     """The stored part of a user's streaks: the letters of all periods that ended before a date.
 
-    A reader who has read the days of these periods stores it. It follows from the days alone, so it may be
-    deleted at any time. It is no longer used (is_usable) once an entry has changed one of these days, which
-    the profile then says (Profile.past_entry), or once a version of the book took effect in the past.
+    It also has the freezes and pauses that began before the date, because a profile may lack the older ones
+    (rules.engagement.brought_forward). A reader who has read the days of these periods stores it. It follows
+    from the ledger, so it may be deleted at any time. It is no longer used (is_usable) once an entry has
+    changed one of these days or freezes, which the profile then says (Profile.past_entry), or once a version
+    of the book took effect in the past.
     """
 
     until: date  # the periods ended before it
     head: str = ""  # the profile's newest entry at that time
     past: Mapping[str, PastPeriods] = field(default_factory=dict)  # by the name of the streak
     version: int = 0  # the newest version of the book at that time
+    freezes: Changes = ()
+    pauses: Spans = ()
 
     @property
     def text(self) -> str:
-        """As a text: a line with date, head, version and edition, and one for each streak."""
+        """As a text: a line with date, head, version and edition; freezes; pauses; a line for each streak."""
         lines = (
             f"{name} {past.per} {past.first.isoformat()} {past.letters}"
             for name, past in sorted(self.past.items())
         )
-        return "\n".join((f"{self.until.isoformat()} {self.head} {self.version} {EDITION}", *lines))
+        first_line = f"{self.until.isoformat()} {self.head} {self.version} {EDITION}"
+        return "\n".join((first_line, pack_changes(self.freezes), pack_spans(self.pauses), *lines))
 
     @classmethod
     def of(cls, text: str) -> "SettledGoals":
         """Read a text; raises ValueError for any other text, and for one of another edition."""
-        first_line, *lines = text.split("\n")
+        first_line, freezes, pauses, *lines = text.split("\n")
         until, head, version, edition = first_line.split(" ")
         if int(edition) != EDITION:
             raise ValueError(f"edition {edition} was kept by other rules")
@@ -227,7 +240,22 @@ class SettledGoals:
             for letter in set(letters):
                 PeriodOutcome(letter)  # raises ValueError for a letter that is none
             past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), letters)
-        return cls(date.fromisoformat(until), head, past, int(version))
+        protection = unpack_changes(freezes), unpack_spans(pauses)
+        return cls(date.fromisoformat(until), head, past, int(version), *protection)
+
+    def whole_cover(self, cover: Cover) -> Cover | None:
+        """Return a profile's cover with the freezes and pauses that the profile lacks.
+
+        None if some of them are in the ledger alone: nothing is stored, or the profile begins later than this
+        ends.
+        """
+        if cover.brought_forward is None:
+            return cover
+        if not self.head or cover.brought_forward.start.last >= self.until:
+            return None
+        later = (change for change in cover.freezes if change[0] >= self.until)
+        pauses = tuple(sorted({*self.pauses, *cover.pauses}))
+        return replace(cover, freezes=(*self.freezes, *later), pauses=pauses, brought_forward=None)
 
 
 def unsettled_goals(books: Books) -> SettledGoals:
@@ -293,8 +321,9 @@ class KnownPeriods:
             return PastPeriods(per, end)
         return PastPeriods(per, per.later(begin, reached), letters[reached:])
 
-    def settled(self, until: date, head: str) -> SettledGoals:
+    def settled(self, until: date, head: str, cover: Cover) -> SettledGoals:
         """Return the settled part up to a date. head: the profile's newest entry, whose days have been read.
+        cover: the whole one.
 
         It has streaks that the newest book does not declare, too: a later version may declare them again, and
         then they go on.
@@ -306,7 +335,9 @@ class KnownPeriods:
                 period_of |= {name: rule.per for name, rule in version.book.streaks.items()}
         past = {name: self.before(name, per, until) for name, per in period_of.items()}
         reached = {name: periods for name, periods in past.items() if periods.letters}
-        return SettledGoals(until, head, reached, self.books.newest.number)
+        freezes = tuple((day, change) for day, change in sorted(cover.freezes) if day < until)
+        pauses = tuple(sorted(span for span in cover.pauses if span[0] < until))
+        return SettledGoals(until, head, reached, self.books.newest.number, freezes, pauses)
 
     def standing(
         self, name: str, per: StreakPeriod, when: date, cover: Cover

@@ -102,7 +102,7 @@ class Step(StrEnum):
 
 
 def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
-    """Return the profile that follows from all entries of an account, oldest first. It has no archive.
+    """Return the profile that follows from all entries of an account, oldest first. It is whole.
 
     kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, a review
     because the ledger is in doubt. Nothing else of it counts.

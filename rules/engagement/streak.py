@@ -84,9 +84,8 @@ class Cover:
     pauses: tuple[tuple[date, date], ...] = ()  # (first, last) dates, both included
     # Dates that the user's zone never had, and the dates of amnesties (Profile.amnesties has these apart)
     skipped: frozenset[date] = frozenset()
-    archived: "ArchiveMark | None" = (
-        None  # if there is an archive, freezes and pauses are the later ones only
-    )
+    # If it is set, freezes and pauses are the later ones only (rules.engagement.brought_forward)
+    brought_forward: "BroughtForward | None" = None
     # The streak that was imported from another system; dates up to its end are already in it (rule 20)
     opening: Checkpoint | None = None
 
@@ -95,19 +94,28 @@ class Cover:
         return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
-        """Return the freezes granted up to a date, less those revoked by then or spent in the archive."""
-        archived = self.archived.freezes_left if self.archived else 0
-        return archived + sum(change for since, change in self.freezes if since <= day)
+        """Return the freezes granted up to a date, less those revoked by then, or spent before the start."""
+        left = self.brought_forward.freezes_left if self.brought_forward else 0
+        return left + sum(change for since, change in self.freezes if since <= day)
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveMark:
-    """What a profile keeps of the protection that it has put away (rules.engagement.archive)."""
+class BroughtForward:
+    """The sums with which a profile begins: what is older is in the ledger alone."""
 
-    until: date  # the active date up to which freezes, covered dates and old pauses are in the archive
+    start: Checkpoint  # freezes, covered dates and old pauses up to its date are not in the profile
     freezes_left: int  # freezes granted up to that date, less the dates that freezes covered; below 0: a debt
-    freezes_used: int  # how many dates freezes covered
-    digest: str  # of the archive that belongs to this profile
+
+    @property
+    def text(self) -> str:
+        """The sums as they are stored: `2026-05-31 12 90 300 4 2`."""
+        return f"{self.start.text} {self.freezes_left}"
+
+    @classmethod
+    def of(cls, text: str) -> "BroughtForward":
+        """Read a text; raises ValueError."""
+        start, _, left = text.rpartition(" ")
+        return cls(Checkpoint.of(start), int(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ class Streak:
     length: int
     longest: int
     active_days: int
-    # These two leave out what the archive has (Cover.archived).
+    # These two leave out what is older than Cover.brought_forward.
     spent: tuple[date, ...] = ()  # dates that a freeze covered, ascending
     checkpoints: tuple[Checkpoint, ...] = field(default=(), compare=False)
 
@@ -176,8 +184,8 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
         raise ValueError(f"{day} is before {state.last}: fold the whole history")
     survives, spent = spend_freezes(state.spent, state.last, day, cover)
     length = state.length + 1 if survives else 1
-    checkpoints = state.checkpoints
-    if ends_month(state.last, day):
+    checkpoints, sums = state.checkpoints, cover.brought_forward
+    if ends_month(state.last, day) and not (sums and state.last == sums.start.last):
         checkpoints = with_checkpoint(checkpoints, state.checkpoint)
     return Streak(day, length, max(state.longest, length), state.active_days + 1, spent, checkpoints)
 
@@ -201,18 +209,22 @@ def opening_streak(cover: Cover) -> Streak | None:
     return Streak(opening.last, opening.length, opening.longest, opening.active_days)
 
 
-def resumed_streak(state: Streak | None, since: date) -> Streak | None:
+def resumed_streak(state: Streak | None, cover: Cover, since: date) -> Streak | None:
     """Return a streak as it was at its newest checkpoint before a date; None if all dates must be folded.
 
     It is right if neither active dates nor cover have changed before that date.
     """
-    checkpoints = state.checkpoints if state else ()
-    index = checkpoint_index(checkpoints, since)
-    if state is None or index is None:
+    if state is None:
         return None
-    start = checkpoints[index]
-    spent = state.spent[: start.freezes_used]
-    return Streak(start.last, start.length, start.longest, start.active_days, spent, checkpoints[:index])
+    index = checkpoint_index(state.checkpoints, since)
+    if index is not None:
+        start, earlier = state.checkpoints[index], state.checkpoints[:index]
+        spent = state.spent[: start.freezes_used]
+        return Streak(start.last, start.length, start.longest, start.active_days, spent, earlier)
+    if cover.brought_forward and cover.brought_forward.start.last < since:
+        start = cover.brought_forward.start
+        return Streak(start.last, start.length, start.longest, start.active_days)
+    return None
 
 
 def shown_streak(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
@@ -305,9 +317,10 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     return all(now.granted(day) > spent_before for spent_before, day in covered)
 
 
-def is_consistent_streak(state: Streak) -> bool:
+def is_consistent_streak(state: Streak, cover: Cover) -> bool:
     """Whether a streak and its checkpoints agree with each other. A damaged profile may have any values."""
-    steps = [*state.checkpoints, state.checkpoint]
+    begun = [replace(cover.brought_forward.start, freezes_used=0)] if cover.brought_forward else []
+    steps = [*begun, *state.checkpoints, state.checkpoint]
     return all(0 < step.length <= step.longest <= step.active_days for step in steps) and all(
         earlier.last < later.last
         and 0 < later.active_days - earlier.active_days <= (later.last - earlier.last).days

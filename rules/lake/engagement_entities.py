@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rules.days import stamp, stamp_of_key
-from rules.engagement.archive import listed_dates
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import stamp_of
+from rules.engagement.packed_dates import listed_dates
+from rules.engagement.streak import BroughtForward
 from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -84,9 +85,9 @@ def streak_row(row: Row, *_: object) -> Row:
     current_streak is that length again. lapses_at becomes a timestamp.
     """
     changed = {**row, **listed_dates(row)}
-    if mark := changed.pop("archived", None):
-        until, _left, spent, _digest = mark.split(" ")  # see ArchiveMark
-        changed["archived_until"], changed["freezes_archived"] = until, int(spent)
+    if sums := changed.pop("brought_forward", None):
+        start = BroughtForward.of(sums).start
+        changed["archived_until"], changed["freezes_archived"] = start.last.isoformat(), start.freezes_used
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:
@@ -261,11 +262,7 @@ STREAKS = Entity(
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
         Required("updated_at", TIMESTAMP, "when this version was written", attribute="streak_updated_at"),
         Field("freezes_archived", INTEGER, "how many dates freezes covered until archived_until"),
-        Field(
-            "archived_until",
-            DATE,
-            "the active date up to which older freezes and pauses are no longer listed",
-        ),
+        Field("archived_until", DATE, "freezes and old pauses up to this active date are in the ledger only"),
         Field(
             "opening", TEXT, "the streak brought from another system: date, length, longest, active dates", 64
         ),

@@ -63,7 +63,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 PROFILE_ATTRIBUTES = frozenset(
     {
         *("user_id", "version", "streak_updated_at", "timezone_chosen", "observed_zone", "observed_at"),
-        *("pauses", "archived", "skipped_dates", "opening", "recent_tz_changes", "zones_seen", "skews_seen"),
+        *(
+            "pauses",
+            "brought_forward",
+            "skipped_dates",
+            "opening",
+            "recent_tz_changes",
+            "zones_seen",
+            "skews_seen",
+        ),
         *("amnesties", "backfilled", "tz_review", "review_since", "review_evidence", "released_at", "alias"),
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }

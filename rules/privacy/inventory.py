@@ -72,7 +72,7 @@ INVENTORY = (
     Store(
         "DailyActivity",
         TABLE,
-        "active dates; the profile's archive, goals and achievements",
+        "active dates; what is settled of goals and achievements",
         DELETED,
         "user_id",
     ),

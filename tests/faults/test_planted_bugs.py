@@ -47,12 +47,12 @@ def lost_deactivation(patch: Patch) -> None:
 
 
 def unconditional_profile(patch: Patch) -> None:
-    real = adapters.engagement.account_store.AccountStore.profile_puts
+    real = adapters.engagement.account_store.AccountStore.profile_put
 
-    def puts(self: Any, *profiles: Any) -> list[dict[str, Any]]:
-        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, *profiles)]
+    def put(self: Any, *profiles: Any) -> dict[str, Any]:
+        return {key: value for key, value in real(self, *profiles).items() if key in ("TableName", "Item")}
 
-    patch.setattr(adapters.engagement.account_store.AccountStore, "profile_puts", puts)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "profile_put", put)
 
 
 def unconditional_day(patch: Patch) -> None:

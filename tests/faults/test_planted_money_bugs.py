@@ -36,12 +36,12 @@ def expiry_never_comes_back(patch: Patch) -> None:
 
 
 def settlement_on_a_stale_profile(patch: Patch) -> None:
-    real = AccountStore.profile_puts
+    real = AccountStore.profile_put
 
-    def puts(self: Any, *profiles: Any) -> list[dict[str, Any]]:
-        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, *profiles)]
+    def put(self: Any, *profiles: Any) -> dict[str, Any]:
+        return {key: value for key, value in real(self, *profiles).items() if key in ("TableName", "Item")}
 
-    patch.setattr(AccountStore, "profile_puts", puts)
+    patch.setattr(AccountStore, "profile_put", put)
 
 
 def lots_are_not_read(patch: Patch) -> None:

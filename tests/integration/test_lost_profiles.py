@@ -1,28 +1,25 @@
-"""A profile, its archive and its days are lost: the ledger alone leads to them again (docs/rules.md, rule 6)."""
+"""A profile and its days are lost: the ledger alone leads to them again (docs/rules.md, rule 6)."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.engagement import account_store
-from adapters.engagement.account_items import ARCHIVE
 from adapters.platform.items import decode_item
 from ingest.engagement.points.holds import Holds
 from rules.engagement import account
-from rules.engagement import archive as archive_rule
 from rules.engagement.account_settings import with_setting
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Draft
 from rules.engagement.lots import HoldRequest
-from rules.user_ids import kept_partition
 from tests.support.engine import Engine
+from tests.support.short_profiles import keep_profiles_short
 from tests.support.town import Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
-# What a repair may change: the version, and how much of the profile is in the archive.
+# What a repair may change: the version, and where the profile begins.
 CHANGING = ("version", "updated_at", "streak", "cover")
 
 
@@ -55,26 +52,24 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 
 
 def lose(town: Town, user: str) -> None:
-    """Delete a user's profile, archive and days, past the code."""
+    """Delete a user's profile and days, past the code."""
     town.delete("UserStreaks", user_id=user)
-    town.delete("DailyActivity", user_id=kept_partition(user), activity_date=ARCHIVE)
     for day in town.projections.days(user):
         town.delete("DailyActivity", user_id=user, activity_date=day)
 
 
 def state(town: Town, user: str) -> tuple[dict[str, Any], Any]:
-    """Return the answers that a user's items give: the profile with its archive, and the days."""
-    profile = town.accounts.archives.with_archive_read(town.accounts.profile(user))
+    """Return the answers that a user's items give: the whole profile, and the days."""
+    profile = town.accounts.reaching_back(town.accounts.profile(user), date.min)
     values = {name: getattr(profile, name) for name in Profile.__dataclass_fields__ if name not in CHANGING}
     days = {day: decode_item(item) for day, item in town.projections.days(user).items()}
     return values | {"streak": profile.streak, "cover": profile.cover}, days
 
 
-@pytest.mark.parametrize("archives", [False, True])
-def test_the_next_write_makes_them_again(town: Town, archives: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if archives:
-        monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-        monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
+@pytest.mark.parametrize("is_short", [False, True])
+def test_the_next_write_makes_them_again(town: Town, is_short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_short:
+        keep_profiles_short(monkeypatch)
         for user in town.users:
             town.apply([town.event(user, 950 + place, 100 + 9 * place) for place in range(4)])
     before = {user: state(town, user) for user in town.users}

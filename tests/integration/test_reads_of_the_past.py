@@ -139,18 +139,20 @@ def test_a_question_about_the_past_reads_a_year_at_most(engine: Engine) -> None:
     assert counting.strong == []
 
 
-def test_questions_about_the_last_years_do_not_need_what_was_put_away(engine: Engine) -> None:
+def test_questions_about_the_last_years_do_not_read_the_ledger(engine: Engine) -> None:
     active_days = 7000
     profile, counting, accounts = long_past(engine, active_days)
-    assert accounts.profile(profile.user_id).cover.archived
+    assert accounts.profile(profile.user_id).cover.brought_forward
     view = Profiles(
         accounts, EventStore(counting, "BPEvents"), EngagementCache(""), Settler(accounts, KnownBooks())
     )
-    for days_ago, archives in ((700, 0), (4000, 1)):
+    for days_ago, is_whole in ((700, False), (6500, True)):
         counting.calls.clear()
+        counting.strong.clear()
         told = view.explain(profile.user_id, LAST - DAY * days_ago, datetime(2026, 6, 1, 13, tzinfo=UTC))
         assert told["streak_length"] == active_days - days_ago
-        assert counting.calls["get_item"] == 1 + archives  # the profile
+        assert counting.calls["get_item"] == 1  # the profile
+        assert counting.strong == ["query"] * is_whole  # the ledger
 
 
 def test_only_what_is_kept_for_others_is_read_strongly(engine: Engine, lone_redis_url: str) -> None:

@@ -64,7 +64,7 @@ class World:
             return decide(account, fresh, self.now, commands)
         except NeedsHistory as needs:
             profile = self.reaching(needs.since)
-            start = resumed_streak(profile.streak, needs.since)
+            start = resumed_streak(profile.streak, profile.cover, needs.since)
             active = [day for day, each in self.days.items() if each.is_active]
             later = [day for day in active if start is None or day > start.last]
             account = replace(account, profile=profile, history=History(later, start))

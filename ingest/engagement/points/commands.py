@@ -336,14 +336,12 @@ class SpendingCommands:
 
         def attempt(account: Account) -> CommandResult:
             entry = self._entry_to_reverse(user_id, created_at)
-            if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
-                granted = date.fromisoformat(entry.draft.freeze_date)
-                archives = self.commands.accounts.archives
-                account = replace(account, profile=archives.with_protection_since(account.profile, granted))
+            is_freeze = entry.draft.freeze is FreezeNote.GRANTED
+            granted = date.fromisoformat(entry.draft.freeze_date or "") if is_freeze else date.max
             actions = further_actions(entry)
 
             def command(read: Account) -> Command:
-                profile = read.profile
+                profile = self.commands.accounts.reaching_back(read.profile, granted)
                 draft = reversal_of(entry, profile.streak, profile.cover, today(now, profile.zone))
                 return Command(draft, reversed_entry=entry, further_actions=lambda _: actions)
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import (
-    attributes_to_write,
     day_attributes,
     day_from,
     entry_from,
     entry_item,
     profile_attributes,
     profile_from,
+    profile_item,
 )
 from adapters.platform.items import decode_item, encode_item
 from rules.days import is_skipped, stamp, today
@@ -83,7 +83,7 @@ def test_a_profile_is_written_into_the_index_while_its_streak_lives(
     lapses_at = profile_attributes(profile).get("lapses_at", 0)
     seconds = days * 86_400
     now = datetime.fromtimestamp(max(lapses_at + seconds if is_over else lapses_at - 1 - seconds, 0), tz=UTC)
-    stored = decode_item(encode_item(attributes_to_write(profile, 4, now)))
+    stored = decode_item(profile_item(profile, 4, now))
     assert profile_from(stored) == profile
     lives = profile.streak is not None and not is_over
     assert ("leaderboard_partition" in stored, bool(stored.get("current_streak"))) == (lives, lives)

@@ -51,7 +51,7 @@ def test_checkpoints_are_of_the_newest_two_months_and_of_the_years_that_are_over
     kept = [end for place, end in enumerate(ends) if end in ends[-2:] or end.year != ends[place + 1].year]
     streak = fold(dates, cover)
     assert streak and streak.checkpoints is not None
-    assert is_consistent_streak(streak)
+    assert is_consistent_streak(streak, cover)
     assert [checkpoint.last for checkpoint in streak.checkpoints] == kept
     for checkpoint in streak.checkpoints:
         upto = fold((day for day in dates if day <= checkpoint.last), cover)
@@ -77,7 +77,7 @@ def test_later_dates_and_later_cover_change_nothing_before_a_checkpoint(
         ),
     )
     late = {day for day in late if day >= since}
-    start = resumed_streak(fold(active, before), since)
+    start = resumed_streak(fold(active, before), before, since)
     read = [day for day in active if start is None or day > start.last]
     assert start is None or start.last < since
     assert state(fold([*read, *late], now, start)) == state(fold(active | late, now))
@@ -89,16 +89,16 @@ def test_a_late_event_needs_three_months_and_a_question_about_the_past_a_year() 
     assert streak and streak.checkpoints
     assert len(streak.checkpoints) == 30
     for late in range(6):
-        start = resumed_streak(streak, streak.last - DAY * late)
+        start = resumed_streak(streak, Cover(), streak.last - DAY * late)
         assert start and (streak.last - start.last).days <= 31 + 31 + 6
     for asked in dates[400::97]:
-        start = resumed_streak(streak, asked + DAY)
+        start = resumed_streak(streak, Cover(), asked + DAY)
         assert start and 0 <= (asked - start.last).days <= 366
 
 
 def test_a_checkpoint_that_cannot_be_is_seen() -> None:
     streak = fold([BASE + DAY * number for number in range(80) if number != 5], Cover(((BASE, 1),)))
-    assert streak and streak.checkpoints and is_consistent_streak(streak)
+    assert streak and streak.checkpoints and is_consistent_streak(streak, Cover())
     one, other = streak.checkpoints[-2:]
     assert one.freezes_used == 1
     for wrong in (
@@ -108,7 +108,7 @@ def test_a_checkpoint_that_cannot_be_is_seen() -> None:
         replace(one, last=other.last),
         replace(one, length=0),
     ):
-        assert not is_consistent_streak(replace(streak, checkpoints=(wrong, other)))
+        assert not is_consistent_streak(replace(streak, checkpoints=(wrong, other)), Cover())
 
 
 @settings(max_examples=examples(150))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -34,7 +34,7 @@ class Settled:
         assert decision.profile.version == self.account.profile.version + 1
         self.account = Account(decision.profile, {})
 
-    def profile_for_answer(self, profile: Profile) -> Profile:
+    def reaching_back(self, profile: Profile, _: date) -> Profile:
         return profile
 
 

@@ -108,7 +108,7 @@ def test_what_is_kept_changes_no_answer(seed: int) -> None:
                     assert fold_periods(found, Cover()) == fold_periods(wanted, Cover()), (name, asked)
                     assert found.end == wanted.end
             if until > kept.until:
-                kept = known.settled(until, "head")
+                kept = known.settled(until, "head", story.worlds[user].profile.cover)
             assert SettledGoals.of(kept.text) == kept
 
 

@@ -23,7 +23,7 @@ from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.lots import Expiry, Hold
-from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, fold
+from rules.engagement.streak import BroughtForward, Checkpoint, Cover, fold
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
@@ -134,7 +134,7 @@ def streaks() -> Iterator[dict[str, Any]]:
         ((date(2026, 3, 1), 1),),
         ((date(2026, 3, 5), date(2026, 3, 6)),),
         frozenset({date(2026, 3, 8)}),
-        ArchiveMark(date(2026, 2, 28), 0, 3, "0123abcd"),
+        BroughtForward(Checkpoint(date(2026, 2, 28), 9, 9, 9, 3), 0),
         Checkpoint(date(2026, 1, 1), 1, 1, 1, 0),
     )
     streak = fold([date(2026, 3, 7), date(2026, 3, 10)], cover)

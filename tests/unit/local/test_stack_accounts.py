@@ -15,5 +15,5 @@ def test_a_profile_goes_into_the_partition_that_the_stack_reads(shards: str, par
     tables = {name: name for name in ("RewardsLedger", "UserStreaks", "DailyActivity")}
     stack = Stack("", "http://127.0.0.1:1", "us-east-1", {"LeaderboardShards": shards}, tables, "")
     profile = Profile("u5", 1, streak=Streak(date(2026, 3, 1), 3, 3, 3), timezone="Europe/Berlin")
-    (put,) = accounts_of(stack).profile_puts(Profile("u5"), profile)
+    put = accounts_of(stack).profile_put(Profile("u5"), profile)
     assert put["Item"]["leaderboard_partition"] == {"S": partition}

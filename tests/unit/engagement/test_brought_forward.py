@@ -1,6 +1,5 @@
-"""A profile puts away what is settled, stays small, and answers as one that never puts anything away."""
+"""A profile is brought forward, stays small, and answers as one that keeps everything."""
 
-import zlib
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from random import Random
@@ -10,30 +9,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.engagement import account_store
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import decode_item, item_bytes
 from rules.days import DAY
-from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Archive, archive_streak, unpack_dates, unpack_spans, with_archive
+from rules.engagement.brought_forward import bring_forward, brought_forward_as, whole_profile
 from rules.engagement.ledger import Head
+from rules.engagement.packed_dates import unpack_dates, unpack_spans
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import (
-    ArchiveMark,
+    BroughtForward,
+    Checkpoint,
     Cover,
     Streak,
     advance,
     fold,
+    is_consistent_streak,
     net_freezes,
     revocation_date,
     shown_streak,
 )
 from tests.support.account_world import World, grant, revoke
-from tests.support.archived_world import ArchivedWorld, ArchiveTable, shown, with_pause
 from tests.support.engagement_strategies import event
 from tests.support.examples import examples
+from tests.support.short_profiles import ShortWorld, keep_profiles_short, protection_of, shown, with_pause
 
 BASE = date(2024, 1, 20)
 WRITE_UNIT_BYTES = 1024
@@ -41,9 +40,7 @@ WRITE_UNIT_BYTES = 1024
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put away whatever can be, however small the profile is."""
-    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
+    keep_profiles_short(monkeypatch)
 
 
 def noon(day: date) -> datetime:
@@ -53,13 +50,13 @@ def noon(day: date) -> datetime:
 # ---- years
 
 
-def four_years(seed: int) -> tuple[ArchivedWorld, Profile, set[date], int]:
+def four_years(seed: int) -> tuple[ShortWorld, Profile, set[date], int]:
     """Return a user of four years with 600 freezes spent and 40 pauses, and texts as long as they come.
 
     Also the profile that keeps everything, the active dates, and the largest size of the profile's item.
     """
     chance = Random(seed)
-    world, largest = ArchivedWorld(), 0
+    world, largest = ShortWorld(), 0
     dates: set[date] = set()
     plain_one = world.profile = Profile(
         "u" * 36,
@@ -112,25 +109,23 @@ def test_after_years_with_600_freezes_and_40_pauses_a_profile_is_below_a_kilobyt
     assert len(kept.streak.spent) >= 600
     assert len(kept.cover.pauses) >= 40
     assert largest < WRITE_UNIT_BYTES
-    assert world.archived <= 12 * 4  # once a month at most
-    assert world.table.stored
-    assert item_bytes(world.table.stored) < 4096  # one read unit
-
-    assert world.whole() == kept
-    assert world.whole().streak.checkpoints == kept.streak.checkpoints  # type: ignore[union-attr]
+    assert 0 < world.brought <= 12 * 4  # once a month at most
+    assert is_consistent_streak(world.profile.streak, world.profile.cover)  # type: ignore[arg-type]
+    entries = protection_of(kept)
+    assert whole_profile(world.profile, entries) == kept
     assert kept.streak == fold(dates, kept.cover)
     now = noon(kept.streak.last)
     for asked in Random(2).sample([kept.streak.last - DAY * n for n in range(1460)], 30):
-        found = shown(world.profile, world.table, dict.fromkeys(dates), asked, now)
-        assert found == shown(kept, world.table, dict.fromkeys(dates), asked, now)
+        found = shown(world.profile, entries, dict.fromkeys(dates), asked, now)
+        assert found == shown(kept, (), dict.fromkeys(dates), asked, now)
 
 
-def test_a_user_of_ten_years_without_freezes_needs_no_archive_each_month() -> None:
-    world = ArchivedWorld()
+def test_a_user_of_ten_years_without_freezes_is_brought_forward_once() -> None:
+    world = ShortWorld()
     for number in range(3652):
         world.put(active(world.profile, date(2016, 1, 1) + DAY * number))
         assert item_bytes(world.written) < WRITE_UNIT_BYTES
-    assert world.archived <= 2
+    assert world.brought <= 2
 
 
 # ---- the same answers
@@ -179,7 +174,7 @@ def take(world: World, step: tuple[str, Any], number: int) -> None:
 def test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everything(
     history: list[tuple[str, Any]], asked: list[date]
 ) -> None:
-    kept, world = World(), ArchivedWorld()
+    kept, world = World(), ShortWorld()
     for number, step in enumerate(history):
         take(kept, step, number)
         take(world, step, number)
@@ -187,11 +182,18 @@ def test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everythi
         assert without_marks(whole) == without_marks(kept.profile)
         assert [each.draft for each in world.entries] == [each.draft for each in kept.entries]
         if kept.profile.streak and whole.streak:
-            assert whole.streak.checkpoints == kept.profile.streak.checkpoints
+            sums = world.profile.cover.brought_forward
+            since = sums.start.last if sums else date.min
+            used = sums.start.freezes_used if sums else 0
+            assert world.profile.streak.checkpoints == tuple(  # type: ignore[union-attr]
+                replace(each, freezes_used=each.freezes_used - used)
+                for each in kept.profile.streak.checkpoints
+                if each.last > since
+            )
             now = noon(kept.profile.streak.last)
             for day in asked:
-                found = shown(world.profile, world.table, kept.days, day, now)
-                assert found == shown(kept.profile, world.table, kept.days, day, now)
+                found = shown(world.profile, world.entries, kept.days, day, now)
+                assert found == shown(kept.profile, (), kept.days, day, now)
     kept.check()
     settings_only = replace(world.whole(), streak=None)
     assert profile_of(settings_only, world.entries) == without_marks(world.whole())
@@ -202,43 +204,15 @@ def without_marks(profile: Profile) -> Profile:
 
 
 @pytest.mark.usefixtures("eager")
-def test_an_archive_is_made_at_all() -> None:
-    world = ArchivedWorld()
+def test_a_profile_is_brought_forward_at_all() -> None:
+    world = ShortWorld()
     for step in (("grant", BASE), ("run", (BASE + DAY * 2, 60)), ("run", (BASE + DAY * 70, 20))):
         take(world, step, 0)
-    assert world.archived
-    assert world.profile.cover.archived
+    assert world.brought
+    assert world.profile.cover.brought_forward
 
 
 # ---- the item
-
-
-@pytest.mark.usefixtures("eager")
-def test_who_finds_another_archive_is_told_that_the_profile_has_changed() -> None:
-    world = ArchivedWorld()
-    for step in (("grant", BASE), ("run", (BASE + DAY * 2, 60))):
-        take(world, step, 0)
-    before = world.profile
-    take(world, ("run", (BASE + DAY * 70, 40)), 0)
-    assert before.cover.archived != world.profile.cover.archived
-    world.profile = before
-    with pytest.raises(AccountContended):
-        world.reaching(BASE)
-    world.table.stored = None
-    with pytest.raises(AccountContended):
-        world.whole()
-    world.put(replace(before, version=99))  # it grows until somebody repairs it
-    assert world.profile.cover == before.cover
-
-
-def test_a_damaged_archive_is_none() -> None:
-    for stored in (
-        None,
-        {},
-        {"packed": {"B": b"no archive"}},
-        {"packed": {"B": zlib.compress(b"no archive")}},
-    ):
-        assert ArchivedWorld(table=ArchiveTable(stored)).archives.get("u") is None
 
 
 @pytest.mark.parametrize(
@@ -256,39 +230,59 @@ def test_a_damaged_archive_is_none() -> None:
     ],
 )
 def test_a_text_without_dates_is_a_value_error(text: str) -> None:
-    for read in (unpack_dates, unpack_spans):
+    for read in (unpack_dates, unpack_spans, BroughtForward.of):
         with pytest.raises(ValueError, match=r"."):
             read(text)
-    with pytest.raises(ValueError, match=r"."):
-        Archive.of(f"2026-01-01\n\n{text}\n\n")
-
-
-def test_a_profile_with_an_archive_reads_back() -> None:
-    mark = ArchiveMark(BASE, -1, 7, "0123456789ab")
-    cover = Cover(
-        ((BASE + DAY, 2), (BASE + DAY * 3, -1)), ((BASE, BASE + DAY),), frozenset([BASE + DAY * 9]), mark
-    )
-    streak = Streak(BASE + DAY * 9, 3, 4, 5, (BASE + DAY * 2, BASE + DAY * 6), ())
-    profile = Profile("u", 3, streak=streak, cover=cover, updated_at="2026-03-01T12:00:00+00:00")
-    world = ArchivedWorld()
-    world.put(profile)
-    assert profile_from(decode_item(world.written)) == profile
 
 
 @given(st.sets(days, min_size=2, max_size=60), st.lists(st.tuples(days, st.sampled_from([-1, 1, 3]))))
-def test_an_archive_reads_back_and_undoes_what_was_put_away(
+def test_the_ledger_makes_a_profile_whole_and_its_sums_are_right(
     active_dates: set[date], freezes: list[tuple[date, int]]
 ) -> None:
     cover = Cover(net_freezes(freezes), ((BASE - DAY * 500, BASE - DAY * 490), (BASE, BASE + DAY)))
     streak = fold(active_dates, cover)
     assert streak
+    profile = Profile("u", 1, streak=streak, cover=cover)
     until = sorted(active_dates)[len(active_dates) // 2 - 1]
-    later_streak, later_cover, archive = archive_streak(streak, cover, until)
-    assert Archive.of(archive.text) == archive
-    assert with_archive(later_streak, later_cover, archive) == (streak, cover)
-    assert len(later_cover.pauses) == 1
-    for later in (streak.last + DAY * n for n in range(9)):
-        assert (
-            shown_streak(later_streak, later_cover, later).current
-            == shown_streak(streak, cover, later).current
-        )
+    for first in (until, min(active_dates)):  # in one step, and in two
+        short = brought_forward_as(profile, begun_at(first), fold(upto(active_dates, first), cover))
+        start = fold(upto(active_dates, until), cover)
+        assert start and short.streak and short.cover.brought_forward
+        if first < until:
+            used = start.spent[short.cover.brought_forward.start.freezes_used :]
+            short = bring_forward(short, replace(start, spent=used).checkpoint)
+        assert short == brought_forward_as(profile, begun_at(until), start)
+        assert whole_profile(short, protection_of(profile)) == profile
+        assert len(short.cover.pauses) == 1
+        short_streak = short.streak
+        for later in (streak.last + DAY * n for n in range(9)):
+            shown_one = shown_streak(short_streak, short.cover, later)
+            assert shown_one.current == shown_streak(streak, cover, later).current
+            assert shown_one.freezes_available == shown_streak(streak, cover, later).freezes_available
+
+
+def upto(dates: set[date], last: date) -> set[date]:
+    return {day for day in dates if day <= last}
+
+
+def begun_at(day: date) -> Profile:
+    return Profile("u", cover=Cover(brought_forward=BroughtForward(Checkpoint(day, 1, 1, 1, 0), 0)))
+
+
+def test_a_profile_that_was_brought_forward_reads_back() -> None:
+    sums = BroughtForward(Checkpoint(BASE, 5, 8, 40, 7), -1)
+    cover = Cover(
+        ((BASE + DAY, 2), (BASE + DAY * 3, -1)), ((BASE, BASE + DAY),), frozenset([BASE + DAY * 9]), sums
+    )
+    streak = Streak(BASE + DAY * 9, 3, 8, 45, (BASE + DAY * 2, BASE + DAY * 6), ())
+    profile = Profile("u", 3, streak=streak, cover=cover, updated_at="2026-03-01T12:00:00+00:00")
+    world = ShortWorld()
+    world.put(profile)
+    assert profile_from(decode_item(world.written)) == profile
+    assert is_consistent_streak(streak, cover)
+    for wrong in (
+        replace(sums.start, active_days=45),
+        replace(sums.start, longest=9),
+        replace(sums.start, length=0),
+    ):
+        assert not is_consistent_streak(streak, replace(cover, brought_forward=replace(sums, start=wrong)))

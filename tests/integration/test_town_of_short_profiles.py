@@ -1,23 +1,19 @@
-"""Nights over a town whose profiles have put away what is settled."""
+"""Nights over a town whose profiles were brought forward."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.engagement import account_store
-from adapters.engagement.account_items import ARCHIVE
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler
-from adapters.platform.items import encode_item
 from ingest.engagement.profiles import Profiles
-from rules.engagement import archive as archive_rule
-from rules.user_ids import kept_partition
 from tests.support.books import KnownBooks
 from tests.support.effort import effort
 from tests.support.engine import Engine
+from tests.support.short_profiles import keep_profiles_short
 from tests.support.town import START, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
@@ -43,11 +39,10 @@ def live(town: Town) -> None:
 def town(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Town]:
-    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
+    keep_profiles_short(monkeypatch)
     monkeypatch.setattr(Town, "live", live)
     with lived_in(engine, tmp_path, f"a-{request.node.name}", 4) as made:
-        assert all("archived" in made.profile(user) for user in made.users)
+        assert all("brought_forward" in made.profile(user) for user in made.users)
         yield made
 
 
@@ -61,7 +56,7 @@ def answers(town: Town, user: str) -> Any:
     ]
 
 
-def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_whole(town: Town) -> None:
+def test_nobody_is_named_but_whose_sums_are_wrong_and_these_are_repaired(town: Town) -> None:
     town.now += timedelta(days=9)  # what was lived so far is settled
     for run in ("one", "two")[: effort(1, soak=2)]:
         town.now += timedelta(hours=3)
@@ -69,25 +64,25 @@ def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_who
         assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
     assert told["counts"]["looked_at"] == len(town.users)
 
-    one, other, third = town.users[:3]
     before = {user: answers(town, user) for user in town.users}
-    key = encode_item({"user_id": kept_partition(one), "activity_date": ARCHIVE})
-    stored = town.real.get_item(TableName="DailyActivity", Key=key)["Item"]
-    town.put("DailyActivity", {**stored, "packed": {"B": b"broken"}})
-    town.delete("DailyActivity", user_id=kept_partition(other), activity_date=ARCHIVE)
-    profile = town.profile(third)
-    until, left, spent, digest = profile["archived"]["S"].split(" ")
-    town.put("UserStreaks", {**profile, "archived": {"S": f"{until} {int(left) + 1} {spent} {digest}"}})
+    damaged = town.users[:3]
+    for place, user in enumerate(damaged):  # a date, a length, the freezes that are left
+        profile = town.profile(user)
+        words = profile["brought_forward"]["S"].split(" ")
+        if place:
+            words[(1, -1)[place - 1]] = str(int(words[(1, -1)[place - 1]]) + 1)
+        else:
+            words[0] = (date.fromisoformat(words[0]) - timedelta(days=1)).isoformat()
+        town.put("UserStreaks", {**profile, "brought_forward": {"S": " ".join(words)}})
     town.now += timedelta(hours=3)
     told = town.reconcile("three", everybody=True)
-    assert sorted(told["different"]) == sorted([one, other, third])
+    assert sorted(told["different"]) == sorted(damaged)
     assert told["unrepaired"] == []
     assert {user: answers(town, user) for user in town.users} == before
-    assert "archived" not in town.profile(one)
+    assert all("brought_forward" in town.profile(user) for user in damaged)
     town.curate()
     town.now += timedelta(hours=3)
     told = town.reconcile("four", everybody=True)
     assert (told["different"], told["disagreements"]) == ([], [])
-
-    town.apply([town.event(one, 900, 0)])
-    assert "archived" in town.profile(one)
+    town.apply([town.event(damaged[0], 900, 0)])
+    assert "brought_forward" in town.profile(damaged[0])

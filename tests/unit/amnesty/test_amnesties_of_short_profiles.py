@@ -1,4 +1,4 @@
-"""Amnesties of users whose profiles have put their past away (rules 3 and 17)."""
+"""Amnesties of users whose profiles were brought forward (rules 3 and 17)."""
 
 import random
 from dataclasses import dataclass, replace
@@ -6,15 +6,13 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from adapters.engagement import account_store
 from rules.days import DAY
-from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
-from tests.support.archived_world import ArchivedWorld
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
+from tests.support.short_profiles import ShortWorld, keep_profiles_short
 from tests.unit.amnesty.test_amnesties import Forgiving, plain_streak
 
 FIRST = date(2026, 1, 1)
@@ -22,8 +20,8 @@ DATES = 150
 
 
 @dataclass
-class Archived(Forgiving, ArchivedWorld):
-    """A user of whom amnesties are known, and who puts away what is settled."""
+class Short(Forgiving, ShortWorld):
+    """A user of whom amnesties are known, with a profile that is brought forward."""
 
 
 def outage(number: int, day: date) -> Amnesty:
@@ -32,12 +30,11 @@ def outage(number: int, day: date) -> Amnesty:
 
 
 @pytest.mark.parametrize("seed", range(effort(6, soak=20)))
-def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
+def test_the_answer_is_that_of_a_profile_that_keeps_everything(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
-    chance, world = random.Random(seed), Archived()
+    keep_profiles_short(monkeypatch)
+    chance, world = random.Random(seed), Short()
     dates = [FIRST + each * DAY for each in range(DATES)]
     granted = sorted(chance.sample(dates, 9))
     active = sorted(chance.sample(dates, 110))
@@ -59,7 +56,7 @@ def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
         world.apply_amnesty(said.number)
     standing = [each for number, each in enumerate(outages) if number % 3]
     world.apply_amnesty(*(each.number for each in standing))
-    assert world.archived > 1
+    assert world.brought > 1
     profile = world.whole()
     until = max(active) + 3 * DAY
     told = shown_streak(profile.streak, profile.cover, until)
