@@ -18,9 +18,9 @@ from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import RulingTerms, Timeline
 from rules.book.measures import COUNTED, measures_of
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
-from rules.engagement.ledger import EARNING, EntryKind, FreezeNote
+from rules.engagement.ledger import EARNING, EntryKind, FreezeNote, Setting
 from rules.engagement.lots import Spending, expired_points
-from rules.engagement.streak import YEAR, Checkpoint, Cover, net_freezes, paused_dates_a_year
+from rules.engagement.streak import Checkpoint, Cover, net_freezes, paused_dates_a_year
 
 NO_DATES: frozenset[date] = frozenset()
 Pauses = tuple[tuple[date, date], ...]
@@ -88,7 +88,7 @@ class LedgerRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """A user's settings, as the newest row of the profile has them."""
+    """A user's settings, by the ledger and the newest row of the profile."""
 
     pauses: tuple[tuple[date, date], ...] = ()  # both dates are included
     skipped: frozenset[date] = NO_DATES  # dates that are no misses
@@ -180,29 +180,18 @@ def actual_world(rows: Sequence[LedgerRow], settings: UserSettings, now: datetim
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
-SETTINGS = ("version", "timezone", "pauses", "skipped_dates", "archived_until", "opening")  # of a row
-# The newest row of each profile, with all pauses. A profile archives pauses that ended more than a year
-# before a date (archived_until), so older rows have those. `until` is the date up to which pauses are taken
-# from older rows; NULL: all are taken, from the newest row.
+SETTINGS = ("version", "timezone", "skipped_dates", "opening")  # of a row of a profile
+# The newest row of each profile, with all pauses by the entries of the ledger.
 NEWEST_SETTINGS = f"""
 CREATE TABLE settings AS
 WITH newest AS (
   SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
   GROUP BY user_id
-), archived AS (
-  SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL
-), lists AS (
-  SELECT user_id, pauses, NULL AS until FROM archived
-  UNION SELECT user_id, profiles.pauses, archived.archived_until - {YEAR.days}
-  FROM profiles JOIN archived USING (user_id)
-), single_pauses AS (
-  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM lists WHERE pauses > ''
-), all_pauses AS (
-  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS pauses_ever FROM single_pauses
-  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
+), paused AS (
+  SELECT account_id AS user_id, string_agg(DISTINCT set_to, ',' ORDER BY set_to) AS pauses FROM ledger
+  WHERE setting = '{Setting.PAUSE}' GROUP BY account_id
 )
-SELECT newest.* REPLACE (coalesce(pauses_ever, pauses) AS pauses)
-FROM newest LEFT JOIN all_pauses USING (user_id)
+SELECT * FROM newest FULL JOIN paused USING (user_id)
 """  # noqa: S608 (no input)
 WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
@@ -218,7 +207,7 @@ def user_settings(
     Also returns the date that is today, of users for whom it is another one than in UTC.
     """
     db = small_database()
-    with table_of(db, "profiles", objects, "streaks"):
+    with table_of(db, "profiles", objects, "streaks"), table_of(db, "ledger", objects, "ledger"):
         db.execute(NEWEST_SETTINGS)
         rows = db.execute(WITH_COVER).fetchall()
         in_utc = now.astimezone(UTC).date()
@@ -237,7 +226,7 @@ def user_settings(
 
 
 def pauses_of(text: str | None) -> Pauses:
-    """Read the pauses of a profile's row, such as `2026-01-01/2026-01-31,2026-03-01/2026-03-01`."""
+    """Read pauses, such as `2026-01-01/2026-01-31,2026-03-01/2026-03-01`."""
     pairs = (pause.split("/") for pause in (text or "").split(",") if pause)
     return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
-from rules.engagement.ledger import OPENED_AT
+from rules.engagement.ledger import OPENED_AT, Setting
 from rules.engagement.proof import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
@@ -199,6 +199,8 @@ RESIDUES: Mapping[str, Residue] = {
             "created_at": lambda row, *_: _entry_place(row["created_at"], row["seq"]),
             "event_id": _event_id("event_id"),
             "reverses": _reverses,
+            # Dates stay: those of pauses are part of what streaks were made of.
+            "set_to": lambda row, *_: row["set_to"] if row["setting"] == Setting.PAUSE else None,
             "seal": lambda row, names, _: names.seal(row),
         },
         words={"reward_id": None},

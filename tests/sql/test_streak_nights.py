@@ -13,7 +13,7 @@ from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.warehouse.build import build
 from analytics.warehouse.models import models
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.streak import YEAR, Checkpoint
+from rules.engagement.streak import Checkpoint
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
@@ -29,7 +29,7 @@ LATER = datetime(2027, 1, 1, tzinfo=UTC)  # by which a day's rows are versions o
 NAMES = [f"u{number}" for number in range(8)]
 NOBODY = User((), (), (), frozenset(), ())
 # What is told of a user in a night, and how often.
-CHANGES = {"active": 8, "reversed": 3, "freeze": 1, "pause": 2, "archive": 1, "amnesty": 2, "opening": 1}
+CHANGES = {"active": 8, "reversed": 3, "freeze": 1, "pause": 2, "amnesty": 2, "opening": 1}
 
 
 class Town:
@@ -38,8 +38,6 @@ class Town:
     def __init__(self, seed: int) -> None:
         self.chance, self.sample = random.Random(seed), Sample()
         self.users = dict.fromkeys(NAMES, NOBODY)
-        self.listed: dict[str, tuple[tuple[date, date], ...]] = dict.fromkeys(NAMES, ())
-        self.until: dict[str, date | None] = dict.fromkeys(NAMES)
         self.number = 0
 
     def some_date(self) -> date:
@@ -51,7 +49,7 @@ class Town:
         getattr(self, f"_{kind}")(name, self.users[name])
 
     def erase(self, name: str) -> None:
-        self.users[name], self.listed[name], self.until[name] = NOBODY, (), None
+        self.users[name] = NOBODY
         for entity, column in (
             ("daily_activity", "user_id"),
             ("ledger", "account_id"),
@@ -91,16 +89,8 @@ class Town:
         first = self.some_date()
         pause = (first, first + timedelta(days=self.chance.randrange(10)))
         self.users[name] = replace(user, pauses=(*user.pauses, pause))
-        self.listed[name] = (*self.listed[name], pause)
-        self._profile(name)
-
-    def _archive(self, name: str, user: User) -> None:
-        """The oldest pauses are put away: only older versions of the profile have them."""
-        if self.listed[name]:
-            until = max(min(last for _, last in self.listed[name]), self.until[name] or date.min)
-            self.listed[name] = tuple(each for each in self.listed[name] if each[1] > until)
-            self.until[name] = until
-            self._profile(name)
+        set_to = f"{pause[0]}/{pause[1]}"
+        self._entry(name, 0, kind="SETTING", setting="pause", set_to=set_to)
 
     def _amnesty(self, name: str, user: User) -> None:
         kept = frozenset(day for day in user.skipped if self.chance.random() < 0.6)
@@ -125,11 +115,10 @@ class Town:
 
     def _profile(self, name: str) -> None:
         self.number += 1
-        user, until = self.users[name], self.until[name]
+        user = self.users[name]
         told = {"user_id": name, "version": self.number, "timezone": "UTC", "updated_at": self._at()}
-        told |= {"total_bestie_points": 0, "balance": 0, "archived_until": until + YEAR if until else None}
-        pauses = ",".join(f"{first}/{last}" for first, last in self.listed[name])
-        told |= {"pauses": pauses or None, "skipped_dates": ",".join(map(str, sorted(user.skipped))) or None}
+        told |= {"total_bestie_points": 0, "balance": 0}
+        told |= {"skipped_dates": ",".join(map(str, sorted(user.skipped))) or None}
         self._put("streaks", told | {"opening": user.opening.text if user.opening else None})
 
     def _at(self) -> datetime:

@@ -9,9 +9,7 @@ SELECT
     total_bestie_points,
     balance,
     timezone,
-    pauses,
     skipped_dates,
-    archived_until,
     opening,
     updated_at,
     load_number

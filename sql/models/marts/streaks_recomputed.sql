@@ -33,25 +33,8 @@ held AS (
 purses AS (
     SELECT user_id, MAX(granted) AS freezes_max FROM held GROUP BY user_id HAVING MAX(granted) > 0
 ),
-listed AS (
-    SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause
-    FROM facts.profiles AS profiles
-    INNER JOIN numbers
-        ON numbers.n <= LENGTH(profiles.pauses) - LENGTH(REPLACE(profiles.pauses, ',', '')) + 1
-    WHERE profiles.pauses <> ''
-),
--- A profile puts away pauses that ended more than a year before a date: older versions have these.
 paused AS (
-    SELECT
-        user_id,
-        CAST(SPLIT_PART(pause, '/', 1) AS DATE) AS first_date,
-        CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
-    FROM listed
-    UNION
-    SELECT older.user_id, older.first_date, older.last_date
-    FROM facts.user_cover_months AS older
-    INNER JOIN facts.profiles AS profiles ON profiles.user_id = older.user_id
-    WHERE older.kind = 'pause' AND older.last_date <= profiles.archived_until - 365
+    SELECT DISTINCT user_id, first_date, last_date FROM facts.user_cover_months WHERE kind = 'pause'
 ),
 -- Each user's neutral dates (paused or skipped), each of them once.
 neutral AS (
