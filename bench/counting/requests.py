@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl
 from uuid import NAMESPACE_OID, uuid5
 
 USER = "user"
@@ -40,12 +41,14 @@ def record(number: int, image: Body) -> Record:
 
 
 def http(method: str, path: str, body: Any = None, *, sub: str = USER, groups: str = "") -> dict[str, Any]:
-    """Return a request to the HTTP API, payload format 2.0."""
+    """Return a request to the HTTP API, payload format 2.0. path: with a query, if there is one."""
+    path, _, query = path.partition("?")
     return {
         "version": "2.0",
         "routeKey": f"{method} {path}",
         "rawPath": path,
-        "rawQueryString": "",
+        "rawQueryString": query,
+        "queryStringParameters": dict(parse_qsl(query)),
         "headers": {"content-type": "application/json"},
         "requestContext": {
             "http": {"method": method, "path": path, "sourceIp": "192.0.2.1"},

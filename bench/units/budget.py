@@ -12,6 +12,7 @@ from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
 from bench.units.questions import question_paths, question_rows
 from bench.units.standing import sizes
+from bench.units.years import years_paths
 from local.plan.cost import total
 
 ACCEPT = "make units"
@@ -37,7 +38,7 @@ def measure_all() -> dict[str, Any]:
         claims = rows["IdempotencyKeys"]
         rows |= lead_rows(shared) | question_rows(shared) | {"IdempotencyKeys": claims}
         paths |= publishing_paths(shared, rows)
-    for family in (points_paths, outgoing_paths):
+    for family in (points_paths, outgoing_paths, years_paths):
         with desk() as own_desk:
             paths |= family(own_desk)
     return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes())}

@@ -52,6 +52,7 @@ from rules.engagement.review import (
     TZ_CHANGES_KEPT_MAX,
     note_skews,
     note_zones,
+    recent_changes,
     with_review,
     with_zone_review,
 )
@@ -147,7 +148,7 @@ def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
     """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
     if zone == profile.timezone:
         return profile
-    changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
+    changes = recent_changes((*profile.tz_changes, (stamp(now), zone)), TZ_CHANGES_KEPT_MAX)
     return with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
 
 

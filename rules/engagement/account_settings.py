@@ -20,6 +20,7 @@ from rules.engagement.review import (
     ZONES_KEPT_MAX,
     end_review,
     put_under_review,
+    recent_changes,
 )
 from rules.engagement.streak import Checkpoint
 
@@ -92,10 +93,11 @@ def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0
     cover = profile.cover
     match draft.setting:
         case Setting.ZONE:
-            changes = (*profile.tz_changes, (at, rest))[-TZ_CHANGES_KEPT_MAX:]
+            changes = recent_changes((*profile.tz_changes, (at, rest)), TZ_CHANGES_KEPT_MAX)
             return replace(profile, timezone=rest, tz_changes=changes)
         case Setting.ZONE_SEEN:
-            return replace(profile, zones_seen=(*profile.zones_seen, (at, rest))[-ZONES_KEPT_MAX:])
+            seen = recent_changes((*profile.zones_seen, (at, rest)), ZONES_KEPT_MAX)
+            return replace(profile, zones_seen=seen)
         case Setting.CLOCK:
             return replace(profile, skews_seen=(*profile.skews_seen, (at, rest))[-SKEWS_KEPT_MAX:])
         case Setting.PAUSE:

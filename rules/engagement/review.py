@@ -21,6 +21,7 @@ EVIDENCE_KEPT_MAX = 5
 # to such a ledger.
 LEDGER_DOUBT = "ledger and lake disagree"
 TZ_CHANGES_KEPT_MAX = 10  # zones that the user has set
+RECENT = timedelta(days=30)  # older changes of zone are in the ledger alone
 # The zone that was seen first, and one change more than are allowed.
 ZONES_KEPT_MAX = CHANGES_MAX + 2
 # Two devices of one person may both have a wrong clock, but their clocks hardly differ by more than this.
@@ -28,6 +29,7 @@ JUMP = timedelta(hours=1)
 JUMPS_MAX = 2
 # The skew that was seen first, and one jump more than are allowed.
 SKEWS_KEPT_MAX = JUMPS_MAX + 2
+ZoneChanges = tuple[tuple[str, str], ...]
 
 
 def with_review(
@@ -89,8 +91,18 @@ def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:
         offset = _offset(event.timezone, at)
         newest_at, newest_zone = seen[-1] if seen else ("", "")
         if offset and occurred >= newest_at and _offset(newest_zone, at) != offset:
-            seen = (*seen, (occurred, event.timezone))[-ZONES_KEPT_MAX:]
+            seen = recent_changes((*seen, (occurred, event.timezone)), ZONES_KEPT_MAX)
     return replace(profile, zones_seen=seen) if seen != profile.zones_seen else profile
+
+
+def recent_changes(changes: ZoneChanges, most: int) -> ZoneChanges:
+    """Return the newest changes of zone, at most so many: those of the last RECENT, and the one before them.
+
+    changes: each with its stamp, oldest first. The last RECENT ends with the newest change.
+    """
+    since = unstamp(changes[-1][0]) - RECENT
+    old = sum(unstamp(at) < since for at, _ in changes)
+    return changes[max(0, old - 1) :][-most:]
 
 
 def with_zone_review(profile: Profile, now: datetime) -> Profile:

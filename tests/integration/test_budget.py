@@ -22,6 +22,7 @@ from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
 from bench.units.questions import question_paths
 from bench.units.standing import sizes
+from bench.units.years import years_paths
 from local.plan.cost import UNITS
 from tests.support.effort import only_soak
 
@@ -87,7 +88,7 @@ def test_the_first_paths_of_each_family_cost_what_the_file_says() -> None:
         ):
             found |= islice(family(shared), number)
         found |= islice(publishing_paths(shared, rows), 1)
-    for family, number in ((board_paths, 1), (points_paths, 3), (outgoing_paths, 3)):
+    for family, number in ((board_paths, 1), (points_paths, 3), (outgoing_paths, 3), (years_paths, 1)):
         with desk() as own:
             found |= islice(family(own), number)
     told = changed(found, sizes=sizes())

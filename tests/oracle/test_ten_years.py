@@ -60,7 +60,7 @@ def ten_years() -> plans.Plan:
 
 
 @only_soak(
-    "tests/oracle/test_rounds.py, of weeks and of archives, and in tests/unit/engagement/test_archive.py "
+    "tests/oracle/test_rounds.py, of weeks and of archives, and in tests/unit/engagement/test_brought_forward.py "
     "test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everything, of years"
 )
 def test_ten_years_of_one_user(environment: Engine, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,7 +253,7 @@ class Told:
         if dates[-1] > terms.dates_max or sum(dates) > terms.dates_a_year:  # a story is shorter than a year
             return "pause"
         cover = replace(profile.cover, pauses=(*profile.cover.pauses, (first, last)))
-        self.world.put(replace(profile, cover=cover))
+        self.world.set(replace(profile, cover=cover))
         return ""
 
     # ---- what it comes to
@@ -569,6 +569,8 @@ def entry_row(entry: Any) -> Json:
         "cap": draft.cap and draft.cap.text,
         "is_passive": True if draft.is_passive else None,
         "measures": draft.measures,
+        "setting": draft.setting,
+        "set_to": draft.set_to,
         **day,
     }
 
@@ -596,14 +598,12 @@ def event_row(event: Event) -> Json:
 
 
 def profile_row(profile: Profile, now: datetime) -> Json:
-    pauses = ",".join(f"{first}/{last}" for first, last in profile.cover.pauses)
     return {
         "user_id": profile.user_id,
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
         "timezone": profile.zone,
-        "pauses": pauses or None,
         "skipped_dates": ",".join(map(str, sorted(profile.cover.skipped))) or None,
         "updated_at": now,
     }

@@ -98,6 +98,8 @@ def test_what_was_appended_is_found_also_where_it_repeats_what_was_there() -> No
 
 
 def test_an_account_that_begins_with_a_setting_still_knows_how_far_its_events_are_applied() -> None:
-    begun = decide_settings(Account(Profile("u"), {}), replace(Profile("u"), tz_changes=(("t", "UTC"),)), NOW)
+    begun = decide_settings(
+        Account(Profile("u"), {}), replace(Profile("u"), tz_changes=((stamp(NOW), "UTC"),)), NOW
+    )
     assert [entry.draft.kind for entry in begun.entries] == ["OPEN", "SETTING"]
     assert begun.profile.applied_through == "/0"
