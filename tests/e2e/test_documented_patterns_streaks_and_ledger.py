@@ -168,7 +168,7 @@ def test_a_duplicate_by_its_key(table: Table, ana: str, stack: Stack) -> None:
 
 
 def test_days_by_user_and_range_of_dates(table: Table, ana: str, stack: Stack) -> None:
-    """What is no day, `archive`, `goals` and `totals`, is in a partition of its own."""
+    """What is no day, `goals` and `totals`, is in a partition of its own."""
     assert Api(stack).call("GET", f"/v1/users/{ana}/streaks", None)[0] == 200
     assert Api(stack).call("GET", f"/v1/users/{ana}/achievements", None)[0] == 200
     of, mine, now = table("DailyActivity"), Key("user_id").eq(ana), datetime.now(UTC)
