@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time
 
 import pytest
 
+from adapters.book_store import shipped_version
 from rules.book.book import Books
 from rules.days import DAY
 from rules.engagement.account_state import Profile
@@ -13,7 +14,6 @@ from rules.engagement.goals import KnownPeriods, SettledGoals, is_usable, settle
 from rules.engagement.ledger import FreezeNote
 from rules.engagement.streak import Cover, revocation_date
 from tests.support.account_world import grant, revoke
-from tests.support.books import shipped_version
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.support.short_profiles import ShortWorld, keep_profiles_short, with_pause
