@@ -5,6 +5,7 @@ import { get, part } from "./api.js";
 import { count, dayName, h, number, say } from "./dom.js";
 import { explanation } from "./explain.js";
 import { ledgerCard } from "./ledger.js";
+import { settingsCard } from "./settings.js";
 import { streak } from "./source.js";
 
 const DAYS_SHOWN = 14;
@@ -51,12 +52,14 @@ const achievementsCard = (achievements) => {
     h("p", {}, h("a", { href: "#/achievements" }, `All achievements: ${number(earned.length)} of ${number(achievements.length)} earned`)));
 };
 
-export const show = async (root, view) => {
+// words: what a press in the settings has led to.
+export const show = async (root, view, words = "") => {
   const user = `v1/users/${part(view.person.user)}`;
-  const [profile, activity, ledger, told] = await Promise.all([
+  const [profile, activity, ledger, { book }, told] = await Promise.all([
     view.refreshFigures(view.signal),
     get(`${user}/activity?limit=60`, view.signal),
     ledgerCard(view),
+    get("v1/rules", view.signal),
     get(`${user}/achievements`, view.signal).catch(() => ({ achievements: [] })), // refused where a history is too long
   ]);
   const active = new Set(activity.activity.map((day) => day.activity_date));
@@ -70,6 +73,7 @@ export const show = async (root, view) => {
         figure("Longest streak", count(profile.longest_streak, "day")),
         figure("Freezes", number(profile.freezes_available), "each covers a missed day"))),
     explainer(profile, active, view),
-    ...told.achievements.length ? [achievementsCard(told.achievements)] : [], ledger);
-  say(`Your streak is ${count(profile.current_streak, "day")}.`);
+    ...told.achievements.length ? [achievementsCard(told.achievements)] : [],
+    settingsCard(profile, book, view, root, words, (led) => show(root, view, led)), ledger);
+  say(words || `Your streak is ${count(profile.current_streak, "day")}.`);
 };

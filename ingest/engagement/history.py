@@ -188,6 +188,7 @@ ENTRY = open_object(
         "points": whole("signed"),
         "balance": whole("after this entry; below 0: a debt"),
         "setting?": text("of a SETTING: what is set, such as zone, pause or hold"),
+        "freeze?": text("of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded"),
         "debt?": whole("what is owed after this entry", 1),
         "reason?": text("of a CLAWBACK or RERATE, and of an EARN of 0 points"),
         "created_at": TEXT,

@@ -52,6 +52,18 @@ PAUSE = closed_object(
         "last": text("the book's pauses.dates_max is the most dates of a pause", pattern=DATE),
     }
 )
+SPAN = closed_object({"first": TEXT, "last": TEXT})
+PAUSES_VIEW = closed_object({"user_id": TEXT, "pauses": list_of(SPAN)})
+_ZONE_AT = closed_object({"at": TEXT, "timezone": TEXT})
+TIMEZONE_VIEW = closed_object(
+    {
+        "user_id": TEXT,
+        "timezone": text("the zone in force"),
+        "recent_tz_changes": list_of(_ZONE_AT),
+        "observed_zones": list_of(_ZONE_AT),
+        "under_review": flag("true: redemptions wait"),
+    }
+)
 REVIEW = closed_object(
     {
         "user_id": TEXT,
@@ -245,5 +257,9 @@ def pause_span(body: Mapping[str, Any], now: datetime) -> tuple[date, date]:
 
 def pauses_view(profile: Profile) -> dict[str, Any]:
     """Return the contract's answer to a new pause."""
-    spans = [{"first": str(since), "last": str(until)} for since, until in profile.cover.pauses]
-    return {"user_id": profile.user_id, "pauses": spans}
+    return {"user_id": profile.user_id, "pauses": spans_view(profile.cover.pauses)}
+
+
+def spans_view(spans: Sequence[Span]) -> list[dict[str, str]]:
+    """Return spans as answers show them."""
+    return [{"first": str(since), "last": str(until)} for since, until in spans]

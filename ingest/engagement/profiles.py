@@ -10,7 +10,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.expiry import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
-from ingest.web.json_schema import COUNT, TEXT, one_of, open_object, text_or_null, whole
+from ingest.engagement.preferences import SPAN, spans_view
+from ingest.web.json_schema import COUNT, TEXT, list_of, one_of, open_object, text_or_null, whole
 from rules.days import DAY, is_skipped
 from rules.engagement.account_state import (
     DateReason,
@@ -40,6 +41,8 @@ PROFILE = open_object(
         "freezes_available": whole("below 0: a debt"),
         "active_days": COUNT,
         "as_of?": TEXT,
+        "alias?": text_or_null("the name on the boards that the user chose; null: a pseudonym"),
+        "pauses?": list_of(SPAN) | {"description": "those that have not ended by as_of, oldest first"},
     }
 )
 DAY_RULES = {
@@ -101,6 +104,8 @@ class Profiles:
             "freezes_available": shown.freezes_available,
             "active_days": shown.active_days,
             "as_of": when.isoformat(),
+            "alias": profile.alias,
+            "pauses": spans_view([span for span in profile.cover.pauses if span[1] >= when]),
         }
 
     def _with_protection(self, profile: Profile, until: date) -> Profile:

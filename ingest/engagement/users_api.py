@@ -30,9 +30,11 @@ from ingest.engagement.leaderboards import ALIAS, ALIAS_VIEW, RANK, TOP_LIST, bo
 from ingest.engagement.points import points_api  # noqa: F401 (its routes are this function's, too)
 from ingest.engagement.preferences import (
     PAUSE,
+    PAUSES_VIEW,
     REVIEW,
     REVIEW_LIST,
     TIMEZONE,
+    TIMEZONE_VIEW,
     accounts_under_review,
     known_zone,
     pause_span,
@@ -139,7 +141,7 @@ def get_achievements(user_id: str) -> dict[str, Any]:
     return services().achievements.view(user_id, clock.now())
 
 
-@app.route("POST /v1/users/{user_id}/pauses", body=PAUSE, status=201, may_repeat=True)
+@app.route("POST /v1/users/{user_id}/pauses", body=PAUSE, status=201, answer=PAUSES_VIEW, may_repeat=True)
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
     user_services.require_command(user_id)
@@ -149,7 +151,7 @@ def post_pause(user_id: str) -> Response[str]:
     return json_response(201 if is_new else 200, pauses_view(profile))
 
 
-@app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE)
+@app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE, answer=TIMEZONE_VIEW)
 def put_timezone(user_id: str) -> dict[str, Any]:
     """Set the zone."""
     user_services.require_command(user_id)

@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator
+from datetime import date, timedelta
 
 import pytest
-from streakline_client import Answer, Refused, Reply, Request, Streakline
+from streakline_client import Answer, Queueing, Refused, Reply, Request, Streakline
 
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
@@ -105,3 +106,26 @@ def test_an_answerers_stats_follow(agent: Streakline, api: Engine) -> None:
     engagement = next(each for each in told["consumers"] if each["name"] == "engagement")
     assert 0 <= engagement["behind_seconds"] < 30
     assert told["unknown"].keys() <= {"lake", "nightly"}
+
+
+def test_a_person_protects_a_streak_and_sets_zone_and_name(api: Engine) -> None:
+    me = Streakline("", token("ann"), user="ann", transport=in_process, queue=Queueing(is_sending=False))
+    freeze = me.take_freeze()
+    assert (freeze["points"], freeze["freeze"]) == (0, "freeze_granted")
+    assert me.take_freeze(key="k")["entry_id"] == me.take_freeze(key="k")["entry_id"]
+    with pytest.raises(Refused) as refused:
+        me.take_freeze()
+    assert refused.value.code == "insufficient_balance"
+    today = date.fromisoformat(me.profile()["as_of"])
+    span = {"first": str(today), "last": str(today + timedelta(days=2))}
+    assert me.pause(today, today + timedelta(days=2))["pauses"] == [span]
+    assert me.pause(span["first"], span["last"])["pauses"] == [span], "the same pause again is one"
+    assert me.set_timezone("europe/berlin")["timezone"] == "Europe/Berlin"
+    with pytest.raises(Refused, match="timezone"):
+        me.set_timezone("Europe/Nowhere")
+    assert me.set_alias("Ann B")["shown_as"] == "Ann B"
+    shown = me.profile()
+    assert (shown["timezone"], shown["alias"], shown["pauses"]) == ("Europe/Berlin", "Ann B", [span])
+    assert shown["freezes_available"] == 2
+    assert me.set_alias(None)["alias"] is None
+    me.close()

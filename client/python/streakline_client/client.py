@@ -9,7 +9,20 @@ from streakline_client.calls import Calls, in_seconds, path_part, user_part
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
 from streakline_client.queue import forks
-from streakline_client.shapes import Activity, Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
+from streakline_client.shapes import (
+    Activity,
+    Alias,
+    Balance,
+    Entry,
+    Event,
+    Explanation,
+    Leaderboard,
+    Pauses,
+    Rank,
+    Rewards,
+    TakenFreeze,
+    Zone,
+)
 from streakline_client.tracker import Queueing, Tracker
 from streakline_client.transport import Transport, over_http
 
@@ -118,6 +131,36 @@ class Streakline(QuestionCalls):
         path = f"/v1/users/{self._user}/redemptions"
         entry: Entry = self._calls.command(path, body, key, answer_field="points")
         return entry
+
+    def take_freeze(self, *, key: str | None = None) -> TakenFreeze:
+        """Take a freeze, which covers a missed date: some a month are free, further ones cost points.
+
+        If the answer is lost, call this again: one freeze is taken. key: as for `redeem`.
+        """
+        path = f"/v1/users/{self._user}/freezes"
+        entry: TakenFreeze = self._calls.command(path, {}, key, answer_field="points")
+        return entry
+
+    def pause(self, first: date | str, last: date | str) -> Pauses:
+        """Pause the streak on a span of dates, today the earliest; returns all pauses.
+
+        A paused date is no miss. first, last: dates, or their texts (YYYY-MM-DD).
+        """
+        span = {"first": _date_text(first), "last": _date_text(last)}
+        pauses: Pauses = self._calls.call("POST", f"/v1/users/{self._user}/pauses", body=span)
+        return pauses
+
+    def set_timezone(self, timezone: str) -> Zone:
+        """Set the zone of the user's dates, such as Europe/Berlin. Past dates stay as they are."""
+        path, body = f"/v1/users/{self._user}/timezone", {"timezone": timezone}
+        zone: Zone = self._calls.call("PUT", path, body=body)
+        return zone
+
+    def set_alias(self, alias: str | None) -> Alias:
+        """Set the name under which the user is on the boards. None: a pseudonym."""
+        path = f"/v1/users/{self._user}/alias"
+        name: Alias = self._calls.call("PUT", path, body={"alias": alias})
+        return name
 
     def leaderboard(
         self, board: Board, *, region: str | None = None, limit: int | None = None

@@ -9,7 +9,9 @@ import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { Sender } from './sender.js';
-import type { Activity, Balance, Board, Entry, Explanation, Leaderboard, Profile, Rank, Region, Rewards, SentEvent } from './types.js';
+import type {
+  Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, Rewards, SentEvent, TakenFreeze, Zone,
+} from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. */
 export interface Tracked { key: string; kept: boolean }
@@ -160,6 +162,29 @@ export class Streakline extends QuestionsApi {
    */
   redeem(reward: string, { price_points, key }: { price_points?: number; key?: string } = {}): Promise<Entry> {
     return this.http.command(this.path('/redemptions'), { reward, ...(price_points === undefined ? {} : { price_points }) }, 'points', key);
+  }
+
+  /**
+   * Take a freeze, which covers a missed date: some a month are free, further ones cost points. If the answer is lost, call this
+   * again: one freeze is taken. key: as for redeem.
+   */
+  takeFreeze({ key }: { key?: string } = {}): Promise<TakenFreeze> {
+    return this.http.command(this.path('/freezes'), {}, 'points', key);
+  }
+
+  /** Pause the streak on a span of dates (YYYY-MM-DD), today the earliest: none of them is a miss. Returns all pauses. */
+  pause({ first, last }: { first: string; last: string }): Promise<Pauses> {
+    return this.http.call('POST', this.path('/pauses'), { first, last });
+  }
+
+  /** Set the zone of the user's dates, such as Europe/Berlin. Past dates stay as they are. */
+  setTimezone(timezone: string): Promise<Zone> {
+    return this.http.call('PUT', this.path('/timezone'), { timezone });
+  }
+
+  /** Set the name under which the user is on the boards; null: a pseudonym. */
+  setAlias(alias: string | null): Promise<Alias> {
+    return this.http.call('PUT', this.path('/alias'), { alias });
   }
 
   leaderboard(board: Board, query: { region?: Region; limit?: number } = {}): Promise<Leaderboard> {

@@ -525,3 +525,22 @@ test('a time that is not the service\'s own, or old, moves no event', async () =
     for (const [name, at] of happened) assert.ok(Math.abs((placed.get(name) ?? 0) - at) < 2_000, `${foreign}: ${name} is off by ${((placed.get(name) ?? 0) - at) / HOUR} hours`);
   }
 });
+
+test('freezes, pauses, zone and name are asked for by their routes', async () => {
+  const sent: [string, string, unknown][] = [];
+  const me = client(plain(inMemory()), async (url, options = {}) => {
+    sent.push([options.method ?? 'GET', new URL(String(url)).pathname, JSON.parse(String(options.body ?? 'null'))]);
+    return Response.json({ points: 0 });
+  });
+  await me.takeFreeze({ key: 'own' });
+  await me.pause({ first: '2026-03-02', last: '2026-03-04' });
+  await me.setTimezone('Europe/Berlin');
+  await me.setAlias(null);
+  assert.deepEqual(sent.map(([method, path, body]) => [method, path.split('/').at(-1), body]), [
+    ['POST', 'freezes', { idempotency_key: 'own' }],
+    ['POST', 'pauses', { first: '2026-03-02', last: '2026-03-04' }],
+    ['PUT', 'timezone', { timezone: 'Europe/Berlin' }],
+    ['PUT', 'alias', { alias: null }],
+  ]);
+  me.close();
+});

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 3f0f87926d1f2433471e25d733d0569883d2310ea7598d3ca19f5ae66ca95630."""
+"""Made by `make clients` from the API with the digest 5ffcc6c4ee9317ff63932ecc16d6fcad1f1d16d059985ceb33278f06ddfbf208."""
 
 from __future__ import annotations
 
@@ -833,6 +833,11 @@ class DeleteUsersUserIdResponse(TypedDict):
     certificate: NotRequired[dict[str, Any]]
 
 
+class GetUsersUserIdResponsePaus(TypedDict):
+    first: str
+    last: str
+
+
 class GetUsersUserIdResponse(TypedDict):
     user_id: str
     current_streak: int
@@ -847,6 +852,8 @@ class GetUsersUserIdResponse(TypedDict):
     freezes_available: int
     active_days: int
     as_of: NotRequired[str]
+    alias: NotRequired[str | None]
+    pauses: NotRequired[list[GetUsersUserIdResponsePaus]]
 
 
 class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
@@ -961,6 +968,7 @@ class PostUsersUserIdClawbacksResponse(TypedDict):
     points: int
     balance: int
     setting: NotRequired[str]
+    freeze: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1005,6 +1013,7 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     points: int
     balance: int
     setting: NotRequired[str]
+    freeze: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1039,6 +1048,7 @@ class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
     points: int
     balance: int
     setting: NotRequired[str]
+    freeze: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1069,8 +1079,24 @@ class PostUsersUserIdPausesRequest(TypedDict):
     last: str
 
 
+class PostUsersUserIdPausesResponsePaus(TypedDict):
+    first: str
+    last: str
+
+
 class PostUsersUserIdPausesResponse(TypedDict):
-    pass
+    user_id: str
+    pauses: list[PostUsersUserIdPausesResponsePaus]
+
+
+class PostUsersUserIdPausesResponse1Paus(TypedDict):
+    first: str
+    last: str
+
+
+class PostUsersUserIdPausesResponse1(TypedDict):
+    user_id: str
+    pauses: list[PostUsersUserIdPausesResponse1Paus]
 
 
 class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
@@ -1106,6 +1132,7 @@ class PostUsersUserIdRedemptionsResponse(TypedDict):
     points: int
     balance: int
     setting: NotRequired[str]
+    freeze: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1161,6 +1188,7 @@ class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
     points: int
     balance: int
     setting: NotRequired[str]
+    freeze: NotRequired[str]
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
@@ -1255,8 +1283,22 @@ class PutUsersUserIdTimezoneRequest(TypedDict):
     timezone: str
 
 
+class PutUsersUserIdTimezoneResponseRecentTzChange(TypedDict):
+    at: str
+    timezone: str
+
+
+class PutUsersUserIdTimezoneResponseObservedZone(TypedDict):
+    at: str
+    timezone: str
+
+
 class PutUsersUserIdTimezoneResponse(TypedDict):
-    pass
+    user_id: str
+    timezone: str
+    recent_tz_changes: list[PutUsersUserIdTimezoneResponseRecentTzChange]
+    observed_zones: list[PutUsersUserIdTimezoneResponseObservedZone]
+    under_review: bool
 
 
 GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 3f0f87926d1f2433471e25d733d0569883d2310ea7598d3ca19f5ae66ca95630.
+// Made by `make clients` from the API with the digest 5ffcc6c4ee9317ff63932ecc16d6fcad1f1d16d059985ceb33278f06ddfbf208.
 
 export interface paths {
     "/": {
@@ -3347,6 +3347,8 @@ export interface operations {
                 content: {
                     "application/json": {
                         active_days: number;
+                        /** @description the name on the boards that the user chose; null: a pseudonym */
+                        alias?: string | null;
                         as_of?: string;
                         /** @description what can be spent: balance - held */
                         available?: number;
@@ -3359,6 +3361,11 @@ export interface operations {
                         freezes_available: number;
                         last_activity_date: string | null;
                         longest_streak: number;
+                        /** @description those that have not ended by as_of, oldest first */
+                        pauses?: {
+                            first: string;
+                            last: string;
+                        }[];
                         /** @enum {string} */
                         streak_status: "active" | "at_risk" | "broken" | "none";
                         timezone: string;
@@ -3664,6 +3671,8 @@ export interface operations {
                         debt?: number;
                         duplicate?: boolean;
                         entry_id: string;
+                        /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                        freeze?: string;
                         kind: string;
                         /**
                          * Format: date-time
@@ -3806,6 +3815,8 @@ export interface operations {
                         debt?: number;
                         duplicate?: boolean;
                         entry_id: string;
+                        /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                        freeze?: string;
                         kind: string;
                         /**
                          * Format: date-time
@@ -3903,6 +3914,8 @@ export interface operations {
                         debt?: number;
                         duplicate?: boolean;
                         entry_id: string;
+                        /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                        freeze?: string;
                         kind: string;
                         /**
                          * Format: date-time
@@ -4034,7 +4047,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
+                    "application/json": {
+                        pauses: {
+                            first: string;
+                            last: string;
+                        }[];
+                        user_id: string;
+                    };
                 };
             };
             /** @description Pause the streak */
@@ -4043,7 +4062,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
+                    "application/json": {
+                        pauses: {
+                            first: string;
+                            last: string;
+                        }[];
+                        user_id: string;
+                    };
                 };
             };
         };
@@ -4140,6 +4165,8 @@ export interface operations {
                         debt?: number;
                         duplicate?: boolean;
                         entry_id: string;
+                        /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                        freeze?: string;
                         kind: string;
                         /**
                          * Format: date-time
@@ -4321,6 +4348,8 @@ export interface operations {
                         debt?: number;
                         duplicate?: boolean;
                         entry_id: string;
+                        /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                        freeze?: string;
                         kind: string;
                         /**
                          * Format: date-time
@@ -4547,7 +4576,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
+                    "application/json": {
+                        observed_zones: {
+                            at: string;
+                            timezone: string;
+                        }[];
+                        recent_tz_changes: {
+                            at: string;
+                            timezone: string;
+                        }[];
+                        /** @description the zone in force */
+                        timezone: string;
+                        /** @description true: redemptions wait */
+                        under_review: boolean;
+                        user_id: string;
+                    };
                 };
             };
         };
