@@ -30,9 +30,10 @@ NameCounts = Mapping[Name, int]
 # a longer name.
 _ENDINGS = rb"\.(?:csv|gz|html|json|md|parquet|pdf|txt|zip)\b"
 _NAME_BEGINS, _NAME_ENDS = rb"(?<![\w-])(?<![\w-][.@])", rb"(?:(?=" + _ENDINGS + rb")|(?![\w-]|[.@][\w-]))"
-# Numbers, dates and times; short hexadecimal texts; words and names of tables; keys, and parts of them.
+# Numbers, dates, times and signs; short hexadecimal texts; words and names of tables, also between signs;
+# keys, and parts of them.
 _ORDINARY = re.compile(
-    r"[\d.,:TZ+-]+|[0-9a-fA-F]{1,15}|[A-Za-z_.]+"
+    r"[\W\d_TZ]+|[0-9a-fA-F]{1,15}|[\W_]*[A-Za-z_.]+[\W_]*"
     r"|(?:raw|curated|quarantine|errors|state|runs|reports|athena|what_if)/.*"
     r"|(?:arrived|dt|hour)=.*|hour-\d\d.*|.*\.(?:parquet|json|md|csv|gz)",
     re.ASCII,
@@ -44,7 +45,8 @@ _ID_FIELDS = frozenset(KIND_OF_COLUMN) | {
 }
 _PAIRS = frozenset({"disagreements", "ledger_and_lake"})  # fields with lists, each of an id and a text
 _BY_USER = frozenset(Doubt) - {Doubt.NONE}  # fields with an object whose names are ids
-_QUOTED = re.compile(r"(?:['`]|ledger of )([^'`]+)")
+# A text may be cut off within a quotation.
+_QUOTED = re.compile(r"'([^']+)(?:'|\Z)|`([^`]+)(?:`|\Z)|\"([^\"]+)(?:\"|\Z)|ledger of (\S+)")
 
 
 def is_ordinary(name: str) -> bool:
@@ -101,7 +103,10 @@ def _ids_of(key: str, text: bytes) -> Counter[str] | None:
 def _ids_of_json(value: Any, field: str) -> Iterator[str]:
     """Yield the ids in a value. field: whose value it is; "": of the whole document."""
     if isinstance(value, str):
-        yield from [value] if field in _ID_FIELDS or not field else _QUOTED.findall(value)
+        if field in _ID_FIELDS or not field:
+            yield value
+        else:
+            yield from ("".join(quoted) for quoted in _QUOTED.findall(value))
     elif isinstance(value, dict):
         if field in _BY_USER:
             yield from value

@@ -599,6 +599,29 @@ ODD_IDS = [
     *("7", "41", "0", "4.91771E+12", "2026-11-28", "12:30", "deadbeef", "null", "true", "None", "ann"),
     *("events", "max", "users", "user_id", "ledger", "daily_activity", "marts.daily_actives", "EARN", "day"),
     *("reports/n1.json", "dt=2026-11-28", "reports"),
+    # Signs between our files' words, alone and with a word beside them
+    *(
+        "{",
+        "}",
+        "[",
+        "|",
+        ":",
+        "=",
+        "/",
+        "*",
+        "`",
+        "[]",
+        "},{",
+        "|7|",
+        "41]",
+        ":7,",
+        "null}",
+        "]}",
+        "[true",
+        "max=7",
+        "(7)",
+    ),
+    *("-", "--", "3/31", "1e5", "0x7", "NaN", "-1", "T00:00:00Z", "~7", "7;", "s3://", "__", "n", "S"),
 ]
 
 
