@@ -100,7 +100,7 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 
 
 @pytest.mark.parametrize("name", PROXIES)
-@pytest.mark.parametrize("others", ["", "example.com"])
+@pytest.mark.parametrize("others", ["", "example.com", ".corp, example.com", "*"])
 def test_no_proxy_stands_before_loopback(name: str, others: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (*PROXIES, "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(each, raising=False)
@@ -111,7 +111,7 @@ def test_no_proxy_stands_before_loopback(name: str, others: str, monkeypatch: py
         for url in ("http://127.0.0.1:4566", "http://localhost:1", "http://a.execute-api.localhost:1"):
             assert get_environ_proxies(url) == {}
             assert urllib.request.proxy_bypass(url.split("/")[2].split(":")[0])
-        assert get_environ_proxies("http://example.org") != {}
+        assert (get_environ_proxies("http://example.org") == {}) == (others == "*")
         assert (get_environ_proxies("http://example.com") == {}) == bool(others)
         healthy = HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
         threading.Thread(target=healthy.handle_request, daemon=True).start()
