@@ -20,9 +20,11 @@ LIST_AGE_MAX = timedelta(minutes=1)
 ALIAS = closed_object(
     {
         "alias": text_or_null(
-            f"1 to {LENGTH_MAX} letters and digits of any script, between them {INNER.strip()} and blanks; no"
-            " name of the service, not two words and a number, as pseudonyms are; null: a pseudonym. It is no"
-            " proof: two users may have the same"
+            f"1 to {LENGTH_MAX} letters, their marks and digits of one script (Latin ones also beside"
+            f" Chinese, Japanese and Korean), between them {INNER.strip()} and blanks, two of these in a row"
+            " at most; ' may also begin it, and ' or . end it. One alone is a Chinese character or a Korean"
+            " syllable. No name of the service or of its staff, not two words and a number, as pseudonyms"
+            " are; null: a pseudonym. It is no proof: two users may have the same"
         )
     }
 )

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 5ffcc6c4ee9317ff63932ecc16d6fcad1f1d16d059985ceb33278f06ddfbf208."""
+"""Made by `make clients` from the API with the digest fd4aed84c12c9634eb4af6140eee87be5b97d5e3df8e70ad48f451c27a0799b9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 5ffcc6c4ee9317ff63932ecc16d6fcad1f1d16d059985ceb33278f06ddfbf208.
+// Made by `make clients` from the API with the digest fd4aed84c12c9634eb4af6140eee87be5b97d5e3df8e70ad48f451c27a0799b9.
 
 export interface paths {
     "/": {
@@ -3509,7 +3509,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description 1 to 24 letters and digits of any script, between them .-_'’· and blanks; no name of the service, not two words and a number, as pseudonyms are; null: a pseudonym. It is no proof: two users may have the same */
+                    /** @description 1 to 24 letters, their marks and digits of one script (Latin ones also beside Chinese, Japanese and Korean), between them .-_'’· and blanks, two of these in a row at most; ' may also begin it, and ' or . end it. One alone is a Chinese character or a Korean syllable. No name of the service or of its staff, not two words and a number, as pseudonyms are; null: a pseudonym. It is no proof: two users may have the same */
                     alias: string | null;
                 };
             };
