@@ -167,7 +167,11 @@ def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
 
 @command("proof check proof.json --root 64_HEXADECIMAL_DIGITS")
 @click.argument("file", type=FILE)
-@option("--root", required=True, help="as it was announced: 64 hexadecimal digits")
+@option(
+    "--root",
+    required=True,
+    help="64 hexadecimal digits: of a nightly report, and not of whoever sent the file",
+)
 def check_command(file: Path, root: str) -> None:
     """Verify a proof with nothing but its file and the announced root."""
     print("\n".join(["proven:", *check_proof.check(file, root)]))

@@ -174,10 +174,13 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+FED = {"ByPoller": "read by the poller"}  # the state of a mapping, in words
+
+
 def _state(consumer: Consumer) -> str:
     if consumer.trouble:
         return consumer.trouble
-    fed = ", ".join(dict.fromkeys(mapping.casefold() for mapping in consumer.mappings))
+    fed = ", ".join(dict.fromkeys(FED.get(mapping, mapping.casefold()) for mapping in consumer.mappings))
     return fed if consumer.behind is None else f"{fed}, at most {spoken(consumer.behind)} behind"
 
 

@@ -43,9 +43,10 @@ def _change(pair: Json) -> str:
 def _streaks(figures: Json) -> Iterator[str]:
     current, longest = figures["current"], figures["longest"]
     counts = f"longer {current['longer']:,}, shorter {current['shorter']:,}"
-    yield f"alive       {_change(figures['alive'])}"
-    yield f"days now    {_change(current)}   {counts}"
-    yield f"longest     {_change(longest)}   longer {longest['longer']:,}, shorter {longest['shorter']:,}"
+    yield f"streaks now {_change(figures['alive'])}   users who have one"
+    yield f"their days  {_change(current)}   {counts}"
+    counts = f"longer {longest['longer']:,}, shorter {longest['shorter']:,}"
+    yield f"longest     {_change(longest)}   days of all users' longest: {counts}"
     yield ""
     yield "of all runs of active dates, this share reaches"
     for share in figures["survival"]:

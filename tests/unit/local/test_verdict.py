@@ -40,6 +40,7 @@ WELL = Deployment(
 def test_all_is_well() -> None:
     assert problems(WELL) == []
     assert as_text(WELL).splitlines()[0] == "All is well with the laptop cloud."
+    assert "Engagement  read by the poller, at most 60 s behind" in as_text(WELL)
     assert as_json(WELL)["is_well"] is True
 
 
