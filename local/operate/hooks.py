@@ -5,6 +5,7 @@ import functools
 import secrets
 import sys
 import time
+import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -54,7 +55,10 @@ def _origin(text: str) -> str:
     try:
         url = urlsplit(text.strip())
         host, port = url.hostname or "", url.port
-        host = f"[{host}]" if ":" in host else host.encode("idna").decode()
+        ascii_host = host.encode("idna").decode() if ":" not in host else f"[{host}]"
+        if not host.isascii() and ascii_host.encode().decode("idna") != unicodedata.normalize("NFKC", host):
+            raise click.UsageError(f"{host}: write it as browsers send it, such as xn--strae-oqa.example")
+        host = ascii_host
     except ValueError:
         host = ""
     if (

@@ -103,7 +103,9 @@ def test_an_endpoint_cannot_hold_us(there: Receiver, behaviour: str) -> None:
     assert time.monotonic() - began < 1.4
 
 
-@pytest.mark.parametrize("interim", [[100], [102], [103], [102, 103, 102], [100, 103], [199]])
+@pytest.mark.parametrize(
+    "interim", [[100], [102], [103], [102, 103, 102], [103, 100], [104], [199], [102] * 10]
+)
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("is_slow", [True, False])
 def test_interim_answers_are_no_answer(
@@ -119,6 +121,27 @@ def test_interim_answers_are_no_answer(
 
     there.behave = behave
     assert leading("127.0.0.1").post(to(there), {}, b"{}").status == status
+
+
+@pytest.mark.parametrize(
+    "interim",
+    [
+        b"HTTP/1.1 103\r\n\r\n",
+        b"HTTP/1.0 103 Early Hints\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 102 Processing\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\n\n",
+    ],
+)
+@pytest.mark.parametrize(
+    "last", [b"Content-Length: 2\r\n\r\nok", b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]
+)
+def test_what_an_interim_answer_says_of_itself_says_nothing_of_the_answer(
+    there: Receiver, interim: bytes, last: bytes
+) -> None:
+    there.behave = lambda handler: handler.wfile.write(interim + b"HTTP/1.1 200 OK\r\n" + last)
+    assert leading("127.0.0.1").post(to(there), {}, b"{}").status == 200
+    assert len(there.received) == 1
 
 
 def test_interim_answers_alone_are_too_late(there: Receiver) -> None:

@@ -328,10 +328,24 @@ def long_webhook(messages: int) -> dict[str, Any]:
     return {**sample, "entry": [{"changes": [{**change, "value": {**change["value"], "messages": many}}]}]}
 
 
+def opt_outs(number: int) -> dict[str, Any]:
+    """As Meta tells of messages that people who opted out did not get."""
+    sample = whatsapp_message("", "16505551234", NOW)
+    (change,) = sample["entry"][0]["changes"]
+    value = {name: each for name, each in change["value"].items() if name not in ("messages", "contacts")}
+    status = {"status": "failed", "timestamp": str(int(NOW.timestamp())), "recipient_id": "16505551234"}
+    errors = [{"code": 131050, "title": "User has opted out", "error_data": {"details": "x" * 300}}]
+    statuses = [{**status, "id": f"wamid.{each}", "errors": errors} for each in range(number)]
+    return {**sample, "entry": [{"changes": [{**change, "value": {**value, "statuses": statuses}}]}]}
+
+
 @pytest.mark.parametrize(
     ("source", "payload", "events"),
     [
         ("ecommerce", order_of_700_lines(), 1),
+        ("ecommerce", shopify_order(8, NOW, note="\u00e9" * 1_300_000), 1),
+        ("whatsapp", whatsapp_message('"\\' * 700_000, "16505551234", NOW), 1),
+        ("whatsapp", opt_outs(3_500), 3_500),
         ("whatsapp", whatsapp_message("x" * 3_000_000, "16505551234", NOW), 1),
         ("whatsapp", long_webhook(3_500), 3_500),
         (
@@ -340,7 +354,10 @@ def long_webhook(messages: int) -> dict[str, Any]:
             9_000,
         ),
     ],
-    ids=["an order of 700 lines", "a long message", "many messages", "a batch of mails"],
+    ids=[
+        *("an order of 700 lines", "an order with a note", "a message of signs", "many opt-outs"),
+        *("a long message", "many messages", "a batch of mails"),
+    ],
 )
 def test_a_body_of_megabytes_is_taken(site: HookSite, source: str, payload: Any, events: int) -> None:
     theirs, body = site.add(source), as_sent(source, payload)

@@ -34,6 +34,16 @@ SUBS = (
     "lead/7",  # also the holder of a lead's notifications
     "CN=Ann,OU=[x]{y}~!$&'()*;<z>^`",
     "x" * 255,
+    "_" * 200,
+    "/" * 255,
+    "--help",
+    "//a/",
+    "user/mug/2",  # as a user with a slash is written where other things have names, too
+    "+/+/=",
+    "S-1-5-21-3623811015-3361044348-30300820-1013",
+    "did:web:example.com:u:7",
+    "__proto__",
+    "events",
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from ingest.leads import sources
 from local import cli
 from local.command import show
 from local.replay import SOURCES
@@ -138,6 +139,18 @@ def test_a_mistake_is_a_sentence_with_the_way_to_the_help(
     assert said in text
     assert "--help`)\n" in text
     assert text.count("\n") == 1
+
+
+def test_the_sources_of_hooks_are_named_in_the_help_and_where_one_is_mistaken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("add", "rotate", "remove"):
+        told = options_in(help_of(f"hook {command}", monkeypatch, capsys))["--source"]
+        assert [name for name in sources.names() if name not in told] == []
+        words = ("hook", command, "--organization", "shop", "--source", "form")
+        status, _ = ended(monkeypatch, *words)
+        mistake = capsys.readouterr().err
+        assert (status, [name for name in sources.names() if name not in mistake]) == (2, [])
 
 
 @pytest.mark.parametrize(

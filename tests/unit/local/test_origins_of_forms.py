@@ -15,6 +15,10 @@ from local.operate.hooks import ORIGIN
         ("http://localhost:3000", "http://localhost:3000"),
         ("https://shop.example:8443", "https://shop.example:8443"),
         ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ("https://bu\u0308cher.example", "https://xn--bcher-kva.example"),
+        ("https://B\u00dcCHER.example", "https://xn--bcher-kva.example"),
+        ("https://\u65e5\u672c.example", "https://xn--wgv71a.example"),
+        ("https://xn--strae-oqa.example", "https://xn--strae-oqa.example"),
         ("https://[::1]:8000", "https://[::1]:8000"),
     ],
 )
@@ -26,6 +30,9 @@ def test_an_origin_is_what_a_browser_sends(text: str, origin: str) -> None:
     ("text", "reason"),
     [
         *((text, "referrer policy") for text in ("null", "NULL", " null ")),
+        # Python makes ss of it, browsers do not.
+        ("https://stra\u00dfe.example", "write it as browsers send it"),
+        ("https://\u03b2\u03cc\u03bb\u03bf\u03c2.example", "write it as browsers send it"),
         ("https://*.shop.example", "there are no wildcards"),
         *(
             (text, "without a path")
