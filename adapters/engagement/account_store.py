@@ -274,13 +274,17 @@ class AccountStore:
             decision = rule(replace(account, profile=profile, history=history))
         return with_proof(decision, salt)
 
-    def reaching_back(self, profile: Profile, since: date) -> Profile:
+    def reaching_back(
+        self, profile: Profile, since: date, count_read: Callable[[], None] = lambda: None
+    ) -> Profile:
         """Return a profile with all that protects its streak from a date on.
 
         If it was brought forward to a later date, the user's whole ledger is read, strongly consistent.
+        count_read: is called before that, and may raise.
         """
         if begins_before(profile, since):
             return profile
+        count_read()
         newest = profile.head.created_at if profile.head else OPENED_AT
         return whole_profile(profile, self.ledger.protection(profile.user_id, newest))
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.achievements import AchievementReader, StreakReader, periods_of
-from ingest.engagement.profiles import Profiles
+from ingest.engagement.profiles import CountRead, Profiles, uncounted
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
@@ -108,9 +108,14 @@ class GoalViews:
     profiles: Profiles
     reader: StreakReader
 
-    def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
-        """Return a user's streaks on a local date (None: today): the daily one, and those of the book."""
-        daily = self.profiles.view(user_id, as_of, now)
+    def view(
+        self, user_id: str, as_of: date | None, now: datetime, count_read: CountRead = uncounted
+    ) -> dict[str, Any]:
+        """Return a user's streaks on a local date (None: today): the daily one, and those of the book.
+
+        count_read: as of Profiles.view.
+        """
+        daily = self.profiles.view(user_id, as_of, now, count_read)
         when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
         per_of_streak = periods_of(books, now)
         streaks = [_daily_view(daily)]

@@ -1,5 +1,6 @@
 """What a user sees: the profile, and why a day counts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -55,6 +56,11 @@ DAY_RULES = {
     DateReason.OPEN: "the date is not over yet",
     DateReason.BEFORE: "there is no run before the first active date",
 }
+CountRead = Callable[[], None]
+
+
+def uncounted() -> None:
+    """Count no read: of a caller who may read as much as there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +82,21 @@ class Profiles:
                 self.cache.remember(profile)
         return profile
 
-    def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
+    def view(
+        self, user_id: str, as_of: date | None, now: datetime, count_read: CountRead = uncounted
+    ) -> dict[str, Any]:
         """Return the profile as the OpenAPI document describes it.
 
         as_of: a local date (None: the user's today). Streak and active days are as of this date. Points and
         balance are always the present ones, because they belong to the account and not to a date. What has
-        expired by now is written first.
+        expired by now is written first. count_read: is called before a whole ledger is read, and may raise.
         """
         profile = self.get(user_id)
         if is_due(profile, now):
             profile = self.settler.settle(user_id, now)
             self.cache.write_through([profile])
         when = as_of or date_at(profile, now)
-        profile = self._with_protection(profile, when)
+        profile = self._with_protection(profile, when, count_read)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
             "user_id": user_id,
@@ -108,11 +116,11 @@ class Profiles:
             "pauses": spans_view([span for span in profile.cover.pauses if span[1] >= when]),
         }
 
-    def _with_protection(self, profile: Profile, until: date) -> Profile:
+    def _with_protection(self, profile: Profile, until: date, count_read: CountRead) -> Profile:
         """Return the profile with all that protects its streak up to a date."""
         if profile.streak is None or profile.streak.last <= until:
             return profile
-        return self.accounts.reaching_back(profile, until + DAY)
+        return self.accounts.reaching_back(profile, until + DAY, count_read)
 
     def _streak(self, profile: Profile, until: date) -> Streak | None:
         """Return the streak with the active dates up to a date."""
@@ -123,18 +131,25 @@ class Profiles:
         history = self.accounts.history(profile, until + DAY, until, is_strong=False)
         return fold(history.dates, profile.cover, history.start)
 
-    def covered(self, user_id: str, first: date, last: date, now: datetime) -> list[dict[str, str]]:
+    def covered(
+        self, user_id: str, first: date, last: date, now: datetime, count_read: CountRead = uncounted
+    ) -> list[dict[str, str]]:
         """Return the dates of a span up to the user's today that something protects, oldest first.
 
-        Each is {"date", "reason"}. Reasons are those of `explain`.
+        Each is {"date", "reason"}. Reasons are those of `explain`. count_read: as of `view`.
         """
-        profile = self.accounts.reaching_back(self.get(user_id), first)
+        profile = self.accounts.reaching_back(self.get(user_id), first, count_read)
         days = covered_dates(profile, (first, last), date_at(profile, now))
         return [{"date": day.isoformat(), "reason": reason.value} for day, reason in days]
 
-    def explain(self, user_id: str, when: date, now: datetime) -> dict[str, Any]:
-        """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
-        profile = self._with_protection(self.get(user_id), when)
+    def explain(
+        self, user_id: str, when: date, now: datetime, count_read: CountRead = uncounted
+    ) -> dict[str, Any]:
+        """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event.
+
+        count_read: as of `view`.
+        """
+        profile = self._with_protection(self.get(user_id), when, count_read)
         streak = self._streak(profile, when)
         reason, length = explain_date(streak, profile, when, date_at(profile, now))
         day = self._day(user_id, when) if reason is DateReason.COUNTED else None

@@ -4,6 +4,7 @@ The routes of points are in points/points_api.py.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -79,8 +80,8 @@ def answer_too_many(error: TooManyEntries) -> Response[str]:
 @app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)
 def get_user(user_id: str) -> dict[str, Any]:
     """Profile."""
-    user_services.require_reach(user_id)
-    return services().profiles.view(user_id, user_services.date_of_query("as_of"), clock.now())
+    count_read = partial(user_services.count_history, user_services.require_reach(user_id))
+    return services().profiles.view(user_id, user_services.date_of_query("as_of"), clock.now(), count_read)
 
 
 @app.route("GET /v1/users/{user_id}/events", PAGE)
@@ -102,25 +103,25 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
     With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
     pause or the zone covers, each with its reason.
     """
-    user_services.require_reach(user_id)
+    count_read = partial(user_services.count_history, user_services.require_reach(user_id))
     page = services().histories.activity(user_id, app.query)
     if span := covered_span(app.query):
-        page["covered"] = services().profiles.covered(user_id, *span, clock.now())
+        page["covered"] = services().profiles.covered(user_id, *span, clock.now(), count_read)
     return page
 
 
 @app.route("GET /v1/users/{user_id}/streak/explain", [DAY])
 def get_streak_explanation(user_id: str) -> dict[str, Any]:
     """Why a day counts or not."""
-    user_services.require_reach(user_id)
-    return services().profiles.explain(user_id, user_services.required_date(), clock.now())
+    count_read = partial(user_services.count_history, user_services.require_reach(user_id))
+    return services().profiles.explain(user_id, user_services.required_date(), clock.now(), count_read)
 
 
 @app.route("GET /v1/users/{user_id}/streaks", [AS_OF], answer=STREAKS_VIEW)
 def get_streaks(user_id: str) -> dict[str, Any]:
     """All streaks: the daily one, and those that the book declares."""
-    user_services.require_reach(user_id)
-    return services().goals.view(user_id, user_services.date_of_query("as_of"), clock.now())
+    count_read = partial(user_services.count_history, user_services.require_reach(user_id))
+    return services().goals.view(user_id, user_services.date_of_query("as_of"), clock.now(), count_read)
 
 
 @app.route("GET /v1/users/{user_id}/streaks/{name}/explain", [DAY], answer=PERIOD_VIEW)

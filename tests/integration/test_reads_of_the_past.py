@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -149,7 +150,10 @@ def test_questions_about_the_last_years_do_not_read_the_ledger(engine: Engine) -
     for days_ago, is_whole in ((700, False), (6500, True)):
         counting.calls.clear()
         counting.strong.clear()
-        told = view.explain(profile.user_id, LAST - DAY * days_ago, datetime(2026, 6, 1, 13, tzinfo=UTC))
+        counted: list[bool] = []
+        asked, now = LAST - DAY * days_ago, datetime(2026, 6, 1, 13, tzinfo=UTC)
+        told = view.explain(profile.user_id, asked, now, partial(counted.append, True))
+        assert counted == [True] * is_whole  # towards the reader's limit of such reads
         assert told["streak_length"] == active_days - days_ago
         assert counting.calls["get_item"] == 1  # the profile
         assert counting.strong == ["query"] * is_whole  # the ledger
