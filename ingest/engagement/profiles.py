@@ -1,6 +1,6 @@
 """What a user sees: the profile, and why a day counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -12,7 +12,16 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.expiry import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
 from ingest.engagement.preferences import SPAN, spans_view
-from ingest.web.json_schema import COUNT, TEXT, list_of, one_of, open_object, text_or_null, whole
+from ingest.web.json_schema import (
+    COUNT,
+    TEXT,
+    closed_object,
+    list_of,
+    one_of,
+    open_object,
+    text_or_null,
+    whole,
+)
 from rules.days import DAY, is_skipped
 from rules.engagement.account_state import (
     DateReason,
@@ -44,6 +53,12 @@ PROFILE = open_object(
         "as_of?": TEXT,
         "alias?": text_or_null("the name on the boards that the user chose; null: a pseudonym"),
         "pauses?": list_of(SPAN) | {"description": "those that have not ended by as_of, oldest first"},
+    }
+)
+PROFILES = closed_object(
+    {
+        "users": list_of(PROFILE, description="in the order of ids"),
+        "missing": list_of(TEXT, description="ids of nobody of whom anything is known, and of the erased"),
     }
 )
 DAY_RULES = {
@@ -91,15 +106,26 @@ class Profiles:
         balance are always the present ones, because they belong to the account and not to a date. What has
         expired by now is written first. count_read: is called before a whole ledger is read, and may raise.
         """
-        profile = self.get(user_id)
+        return self._view(self.get(user_id), as_of, now, count_read)
+
+    def views(self, user_ids: Iterable[str], now: datetime, count_read: CountRead) -> list[dict[str, Any]]:
+        """Return the profiles of those users who have one, in bulk and in the order asked for."""
+        asked = list(dict.fromkeys(user_ids))
+        profiles = self.accounts.profiles(asked)
+        known = [profiles[user] for user in asked if profiles[user].version]
+        return [self._view(profile, None, now, count_read) for profile in known]
+
+    def _view(
+        self, profile: Profile, as_of: date | None, now: datetime, count_read: CountRead
+    ) -> dict[str, Any]:
         if is_due(profile, now):
-            profile = self.settler.settle(user_id, now)
+            profile = self.settler.settle(profile.user_id, now)
             self.cache.write_through([profile])
         when = as_of or date_at(profile, now)
         profile = self._with_protection(profile, when, count_read)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
-            "user_id": user_id,
+            "user_id": profile.user_id,
             "current_streak": shown.current,
             "longest_streak": shown.longest,
             "streak_status": shown.status.value,

@@ -6,6 +6,7 @@ The routes of points are in points/points_api.py.
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import Response
 
@@ -43,7 +44,7 @@ from ingest.engagement.preferences import (
     review_view,
     timezone_view,
 )
-from ingest.engagement.profiles import PROFILE
+from ingest.engagement.profiles import PROFILE, PROFILES
 from ingest.engagement.receipts import with_receipt
 from ingest.engagement.user_services import app, services
 from ingest.web.api import ERASED_REASON, error_response, json_response
@@ -54,14 +55,30 @@ from ingest.web.routes import PAGE, POSITION, in_query, limit_to
 from rules.days import OTHER_REGION, REGIONS
 from rules.engagement import boards
 from rules.engagement.boards import GLOBAL
+from rules.user_ids import user_id_problem
 
 logger = app.logger
 _parts = services  # under the name that it has in every function: bench and tests clear it
 DATE = text(f"from {FIRST_DATE} to {AHEAD_MAX.days} days from today (UTC); beyond: 422", format="date")
 AS_OF, DAY = in_query("as_of", DATE), in_query("date", DATE, required=True)
 COVERED = in_query("covered", FLAG)
+IDS_MAX = 100
+IDS = in_query(
+    "ids", text(f"1 to {IDS_MAX} user ids, with commas between them; a comma within an id is %252C"), True
+)
 TOP_DEFAULT = 10
 REGION = in_query("region", one_of([GLOBAL, *REGIONS, OTHER_REGION]))
+
+
+def ids_of_query(given: str) -> list[str]:
+    """Return the user ids that a query asks for, each once. Raises 400."""
+    asked = list(dict.fromkeys(unquote(each).replace(" ", "+") for each in given.split(",")))
+    if len(asked) > IDS_MAX:
+        raise ApiError(400, "invalid_parameter", f"ids has {len(asked)} ids; at most {IDS_MAX}")
+    for user in asked:
+        if problem := user_id_problem(user):
+            raise ApiError(400, "invalid_parameter", f"ids: {user!r:.80} {problem}")
+    return asked
 
 
 @app.exception_handler(AccountContended)
@@ -75,6 +92,21 @@ def answer_contended(error: AccountContended) -> Response[str]:
 def answer_too_many(error: TooManyEntries) -> Response[str]:
     """Answer 422: what is asked for follows from more entries than one request may read."""
     return error_response(ApiError(422, "too_many_entries", str(error)))
+
+
+@app.route("GET /v1/users", [IDS], answer=PROFILES)
+def get_users() -> dict[str, Any]:
+    """Profiles of up to 100 users, for servers and admins.
+
+    Each is as GET /v1/users/{user_id} shows it.
+    """
+    caller = app.caller()
+    caller.check_server()
+    asked = ids_of_query(app.query.get("ids", ""))
+    there = [user for user in asked if not services().is_erased(user)]
+    shown = services().profiles.views(there, clock.now(), lambda: user_services.count_history(caller))
+    known = {each["user_id"] for each in shown}
+    return {"users": shown, "missing": [user for user in asked if user not in known]}
 
 
 @app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)

@@ -129,6 +129,10 @@ class Caller:
         """Raise 403 unless the caller may ask questions."""
         _refuse_unless(self.is_admin or self.is_agent, f"{AGENTS} or {ADMIN}")
 
+    def check_server(self) -> None:
+        """Raise 403 unless the caller is a server or an admin."""
+        _refuse_unless(self.is_server, f"{PRODUCERS} or {ADMIN}")
+
     def check_admin(self) -> None:
         """Raise 403 unless the caller is an admin."""
         _refuse_unless(self.is_admin, ADMIN)

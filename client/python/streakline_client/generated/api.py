@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest fd4aed84c12c9634eb4af6140eee87be5b97d5e3df8e70ad48f451c27a0799b9."""
+"""Made by `make clients` from the API with the digest 5a62994c6b7f15d374fee2bde0e1f3d30a5c62970602820d9f47c347c45bc896."""
 
 from __future__ import annotations
 
@@ -821,6 +821,34 @@ class PostSubscriptionsResponse1(TypedDict):
 
 class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
     pass
+
+
+class GetUsersResponseUserPaus(TypedDict):
+    first: str
+    last: str
+
+
+class GetUsersResponseUser(TypedDict):
+    user_id: str
+    current_streak: int
+    longest_streak: int
+    streak_status: Literal["active", "at_risk", "broken", "none"]
+    last_activity_date: str | None
+    timezone: str
+    total_bestie_points: int
+    balance: int
+    available: NotRequired[int]
+    debt: NotRequired[int]
+    freezes_available: int
+    active_days: int
+    as_of: NotRequired[str]
+    alias: NotRequired[str | None]
+    pauses: NotRequired[list[GetUsersResponseUserPaus]]
+
+
+class GetUsersResponse(TypedDict):
+    users: list[GetUsersResponseUser]
+    missing: list[str]
 
 
 class DeleteUsersUserIdResponse(TypedDict):

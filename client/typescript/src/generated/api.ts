@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest fd4aed84c12c9634eb4af6140eee87be5b97d5e3df8e70ad48f451c27a0799b9.
+// Made by `make clients` from the API with the digest 5a62994c6b7f15d374fee2bde0e1f3d30a5c62970602820d9f47c347c45bc896.
 
 export interface paths {
     "/": {
@@ -748,6 +748,26 @@ export interface paths {
         post?: never;
         /** Be told nothing more there */
         delete: operations["deleteSubscriptionsSubscriptionId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Profiles of up to 100 users, for servers and admins
+         * @description Each is as GET /v1/users/{user_id} shows it.
+         */
+        get: operations["getUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3322,6 +3342,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getUsers: {
+        parameters: {
+            query: {
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Profiles of up to 100 users, for servers and admins */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description ids of nobody of whom anything is known, and of the erased */
+                        missing: string[];
+                        /** @description in the order of ids */
+                        users: {
+                            active_days: number;
+                            /** @description the name on the boards that the user chose; null: a pseudonym */
+                            alias?: string | null;
+                            as_of?: string;
+                            /** @description what can be spent: balance - held */
+                            available?: number;
+                            /** @description below 0: a debt */
+                            balance: number;
+                            current_streak: number;
+                            /** @description what is owed: what is earned next pays it */
+                            debt?: number;
+                            /** @description below 0: a debt */
+                            freezes_available: number;
+                            last_activity_date: string | null;
+                            longest_streak: number;
+                            /** @description those that have not ended by as_of, oldest first */
+                            pauses?: {
+                                first: string;
+                                last: string;
+                            }[];
+                            /** @enum {string} */
+                            streak_status: "active" | "at_risk" | "broken" | "none";
+                            timezone: string;
+                            total_bestie_points: number;
+                            user_id: string;
+                        }[];
+                    };
                 };
             };
         };
