@@ -82,8 +82,8 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
-        "timezone": profile.zone,  # the zone in force
-        "timezone_chosen": profile.timezone,  # the zone that the user set, if any
+        "zone": profile.zone,
+        "chosen_zone": profile.chosen_zone,
         "observed_zone": profile.observed_zone,
         "observed_at": profile.observed_at or None,
         "streak_updated_at": profile.updated_at,
@@ -194,7 +194,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         total_points=attributes["total_bestie_points"],
         streak=_streak_from(attributes) if "last_activity_date" in attributes else None,
         cover=_cover_from(attributes),
-        timezone=attributes.get("timezone_chosen"),
+        chosen_zone=attributes.get("chosen_zone"),
         observed_zone=attributes.get("observed_zone"),
         observed_at=attributes.get("observed_at") or "",
         tz_changes=_changes_from(attributes.get("recent_tz_changes")),

@@ -109,6 +109,6 @@ class ZoneStore:
         """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
         users = sorted(set(user_ids))
         keys = [{"user_id": user} for user in users]
-        profiles = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
-        zones = {profile["user_id"]: profile.get("timezone_chosen") for profile in profiles}
+        profiles = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, chosen_zone"))
+        zones = {profile["user_id"]: profile.get("chosen_zone") for profile in profiles}
         return {user: zones.get(user) for user in users}

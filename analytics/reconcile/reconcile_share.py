@@ -44,7 +44,7 @@ USERS_AT_ONCE = 256
 ZONES_SPAN = timedelta(days=2)
 # The fields of a profile that entries set
 SETTINGS = (
-    *("cover", "timezone", "observed_zone", "observed_at", "tz_changes", "zones_seen", "skews_seen"),
+    *("cover", "chosen_zone", "observed_zone", "observed_at", "tz_changes", "zones_seen", "skews_seen"),
     *(*REVIEW, "released_at", "holds", "past_entry", "amnesties"),
 )
 

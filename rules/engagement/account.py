@@ -146,10 +146,10 @@ def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
 
 def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
     """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
-    if zone == profile.timezone:
+    if zone == profile.chosen_zone:
         return profile
     changes = recent_changes((*profile.tz_changes, (stamp(now), zone)), TZ_CHANGES_KEPT_MAX)
-    return with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
+    return with_zone_review(replace(profile, chosen_zone=zone, tz_changes=changes), now)
 
 
 def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -328,7 +328,7 @@ def zone_at(profile: Profile, at: datetime) -> str:
     if set_by_user := [name for since, name in profile.tz_changes if datetime.fromisoformat(since) <= at]:
         return set_by_user[-1]
     from_events = [name for since, name in profile.zones_seen if since <= stamp(at)]
-    if from_events and not profile.timezone:
+    if from_events and not profile.chosen_zone:
         return from_events[-1]
     return profile.zone
 

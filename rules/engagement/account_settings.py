@@ -94,7 +94,7 @@ def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0
     match draft.setting:
         case Setting.ZONE:
             changes = recent_changes((*profile.tz_changes, (at, rest)), TZ_CHANGES_KEPT_MAX)
-            return replace(profile, timezone=rest, tz_changes=changes)
+            return replace(profile, chosen_zone=rest, tz_changes=changes)
         case Setting.ZONE_SEEN:
             seen = recent_changes((*profile.zones_seen, (at, rest)), ZONES_KEPT_MAX)
             return replace(profile, zones_seen=seen)

@@ -63,7 +63,7 @@ class Profile:
     total_points: int = 0  # all points ever earned
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
-    timezone: str | None = None  # the zone that the user set
+    chosen_zone: str | None = None  # the zone that the user set, if any
     # The zone that the user's latest event named (the last to occur, not to arrive), and that event's id. It
     # decides which date is today, never which date an event belongs to.
     observed_zone: str | None = None
@@ -88,7 +88,7 @@ class Profile:
     @property
     def zone(self) -> str:
         """The zone that decides which date is today for this user."""
-        return self.timezone or self.observed_zone or "UTC"
+        return self.chosen_zone or self.observed_zone or "UTC"
 
     @property
     def balance(self) -> int:

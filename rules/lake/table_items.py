@@ -62,7 +62,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 # (tests/unit/lake/test_table_items.py).
 PROFILE_ATTRIBUTES = frozenset(
     {
-        *("user_id", "version", "streak_updated_at", "timezone_chosen", "observed_zone", "observed_at"),
+        *("user_id", "version", "streak_updated_at", "chosen_zone", "observed_zone", "observed_at"),
         *(
             "pauses",
             "brought_forward",

@@ -15,7 +15,7 @@ from rules.engagement.proof import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
-SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
+SETTINGS = ("chosen_zone", "pauses", "alias", "holds")
 
 
 class LedgerContradiction(ValueError):

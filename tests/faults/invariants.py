@@ -136,12 +136,12 @@ def violations(
     must(profile.get("active_days", 0) == len(active_dates), f"active days {profile.get('active_days')}")
     if profiles:
         stored, made = profile_from(profile), profile_with_entries(Profile(user), entries)
-        for name in ("timezone", "observed_zone", "tz_changes", "zones_seen", "released_at", "holds"):
+        for name in ("chosen_zone", "observed_zone", "tz_changes", "zones_seen", "released_at", "holds"):
             kept, by_ledger = getattr(stored, name), getattr(made, name)
             must(kept == by_ledger, f"{name} {kept} of the profile should be {by_ledger}")
     if report is not None:
         zone = report.zones.get(user)
-        must(profile.get("timezone_chosen") == zone, f"zone {profile.get('timezone_chosen')} != {zone}")
+        must(profile.get("chosen_zone") == zone, f"zone {profile.get('chosen_zone')} != {zone}")
         wrong += _promises(user, events, entries, report)
     return wrong
 

@@ -186,7 +186,9 @@ def a_zone_in_the_profile_alone(patch: Patch) -> None:
 
     def decided(account: Any, changed: Any, now: Any) -> Any:
         decision = rules.engagement.account.decide_settings(account, changed, now)
-        profile = replace(decision.profile, timezone=changed.timezone, version=account.profile.version + 1)
+        profile = replace(
+            decision.profile, chosen_zone=changed.chosen_zone, version=account.profile.version + 1
+        )
         return replace(decision, profile=profile)
 
     patch.setattr("ingest.engagement.preferences.decide_settings", decided)

@@ -41,7 +41,7 @@ NOWHERE = f"redis://127.0.0.1:{free_port()}"
 
 def user(name: str, points: int, streak: int = 3) -> Profile:
     made = Streak(NOW.date(), streak, streak, streak)
-    return Profile(name, 1, total_points=points, streak=made, updated_at="x", timezone="Europe/Berlin")
+    return Profile(name, 1, total_points=points, streak=made, updated_at="x", chosen_zone="Europe/Berlin")
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_without_a_snapshot_points_must_wait_and_streaks_are_there(
 ) -> None:
     if has_expired:
         tables.builder().build(NOW - SNAPSHOTS_KEPT)
-    tables.put([user("eve", 0, 5), replace(user("zoe", 0, 9), timezone="Asia/Tokyo")])
+    tables.put([user("eve", 0, 5), replace(user("zoe", 0, 9), chosen_zone="Asia/Tokyo")])
     boards = tables.leaderboards()
     board = boards.top("streaks", "global", 3, NOW)
     assert (names(board), board["as_of"]) == ([(1, "zoe"), (2, "eve"), (3, "ann")], stamp(NOW))

@@ -46,7 +46,7 @@ def profile(user: str, chance: random.Random) -> Profile:
         head=Head("2026-03-01T00:00:00.000000Z", 1, 5),
         total_points=chance.randrange(0, 5) * 10,
         streak=Streak(last, length, length + 1, length + 3),
-        timezone=chance.choice(ZONES),
+        chosen_zone=chance.choice(ZONES),
         updated_at=NOW.isoformat(),
     )
 

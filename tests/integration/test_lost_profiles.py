@@ -138,7 +138,7 @@ def test_a_night_makes_them_again_and_needs_nothing_but_the_ledger(town: Town) -
 def test_a_setting_that_somebody_changes_by_hand_is_found_and_taken_back(town: Town) -> None:
     before = {user: state(town, user) for user in town.users}
     one, other, third = [user for user in town.users if town.accounts.profile(user).holds][:3]
-    town.put("UserStreaks", {**town.profile(one), "timezone_chosen": {"S": "Asia/Dubai"}})
+    town.put("UserStreaks", {**town.profile(one), "chosen_zone": {"S": "Asia/Dubai"}})
     town.put("UserStreaks", {**town.profile(other), "pauses": {"S": "2026-03-01/90"}})
     town.put("UserStreaks", {name: value for name, value in town.profile(third).items() if name != "holds"})
     town.now += timedelta(hours=3)

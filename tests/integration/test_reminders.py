@@ -50,7 +50,7 @@ def person(town: World, name: str, last: date | None, zone: str = "UTC", **more:
     """Register a phone; last: the newest active date."""
     owner = f"{name}-{uuid.uuid4().hex[:6]}"
     streak = Streak(last, 3, 3, 3) if last else None
-    profile = Profile(owner, version=1, streak=streak, timezone=zone, updated_at=stamp(NOW))
+    profile = Profile(owner, version=1, streak=streak, chosen_zone=zone, updated_at=stamp(NOW))
     town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(profile, 1)))
     wanted: dict[str, Any] = {
         "subscription_id": str(uuid.uuid4()),

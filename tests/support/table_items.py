@@ -95,7 +95,7 @@ def streak(chance: Random, moment: datetime) -> Item:
         "version": chance.randrange(10**6),
         "total_bestie_points": chance.randrange(10**5),
         "balance": chance.randrange(10**5),
-        "timezone": chance.choice(ZONES),
+        "zone": chance.choice(ZONES),
         "streak_updated_at": stamp(moment),
     } | _some(
         chance,
@@ -107,7 +107,7 @@ def streak(chance: Random, moment: datetime) -> Item:
         freezes_spent=days,
         ledger_head=stamp(moment),
         ledger_seq=chance.randrange(1000),
-        timezone_chosen=chance.choice(ZONES),
+        chosen_zone=chance.choice(ZONES),
         freezes=[f"{each}+1" for each in days],
         pauses=["2026-01-01/2026-01-31"],
         leaderboard_partition=f"eu#{chance.randrange(16)}",

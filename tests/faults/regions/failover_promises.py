@@ -143,6 +143,6 @@ def _settings(run: Failover, user: str) -> list[str]:
     profiles = [
         each for each in of_users(run.writer, run.users).items("UserStreaks") if each["user_id"]["S"] == user
     ]
-    stored = profiles[0].get("timezone_chosen", {}).get("S") if profiles else None
+    stored = profiles[0].get("chosen_zone", {}).get("S") if profiles else None
     is_listed = any(each.store == "UserStreaks" and each.key == user for each in run.listed)
     return [] if stored == zone or is_listed else [f"{user}: zone {stored} != {zone}, and not listed"]

@@ -216,7 +216,7 @@ def test_one_for_listed_users_concerns_nobody_by_itself() -> None:
 
 def test_one_for_zones_concerns_whose_zone_it_was_then() -> None:
     lisbon = Profile(
-        "u", timezone="Europe/Lisbon", tz_changes=(("2026-06-05T00:00:00+00:00", "Europe/Lisbon"),)
+        "u", chosen_zone="Europe/Lisbon", tz_changes=(("2026-06-05T00:00:00+00:00", "Europe/Lisbon"),)
     )
     at = datetime(2026, 6, 4, tzinfo=UTC)
     assert zone_at(lisbon, at + DAY) == "Europe/Lisbon"

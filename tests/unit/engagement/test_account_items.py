@@ -44,7 +44,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         total_points=draw(st.integers(0, 10**9)),
         streak=draw(st.none() | streak),
         cover=draw(covers(base)),
-        timezone=draw(st.none() | zones),
+        chosen_zone=draw(st.none() | zones),
         observed_zone=draw(st.none() | zones),
         observed_at=draw(st.just("") | instants.map(stamp)),
         tz_changes=tuple(draw(st.lists(changes, max_size=3))),

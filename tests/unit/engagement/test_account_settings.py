@@ -41,7 +41,9 @@ def changed(profile: Profile, change: tuple[str, object]) -> Profile:
     cover = profile.cover
     match change:
         case "zone", (datetime() as at, str(name)):
-            return replace(profile, timezone=name, tz_changes=(*profile.tz_changes, (stamp(at), name))[-10:])
+            return replace(
+                profile, chosen_zone=name, tz_changes=(*profile.tz_changes, (stamp(at), name))[-10:]
+            )
         case "zone seen", (datetime() as at, str(name)):
             seen = (*profile.zones_seen, (stamp(at), name))[-ZONES_KEPT_MAX:]
             return replace(profile, zones_seen=seen)

@@ -51,7 +51,9 @@ def test_the_zone_is_that_of_the_event_that_occurred_last_whatever_arrives_last(
 
 
 def test_the_zone_that_the_user_has_set_wins_over_the_observed_one() -> None:
-    profile = observe_events(Profile("u", timezone="Europe/Paris"), [event("a", june(1), zone="Asia/Tokyo")])
+    profile = observe_events(
+        Profile("u", chosen_zone="Europe/Paris"), [event("a", june(1), zone="Asia/Tokyo")]
+    )
     assert (profile.zone, profile.observed_zone) == ("Europe/Paris", "Asia/Tokyo")
     assert Profile("u").zone == "UTC"
 

@@ -60,7 +60,7 @@ def four_years(seed: int) -> tuple[ShortWorld, Profile, set[date], int]:
     dates: set[date] = set()
     plain_one = world.profile = Profile(
         "u" * 36,
-        timezone="America/Argentina/Buenos_Aires",
+        chosen_zone="America/Argentina/Buenos_Aires",
         observed_zone="America/Argentina/Buenos_Aires",
         observed_at="2026-03-01T23:58:00.000000Z#ac815fe5-9e4a-5e2b-9e6b-1263af0034a7",
         tz_changes=(("2026-03-01T12:00:00.000000+00:00", "America/Argentina/Buenos_Aires"),),

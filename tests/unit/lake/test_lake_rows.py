@@ -96,7 +96,7 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
     streak = fold(data.draw(st.lists(near(base), max_size=9)), cover)
     at = stamp(NOW)
     profile = Profile(
-        "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, timezone=zone, tz_review=True, updated_at=at
+        "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, chosen_zone=zone, tz_review=True, updated_at=at
     )
     attributes = decode_item(encode_item(profile_attributes(profile, 4)))
     row = row_of(STREAKS, attributes, NOW)

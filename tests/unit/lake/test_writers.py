@@ -141,7 +141,7 @@ def streaks() -> Iterator[dict[str, Any]]:
     assert streak
     assert streak.spent, "a freeze is used"
     profile = Profile(
-        "u", 3, Head(AT, 4, 20), 30, streak, cover, timezone="UTC", tz_review=True, updated_at=AT
+        "u", 3, Head(AT, 4, 20), 30, streak, cover, chosen_zone="UTC", tz_review=True, updated_at=AT
     )
     hold = Hold("h", 5, "mug", AT, AT)
     yield profile_attributes(replace(profile, holds=(hold,), expiry=Expiry(DAY, DAY, 5)), 4)

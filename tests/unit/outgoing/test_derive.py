@@ -31,7 +31,7 @@ class Customer:
     """A user's account, and a receiver that folds what it is told."""
 
     def __init__(self, zone: str = "UTC") -> None:
-        self.profile, self.told = Profile("ann", timezone=zone), UserNoticeState()
+        self.profile, self.told = Profile("ann", chosen_zone=zone), UserNoticeState()
         self.dates: set[date] = set()
         self.known: dict[str, object] = profile_view(Profile("ann"), START)  # what is shown of a stranger
         self.heard: list[NoticeType] = []
@@ -113,7 +113,7 @@ def play(customer: Customer, steps: list[tuple[str, int, int]]) -> datetime:
             total, balance = customer.profile.total_points + back, customer.profile.balance + back - 3
             customer.change(at, total_points=total, head=Head(stamp(at), number, balance))
         elif what == "zone":
-            customer.change(at, timezone=("UTC", "Asia/Tokyo", "America/New_York")[back % 3])
+            customer.change(at, chosen_zone=("UTC", "Asia/Tokyo", "America/New_York")[back % 3])
         elif what == "hold":
             until = stamp(at + timedelta(hours=back))
             held = Hold(f"h{number}", 5, "mug", stamp(at), until)

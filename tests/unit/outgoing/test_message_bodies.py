@@ -38,7 +38,7 @@ def told_of_a_user() -> Iterator[Notice]:
         yield from ann.hear(noon(0) + timedelta(hours=hours))
     yield from ann.act(noon(2), 2)
     yield from ann.act(noon(2), 1)
-    yield from ann.change(noon(2), timezone="Asia/Tokyo")
+    yield from ann.change(noon(2), chosen_zone="Asia/Tokyo")
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
