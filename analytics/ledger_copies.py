@@ -2,13 +2,13 @@
 
 Table, lake and warehouse have one copy each. They are compared account by account.
 
-A *link* is an entry as a copy has it. Its *place* is the entry's created_at. A copy is *sound* if its hashes
-follow from each other, and lead to the account's leaf in the tree of the last night
-(rules/engagement/proof.py).
+A *link* is an entry as a copy has it. Its *place* is the entry's created_at. A copy is *sound* if the hashes
+of its entries lead to the account's leaf in the tree of the last night (rules/engagement/proof.py). Of later
+entries no root says which copy is right: there the table is taken for sound, and the fault says so.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -65,8 +65,9 @@ def copy_faults(
     account in the last root; None: no root has the account. complete_until: the seq up to which each copy
     must be complete, by copy. Later entries may be on their way to it.
     """
-    names = sorted(copies, key=lambda name: name != TABLE)  # the table first: only it has hashes
+    names = sorted(copies, key=lambda name: name != TABLE)  # the table first: the others follow from it
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
+    proven_until = leaf.seq if leaf else -1
     if sound is None:
         yield from _faults_without_root(account, copies, leaf)
         return
@@ -75,9 +76,12 @@ def copy_faults(
             continue
         last = (complete_until or {}).get(name, copies[sound][-1].seq)
         for fault in chain_differences(copies[name], copies[sound]):
-            is_on_its_way = fault.change == DROPPED and fault.seq > last
-            if not is_on_its_way:
-                yield CopyFault(account, name, fault)
+            if fault.change == DROPPED and fault.seq > last:
+                continue  # it is on its way
+            told = fault.change
+            if fault.seq > proven_until:
+                told += f", here or in the {sound}: no root has it yet"
+            yield CopyFault(account, name, replace(fault, change=told))
 
 
 def _faults_without_root(
@@ -85,7 +89,7 @@ def _faults_without_root(
 ) -> Iterator[CopyFault]:
     """Yield how each copy contradicts itself or the root, if no copy is sound."""
     for name, links in copies.items():
-        faults = own_faults(account, links)
+        faults = own_faults(links)
         yield from (CopyFault(account, name, fault) for fault in faults)
         if leaf and links and not faults:
             yield CopyFault(
@@ -94,7 +98,7 @@ def _faults_without_root(
 
 
 def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) -> bool:
-    if not links or own_faults(account, links):
+    if not links or own_faults(links):
         return False
     if leaf is None:  # no root says anything of this account
         return True
@@ -105,9 +109,9 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
     """Return the link that a row of the lake or the warehouse has.
 
-    Its column `seal` is hexadecimal. A chain's first entry has the chain's salt there. The residue of an
-    erased person's entry has the commitment to the hidden fields; at a chain's first entry, a blank and the
-    account's tag follow. Otherwise it is empty.
+    Its column `seal` is hexadecimal. A ledger's first entry has the salt there. The residue of an erased
+    person's entry has the commitment to the hidden fields; at the first entry, a blank and the account's tag
+    follow. Otherwise it is empty.
     """
     seal, _, tag = (row["seal"] or "").partition(" ")
     hidden_fields = fields_of(row, HIDDEN_FIELDS)

@@ -1,15 +1,17 @@
 """The tree over the heads of all accounts' ledgers (rule 19). Each night continues the last night's tree.
 
-A ledger's *head* is its newest entry, whose hash depends on all entries before it. The head is the account's
-*leaf* in the tree, and accounts are in 256 *buckets* (rules/engagement/proof.py). A night compares each
-journal that it reads with the tree of the night before, and notes its head if they agree (PreviousTree).
-When all shares of users are done, share_steps.py puts these heads into the tree (LedgerTree.store_next) and
-publishes its root (publish_root).
+A ledger's *head* is its newest entry. Its hash is over all entries before it, too, and nothing but the tree
+has it: as the account's *leaf*. Accounts are in 256 *buckets* (rules/engagement/proof.py). A night computes
+the hashes of each journal that it has read anyway, to compare it (rule 7). It reads none for the tree alone,
+so an account without new entries costs nothing until its turn comes. If a journal agrees with the tree of the
+night before, its head is noted (PreviousTree). When all shares of users are done, share_steps.py puts these
+heads into the tree (LedgerTree.grown), publishes its root (publish_root), and then stores the tree. A night
+that dies before that changes nothing.
 
 state/heads/ROOT.leaves   the leaves of the bucket that has this root. A file never changes, and goes when a
                           second tree is without it: whoever reads the tree before the last one still can.
-state/heads.json          the buckets' roots, and the root over them. It is put when all files that it needs
-                          are there. A night that died before changes nothing.
+state/heads.json          the buckets' roots, and the root over them. It is put when its root is published,
+                          so a tree whose root was not published was changed (root_fault).
 """
 
 import json
@@ -100,8 +102,8 @@ class LedgerTree:
         path_in_bucket = path_of(digests_of(leaves), sorted(leaves).index(tag))
         return [*path_in_bucket, *path_of(self.roots, bucket)]
 
-    def store_next(self, objects: Objects, heads: Iterable[Head], at: str, run_id: str) -> "LedgerTree":
-        """Store a night's tree, with new heads, in the place of this one; returns it.
+    def grown(self, objects: Objects, heads: Iterable[Head], at: str, run_id: str) -> "LedgerTree":
+        """Return a night's tree, with new heads. Its leaves are put; `store` makes it the tree.
 
         Only buckets with new heads are read and written. Raises ValueError if their leaves were changed.
         """
@@ -118,31 +120,42 @@ class LedgerTree:
         kept = self.former if self.run_id == run_id else frozenset[bytes]()  # this night is repeated
         former = kept.union(self.roots) - {*roots, EMPTY}
         unused = self.former - {*roots, *former}
-        tree = LedgerTree(roots, accounts, at, run_id, self.since or at, former, unused)
+        return LedgerTree(roots, accounts, at, run_id, self.since or at, former, unused)
+
+    def store(self, objects: Objects) -> None:
+        """Store this tree in the place of the one before it, and delete leaves that no tree needs now."""
         values = {
-            "at": tree.at,
-            "run_id": tree.run_id,
-            "since": tree.since,
-            "root": tree.root.hex(),
-            "accounts": tree.accounts,
-            "roots": [root.hex() for root in tree.roots],
-            "former": sorted(root.hex() for root in tree.former),
-            "unused": sorted(root.hex() for root in tree.unused),
+            "at": self.at,
+            "run_id": self.run_id,
+            "since": self.since,
+            "root": self.root.hex(),
+            "accounts": self.accounts,
+            "roots": [root.hex() for root in self.roots],
+            "former": sorted(root.hex() for root in self.former),
+            "unused": sorted(root.hex() for root in self.unused),
         }
         objects.put(HEADS, json.dumps(values).encode())
-        objects.delete(map(_leaves_key, unused))
-        return tree
+        objects.delete(map(_leaves_key, self.unused))
 
 
 def _leaves_key(root: bytes) -> str:
     return f"{LEAVES}{root.hex()}.leaves"
 
 
+class JournalCheck(NamedTuple):
+    """What a journal is beside the tree of the last night."""
+
+    faults: list[str]  # what it contradicts, in words: the order of its own entries, or the tree
+    head: Head | None  # for tonight's tree; None: there is a fault, or no entry
+
+
+NO_CHECK = JournalCheck([], None)  # there is no tree to compare with
+
+
 class PreviousTree:
     """Compares journals with last night's tree, and collects the heads of sound journals for tonight's.
 
-    A share's threads use it together. It recomputes a journal's chain from the first entry. That takes no
-    further reading, because the night has read the whole journal to compare it (rule 7).
+    A share's threads use it together.
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -150,28 +163,31 @@ class PreviousTree:
         self._leaves: dict[int, Leaves] = {}  # by bucket
         self._new_heads: dict[str, Head] = {}  # by account
 
-    def faults(self, account_id: str, entries: Sequence[Entry]) -> list[str]:
-        """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night.
+    def check(self, account_id: str, entries: Sequence[Entry]) -> JournalCheck:
+        """Compute a journal's hashes, from its first entry on, and compare them with the tree.
 
         Raises ValueError if the tree's leaves were changed.
         """
         links = list(map(link_of, entries))
-        if faults := own_faults(account_id, links):
-            return [fault.text for fault in faults]
+        if faults := own_faults(links):
+            return JournalCheck([fault.text for fault in faults], None)
         chain = chain_of(account_id, links)
         if chain is None:
-            return []
+            return JournalCheck([], None)
         bucket = bucket_of(account_id)
         if bucket not in self._leaves:
             self._leaves[bucket] = self._tree.leaves(self._objects, bucket)
         leaf = self._leaves[bucket].get(chain.tag)
         if leaf is None:
-            return ["its chain is in no root"] if self._should_have_leaf(entries) else []
-        if leaf.seq > chain.seq:
-            return [f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"]
-        if chain.leaf_at(leaf.seq) != leaf.digest:
-            return [f"entry {leaf.seq}, or one before it, is not the one of the last root"]
-        return []
+            if self._should_have_leaf(entries):
+                return JournalCheck(["its chain is in no root"], None)
+        elif leaf.seq > chain.seq:
+            dropped = f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"
+            return JournalCheck([dropped], None)
+        elif chain.leaf_at(leaf.seq) != leaf.digest:
+            changed = f"entry {leaf.seq}, or one before it, is not the one of the last root"
+            return JournalCheck([changed], None)
+        return JournalCheck([], Head(bucket, chain.tag.hex(), chain.seq, chain.leaf.hex()))
 
     def _should_have_leaf(self, entries: Sequence[Entry]) -> bool:
         """Whether a night must have put a journal's head into the tree.
@@ -185,11 +201,9 @@ class PreviousTree:
         first_night, last_night = map(datetime.fromisoformat, (self._tree.since, self._tree.at))
         return max(first_night, unstamp(times[0])) < last_night - ALL_HAVE_LEAVES_AFTER
 
-    def note_head(self, account_id: str, entries: Sequence[Entry]) -> None:
-        """Note the head of a journal that nothing speaks against."""
-        chain = chain_of(account_id, list(map(link_of, entries)))
-        if chain:
-            head = Head(bucket_of(account_id), chain.tag.hex(), chain.seq, chain.leaf.hex())
+    def note_head(self, account_id: str, head: Head | None) -> None:
+        """Note the head of a journal that nothing speaks against, if it has one."""
+        if head:
             self._new_heads[account_id] = head
 
     def take_heads(self) -> list[Head]:
@@ -203,17 +217,39 @@ def root_key(run_id: str) -> str:
     return f"{ROOTS}{run_id}.json"
 
 
-def publish_root(objects: Objects, tree: LedgerTree) -> dict[str, Any]:
+def root_fault(tree: LedgerTree, roots: Objects) -> str:
+    """Return, in words, how a stored tree contradicts the roots that were published; "" if it does not.
+
+    A tree is stored after its root was published. So the root of an unchanged tree is published, and only the
+    first night may have published a root and have died before it stored a tree.
+    """
+    latest = _published(roots, LATEST)
+    if not tree.at:
+        return f"it is gone, though {LATEST} is there" if latest.get("before") else ""
+    if _published(roots, root_key(tree.run_id)).get("root") != tree.root.hex():
+        return f"its root {tree.root.hex()} is not that of {root_key(tree.run_id)}"
+    if latest and latest != _published(roots, root_key(latest["run_id"])):
+        return f"{LATEST} is not {root_key(latest['run_id'])}"
+    return ""
+
+
+def _published(roots: Objects, key: str) -> dict[str, Any]:
+    """Return a root as it is published; {} if there is none."""
+    try:
+        root: dict[str, Any] = json.loads(roots.get(key))
+    except NoObject:
+        return {}
+    return root
+
+
+def publish_root(roots: Objects, tree: LedgerTree) -> dict[str, Any]:
     """Write the root of a night's tree, and return it as it is published: run_id, at, root, accounts, before.
 
     It names the root before it, so none can be left out. The bucket locks each version of an object. So
     nobody can replace a root, whatever their rights: a second put under its key only adds a version. If the
     run has published its root already, that root is returned.
     """
-    try:
-        last: dict[str, Any] = json.loads(objects.get(LATEST))
-    except NoObject:
-        last = {}
+    last = _published(roots, LATEST)
     if last.get("run_id") == tree.run_id:
         return last
     root = {
@@ -224,6 +260,6 @@ def publish_root(objects: Objects, tree: LedgerTree) -> dict[str, Any]:
         "before": last.get("root", ""),
     }
     text = json.dumps(root, indent=1).encode()
-    objects.put(root_key(tree.run_id), text)
-    objects.put(LATEST, text)
+    roots.put(root_key(tree.run_id), text)
+    roots.put(LATEST, text)
     return root

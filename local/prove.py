@@ -1,7 +1,7 @@
 """`streakline proof`: proofs of ledger entries against the root that each night publishes (rule 19).
 
-A night hashes each account's newest entry (the account's leaf) into one root. A proof has the hashes that
-lead from an entry to its account's leaf, and from this leaf to the root.
+A night hashes each account's entries into one digest (the account's leaf), and all leaves into one root. A
+proof has the hashes that lead from an entry to its account's leaf, and from this leaf to the root.
 """
 
 import json
@@ -16,11 +16,11 @@ import click
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item
-from adapters.platform.objects import Objects
+from adapters.platform.objects import Objects, S3Objects
 from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
 from analytics.ledger_copies import TABLE, CopyFault, copy_faults, lake_copies, warehouse_copies
-from analytics.proof import LedgerTree
+from analytics.proof import HEADS, LedgerTree, root_fault
 from analytics.reconcile.stored_profiles import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
@@ -48,19 +48,26 @@ LAKE, WAREHOUSE = "lake", "warehouse"
 FAULTS_PRINTED_MAX = 1000
 
 
-def proof(objects: Objects, ledger: LedgerStore, user_id: str, wanted: str = "") -> dict[str, Any]:
+def proof(
+    objects: Objects, roots: Objects, ledger: LedgerStore, user_id: str, wanted: str = ""
+) -> dict[str, Any]:
     """Return the proof of an entry. wanted: its id, created_at or seq; "": the newest that the root has.
 
-    Raises RuntimeError if there is no such entry, or if the ledger contradicts the last root.
+    Raises RuntimeError if no night has published a root, if there is no such entry, or if the ledger or the
+    tree contradicts the last root.
     """
+    last_night, bucket = LedgerTree.read(objects), bucket_of(user_id)
+    if fault := root_fault(last_night, roots):
+        raise RuntimeError(f"{HEADS} was changed: {fault}")
+    if not last_night.at:
+        raise RuntimeError("there is no root yet: the first nightly run publishes one")
     entries, _ = ledger.after(user_id, BEFORE_ALL)
     links = list(map(link_of, entries))
-    last_night, bucket = LedgerTree.read(objects), bucket_of(user_id)
     chain, leaves = chain_of(user_id, links), last_night.leaves(objects, bucket)
     account_leaf = leaves.get(chain.tag) if chain else None
     if chain is None or account_leaf is None:
-        raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
-    if faults := own_faults(user_id, links):
+        raise RuntimeError(f"the root of {last_night.at} lacks {user_id}: the next nightly run adds the user")
+    if faults := own_faults(links):
         texts = "; ".join(fault.text for fault in faults)
         raise RuntimeError(f"the ledger of {user_id} contradicts itself: {texts}")
     if chain.leaf_at(account_leaf.seq) != account_leaf.digest:
@@ -159,10 +166,15 @@ def _entry(stored: Item) -> Entry:
 @option("--out", type=FILE_OUT, default=Path("proof.json"), help="where to write it")
 def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
     """Write a small file that proves an entry of a user's ledger."""
-    document = proof(lake_of(stack), accounts_of(stack).ledger, user, entry)
+    document = proof(lake_of(stack), _roots_of(stack), accounts_of(stack).ledger, user, entry)
     out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    seq = next(value for name, _, value in document["entry"]["shown"] if name == "seq")
-    return {"entry": int(seq), "root": document["root"], "file": str(out)}
+    seq = int(next(value for name, _, value in document["entry"]["shown"] if name == "seq"))
+    newest = seq + len(document["after"])
+    return {"entry": seq, "proven_up_to_entry": newest, "root": document["root"], "file": str(out)}
+
+
+def _roots_of(stack: Stack) -> S3Objects:
+    return S3Objects(stack.client("s3"), stack.outputs["RootsBucketName"])
 
 
 @command("proof check proof.json --root 64_HEXADECIMAL_DIGITS")
@@ -185,8 +197,12 @@ def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
     accounts = set(users) or accounts_in(lake)
     deployed = warehouse_of(stack)
     warehouse = None if isinstance(deployed, NoWarehouse) else deployed
-    faults = list(Auditor(lake, accounts_of(stack).ledger, warehouse, before).audit(accounts))
-    texts = [fault.text for fault in faults[:FAULTS_PRINTED_MAX]]
+    faults = [
+        fault.text for fault in Auditor(lake, accounts_of(stack).ledger, warehouse, before).audit(accounts)
+    ]
+    if fault := root_fault(LedgerTree.read(lake), _roots_of(stack)):
+        faults.insert(0, f"{HEADS} was changed: {fault}")
+    texts = faults[:FAULTS_PRINTED_MAX]
     if as_json:
         show({"accounts": len(accounts), "faults": len(faults), "first_faults": texts}, as_json=True)
     else:

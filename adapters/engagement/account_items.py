@@ -1,7 +1,6 @@
 """Profiles, days and ledger entries as table attributes, and back (keys and indexes: template.yaml)."""
 
 import zlib
-from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, TypeVar
@@ -106,20 +105,9 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
-        attributes |= {"chain": _chain_text(profile.head) or None}
     if profile.streak:
         attributes |= _streak_attributes(profile, profile.streak, shards)
     return attributes
-
-
-def _chain_text(head: Head) -> str:
-    """Return a head's hash, with the seq that it is of. _chain_from ignores one of another seq."""
-    return f"{head.seq} {b64encode(head.chain).decode()}" if head.chain else ""
-
-
-def _chain_from(text: str, seq: int) -> bytes:
-    at, _, chain = text.partition(" ")
-    return b64decode(chain) if at == str(seq) else b""
 
 
 def _cover_attributes(cover: Cover) -> dict[str, Any]:
@@ -180,13 +168,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
     head = None
     if "ledger_head" in attributes:
-        seq = attributes["ledger_seq"]
-        head = Head(
-            created_at=attributes["ledger_head"],
-            seq=seq,
-            balance=attributes["balance"],
-            chain=_chain_from(attributes.get("chain") or "", seq),
-        )
+        head = Head(attributes["ledger_head"], attributes["ledger_seq"], attributes["balance"])
     return Profile(
         user_id=attributes["user_id"],
         version=attributes["version"],
@@ -311,7 +293,7 @@ def entry_key(account_id: str, place: str) -> dict[str, str]:
 
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
-    item = encode_item(
+    return encode_item(
         {
             **entry_key(entry.account_id, entry.created_at),
             "seq": entry.seq,
@@ -324,7 +306,6 @@ def entry_item(entry: Entry) -> Item:
             "carried": carried_text(entry.carried) if entry.carried else None,
         }
     )
-    return {**item, "chain": {"B": entry.chain}} if entry.chain else item
 
 
 def entry_from(stored: Item) -> Entry:
@@ -340,6 +321,5 @@ def entry_from(stored: Item) -> Entry:
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",
-        chain=bytes(attributes["chain"]["B"]) if "chain" in attributes else b"",
         salt=bytes.fromhex(attributes.get("seal") or ""),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import entry_from, entry_item, entry_key
@@ -12,7 +13,7 @@ from adapters.platform.tables import BEFORE_ALL, Action, get_one, put_all, query
 from rules.days import EPOCH, key_of_stamp, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
-from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, Head, Setting, applied_events
+from rules.engagement.ledger import OPENED_AT, SALT_BYTES, AppliedEvents, Entry, Head, Setting, applied_events
 
 ATTEMPTS_MAX = 8
 WAITED_MAX = timedelta(days=30)  # an event waits at most so long in the stream and in the failure queue
@@ -191,8 +192,12 @@ class LedgerStore:
         reversed_entry: an earlier entry that a new one reverses; an entry can be reversed once. also:
         further actions for the transaction, after the ledger's own. The carried entries are put after the
         transaction. If the process dies before that, readers rebuild them, and `after` returns them as
-        missing. Raises HeadMoved, with the indices in `also` whose condition failed, if nothing was written.
+        missing. The entry that opens an account gets the salt of its proofs (rule 19). Raises HeadMoved, with
+        the indices in `also` whose condition failed, if nothing was written.
         """
+        if head is None:
+            opening, *others = entries
+            entries = [replace(opening, salt=opening.salt or token_bytes(SALT_BYTES)), *others]
         carriers, carried = split_carriers(entries)
         writer = carriers[-1]
         for carrier in carriers:

@@ -18,6 +18,7 @@ from adapters.engagement.account_items import (
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import BEFORE_ALL
+from analytics.proof import NO_CHECK, JournalCheck
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.stored_profiles import UNREADABLE, readable_profile
@@ -60,7 +61,7 @@ class UserView:
     had_profile: bool  # the lake has entries, so a profile that is not stored was lost, and is not just late
     shards: int  # of the leaderboard's index
     faults: Sequence[str] = ()  # how the journal breaks rule 6, in words
-    unproven: Sequence[str] = ()  # how its hashes, or those of the last root, contradict it, in words
+    check: JournalCheck = NO_CHECK  # the journal beside the last root
 
     @property
     def is_unreadable(self) -> bool:

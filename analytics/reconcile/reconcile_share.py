@@ -17,6 +17,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
+from analytics.proof import NO_CHECK
 from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.lake_users import LakeUser, LakeUsers
 from analytics.recompute.user_shares import UserShare
@@ -313,11 +314,11 @@ class ShareReconciliation:
         """
         tree, goal_rows = self.reconciler.previous_tree, self.reconciler.goal_rows
         entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, consistent=False)
-        unproven = tree.faults(user_id, entries) if tree else []
-        if faults or unproven or contradictions(entries, figures_of(lake)):
+        check = tree.check(user_id, entries) if tree else NO_CHECK
+        if faults or check.faults or contradictions(entries, figures_of(lake)):
             return False
         if tree:
-            tree.note_head(user_id, entries)
+            tree.note_head(user_id, check.head)
         if goal_rows:
             goal_rows.fold(user_id, entries)
         return True

@@ -5,8 +5,8 @@ as of an earlier entry, the account is only behind: a writer is about to finish 
 rules/engagement/reconciliation.py decides what to do after each look.
 
 A *difference* is one of an item, and can be repaired. A *disagreement* is a sentence that speaks against the
-journal: the ledger breaks rule 6, its hashes contradict it, or lake or book say otherwise. A journal with
-disagreements may be in *doubt*: then nothing is repaired.
+journal: the ledger breaks rule 6, or root, lake or book say otherwise. A journal with disagreements
+may be in *doubt*: then nothing is repaired.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections, RepairOvertaken
 from adapters.platform.aws import pauses
-from analytics.proof import PreviousTree
+from analytics.proof import NO_CHECK, PreviousTree
 from analytics.recompute.lake_users import LakeUser
 from analytics.reconcile.differences import Difference
 from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, weeks_unlike_book
@@ -114,7 +114,7 @@ class Reconciler:
         """
         figures = figures_of(lake)
         verdict.disagreements = self._disagreements(view, figures, now)
-        verdict.doubt = doubt_of(view.faults, view.entries, figures, now, view.unproven)
+        verdict.doubt = doubt_of(view.faults, view.entries, figures, now, view.check.faults)
         if verdict.doubt not in LEDGER_DOUBTS:
             self._feed_proof_and_goals(view)
         differences = [] if view.is_unreadable else view.item_differences(now)
@@ -148,6 +148,7 @@ class Reconciler:
     def _read(self, user_id: str, lake: LakeUser | None) -> UserView:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
+        check = self.previous_tree.check(user_id, entries) if self.previous_tree else NO_CHECK
         return UserView(
             user_id,
             profile,
@@ -157,7 +158,7 @@ class Reconciler:
             had_profile=lake is not None and lake.head is not None,
             shards=self.accounts.shards,
             faults=faults,
-            unproven=self.previous_tree.faults(user_id, entries) if self.previous_tree else (),
+            check=check,
         )
 
     def _disagreements(self, view: UserView, figures: LakeFigures, now: datetime) -> list[str]:
@@ -167,12 +168,12 @@ class Reconciler:
         """
         if view.is_unreadable:
             return list(view.faults)
-        texts = [*view.faults, *view.unproven, *disagreements(view.entries, figures, now)]
+        texts = [*view.faults, *view.check.faults, *disagreements(view.entries, figures, now)]
         return texts or weeks_unlike_book(view.entries, self.books)
 
     def _feed_proof_and_goals(self, view: UserView) -> None:
         if self.previous_tree:
-            self.previous_tree.note_head(view.user_id, view.entries)
+            self.previous_tree.note_head(view.user_id, view.check.head)
         if self.goal_rows:
             self.goal_rows.fold(view.user_id, view.entries)
 

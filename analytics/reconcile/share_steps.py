@@ -5,8 +5,7 @@ collects what all shares have found.
 
 A *doubt* is a reason to distrust an account's ledger, or its copy in the lake (Doubt). An account in doubt is
 not repaired. Unless entries are merely late, it is *put under review*: its redemptions wait for an admin
-(rule 8). Each entry of a ledger has a hash over its own content and its predecessor's hash: that is the
-account's *chain*. The newest entry is the *head*. The *root* (rule 19) is one hash over all accounts' heads.
+(rule 8). A ledger's newest entry is its *head*. The *root* (rule 19) is one hash over all ledgers' heads.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +19,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.proof import LedgerTree, PreviousTree, publish_root
+from analytics.lake.run_notes import note_odd_object
+from analytics.proof import HEADS, LedgerTree, PreviousTree, publish_root, root_fault
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.recompute import recompute
@@ -111,10 +111,11 @@ class ShareSteps:
         for users in (total.different, total.unrepaired, total.contended, total.frozen):
             users.sort()
         if reconciler.may_repair:
-            plan.note_compared(self.objects, failed)
-            # If very many chains are broken, the code that hashes is wrong: no root may have such hashes.
+            # If very many ledgers contradict the root, the code that hashes is wrong: none may be published.
             if self.roots and Doubt.UNPROVEN not in total.spared:
                 total.root = _publish_root(self.objects, self.roots, plan, by_share.values())
+            # After the root: if this call dies, the next night notes the same heads again.
+            plan.note_compared(self.objects, failed)
         total.save(self.objects, plan.run_id)
         return total
 
@@ -154,11 +155,23 @@ def _put_under_review(
 
 def _publish_root(
     objects: Objects, roots: Objects, plan: NightPlan, all_findings: Iterable[Findings]
-) -> dict[str, Any]:
-    """Publish the root over all accounts, with the new heads that the shares have noted."""
+) -> dict[str, Any] | None:
+    """Publish the root over all accounts, with the new heads that the shares have noted; then store the tree.
+
+    If the last tree is not the one whose root was published, the report says so, and nothing is published.
+    But if it is gone, a new one begins.
+    """
+    last_tree = LedgerTree.read(objects)
+    if fault := root_fault(last_tree, roots):
+        note_odd_object(objects, plan.run_id, HEADS, f"the tree over all ledgers was changed: {fault}")
+        if last_tree.at:
+            return None
     new_heads = [head for findings in all_findings for head in findings.heads]
-    tree = LedgerTree.read(objects).store_next(objects, new_heads, plan.at.isoformat(), plan.run_id)
-    return publish_root(roots, tree)
+    tree = last_tree.grown(objects, new_heads, plan.at.isoformat(), plan.run_id)
+    root = publish_root(roots, tree)
+    if root["root"] == tree.root.hex():  # this run may have published another, before it died
+        tree.store(objects)
+    return root
 
 
 def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
@@ -181,8 +194,8 @@ def _findings_by_share(objects: Objects, plan: NightPlan) -> tuple[dict[UserShar
 def _systemic_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
     """Return the doubts about very many accounts, each with its number of accounts. users: all.
 
-    If the lake lacks entries of very many accounts, the lake is wrong. If very many chains are broken, though
-    lake and ledger agree on the entries, the code is wrong.
+    If the lake lacks entries of very many accounts, the lake is wrong. If very many ledgers contradict the
+    root, though lake and ledger agree on the entries, the code is wrong.
     """
     numbers = {
         doubt: sum(len(findings.of_doubt(doubt)) for findings in by_share.values())

@@ -22,9 +22,9 @@ FRAME_BYTES = 30  # of the lists of kinds and lines, with their names
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
 CARRIERS_MAX = 50  # of entries that can be carried; a transaction takes 100 actions
 CARRIER_BYTES_MAX = 2**18  # an item may have 400 KB
-# The bytes of a carrier's attribute names, of its values of fixed length, and of the hash and the stream
-# position that it gets later.
-FIXED_BYTES = 266
+# The bytes of a carrier's attribute names, of its values of fixed length, and of the stream position that it
+# gets later.
+FIXED_BYTES = 213
 # Fields of a draft that a carrier may have in addition. Each costs the bytes of its name and its value.
 OPTIONAL = (
     *("cap", "is_passive", "expires_on", "measures", "timezone"),
@@ -44,8 +44,7 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     carried: list[Entry] = []
     named: list[Draft] = []  # those that the next carrier will name
     for entry, follower in zip_longest(entries, entries[1:]):
-        # An entry that begins a chain is stored with the chain's salt.
-        if follower and entry.draft.kind is EntryKind.EARN and entry.draft.event_id and not entry.salt:
+        if follower and entry.draft.kind is EntryKind.EARN and entry.draft.event_id:
             room = CARRIER_BYTES_MAX if len(named) < named_min else _free_bytes(follower)
             if _size([*named, entry.draft]) <= room:
                 named.append(entry.draft)

@@ -8,7 +8,6 @@ from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.events import NUMBERS, OPTIONAL, REQUIRED_TEXTS, Event
 from rules.engagement.ledger import Draft, Entry, draft_from
-from rules.engagement.proof import ZERO, content_of, link_hash
 
 Row = Mapping[str, Any]
 
@@ -74,25 +73,18 @@ def _content(entry: Entry) -> tuple[str, int, Draft]:
 
 
 def _with_marks(entries: Sequence[Entry]) -> list[Entry]:
-    """Return entries, oldest first, with the marks that rows do not have: reversals, the head, and hashes.
-
-    Entries before the first salt have no hash.
-    """
+    """Return entries, oldest first, with the marks that rows do not have: reversals and the head."""
     reversal_of = {entry.draft.reverses: entry.created_at for entry in entries if entry.draft.reverses}
-    marked: list[Entry] = []
-    newest_hash, salt = ZERO, b""
-    for number, entry in enumerate(entries, 1):
-        if entry.salt:
-            newest_hash, salt = ZERO, entry.salt
-        if salt:
-            newest_hash = link_hash(newest_hash, content_of(entry, salt))
-        marks: dict[str, Any] = {
-            "reversed_by": reversal_of.get(entry.created_at),
-            "active": number == len(entries),
-            "chain": newest_hash + salt if salt else b"",
-        }
-        marked.append(replace(entry, applied_through="", carried=(), **marks))
-    return marked
+    return [
+        replace(
+            entry,
+            carried=(),
+            active=number == len(entries),
+            reversed_by=reversal_of.get(entry.created_at),
+            applied_through="",
+        )
+        for number, entry in enumerate(entries, 1)
+    ]
 
 
 def _entry(row: Row) -> Entry:

@@ -14,6 +14,7 @@ from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
+SALT_BYTES = 16
 
 
 class AppliedEvent(NamedTuple):
@@ -165,7 +166,6 @@ class Head:
     created_at: str  # its place
     seq: int
     balance: int
-    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/proof.py); b"": it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +181,12 @@ class Entry:
     active: bool = False  # whether it is the head
     reversed_by: str | None = None  # created_at of the entry that reversed this one
     applied_through: str = ""  # of a head: see Profile
-    chain: bytes = b""  # hash and salt; b"" of a carried entry, whose hash follows from its carrier
-    salt: bytes = b""  # of the first entry of a chain: the chain's salt; stored as `seal`
+    salt: bytes = b""  # of the first entry: a secret of the account's proofs (proof.py); stored as `seal`
 
     @property
     def head(self) -> Head:
         """This entry as a head."""
-        return Head(self.created_at, self.seq, self.balance, self.chain)
+        return Head(self.created_at, self.seq, self.balance)
 
 
 def opening_entry(account_id: str) -> Entry:

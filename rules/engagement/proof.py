@@ -1,8 +1,8 @@
 """Proofs (docs/rules.md, rule 19).
 
-In this order: the canonical form of a ledger entry, and the hash that it gets when it is appended; an
-account's chain, recomputed from its entries; the faults of a copy of a ledger; the tree over all accounts'
-newest entries; the small file that proves one entry.
+No entry stores a hash: a night computes those of a ledger from its entries, as whoever checks it does. In
+this order: the canonical form of an entry; an account's chain of hashes; the faults of a copy of a ledger;
+the tree over all accounts' newest entries; the small file that proves one entry.
 
 A digest has 32 bytes: SHA-256 over a first byte, which says what is hashed, and the content. The tree is the
 one of RFC 6962, in 256 buckets. An account's bucket is the first byte of a hash of its user id. Within a
@@ -14,17 +14,16 @@ local/check_proof.py has the same a second time, on purpose: a verifier shares n
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
 from rules.days import stamp
-from rules.engagement.account_state import Decision
-from rules.engagement.ledger import Entry, EntryKind, Head, draft_values
+from rules.engagement.ledger import Entry, draft_values
 
-DIGEST_BYTES, SALT_BYTES, NUMBER_BYTES = 32, 16, 8
+DIGEST_BYTES, NUMBER_BYTES = 32, 8
 ZERO = bytes(DIGEST_BYTES)  # stands for the hash before an account's first entry
 # The first bytes of what is hashed, so that no digest can stand for one of another kind.
 LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each in range(7))
@@ -166,8 +165,7 @@ class LedgerLink:
     shown: bytes  # encoded fields that outlive an erasure
     hidden: bytes | None  # encoded fields that an erasure takes away; None once it has taken them
     committed: bytes = b""  # the commitment to the hidden fields, once they are taken away
-    salt: bytes = b""  # of the first entry of a chain: the chain's salt
-    stored_hash: bytes = b""  # the hash that the copy has; b"": it has none
+    salt: bytes = b""  # of the first entry: the chain's salt
     tag: bytes = b""  # the account's, at the first entry of an erased person
 
     def commitment_to_hidden(self, salt: bytes) -> bytes:
@@ -185,46 +183,7 @@ def link_of(entry: Entry) -> LedgerLink:
         shown=encoded_fields(shown_fields(entry)),
         hidden=encoded_fields(hidden_fields(entry)),
         salt=entry.salt,
-        stored_hash=entry.chain[:DIGEST_BYTES],
     )
-
-
-def content_of(entry: Entry, salt: bytes) -> bytes:
-    """Return the digest of an entry without its predecessor. salt: of its chain."""
-    link = link_of(entry)
-    return content_digest(link.shown, link.commitment_to_hidden(salt))
-
-
-def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
-    """Return appended entries with their hashes. head: the entry before them; None: they begin the account.
-
-    salt: for a chain that begins here; b"": none may begin. An account that has entries and no chain gets
-    none. The last entry and the one that begins the chain always keep their hash. Any other EARN is returned
-    without: it may be carried by a later entry, and its hash can be computed.
-    """
-    chain = head.chain if head else (ZERO + salt if salt else b"")
-    if not chain:
-        return list(entries)
-    newest_hash, chain_salt = chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]
-    sealed = []
-    for number, entry in enumerate(entries, 1):
-        newest_hash = link_hash(newest_hash, content_of(entry, chain_salt))
-        begins_chain, is_last = head is None and number == 1, number == len(entries)
-        keeps_hash = begins_chain or is_last or entry.draft.kind is not EntryKind.EARN
-        new_salt = chain_salt if begins_chain else b""
-        sealed.append(replace(entry, chain=newest_hash + chain_salt, salt=new_salt) if keeps_hash else entry)
-    return sealed
-
-
-def with_proof(decision: Decision, salt: bytes) -> Decision:
-    """Return a decision whose new entries have their hashes, and whose profile has the last one as head.
-
-    salt: for the chain, if it begins here.
-    """
-    if not decision.entries:
-        return decision
-    entries = seal_entries(decision.entries, decision.head, salt)
-    return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))
 
 
 @dataclass(slots=True)
@@ -238,8 +197,6 @@ class AccountChain:
     hashes: dict[int, bytes] = field(default_factory=dict)  # by seq, of the chain up to that entry
     contents: dict[int, bytes] = field(default_factory=dict)  # by seq, digests of the entries alone
     commitments: dict[int, bytes] = field(default_factory=dict)  # by seq, to the hidden fields
-    # Seq of entries whose stored hash does not follow, or that begin a chain in the middle of this one
-    breaks: list[int] = field(default_factory=list)
 
     @property
     def leaf(self) -> bytes:
@@ -252,20 +209,18 @@ class AccountChain:
 
 
 def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
-    """Recompute an account's chain from its entries, oldest first; None if the first one begins none."""
+    """Compute an account's chain from its entries, oldest first; None if the first one has no salt."""
     if not links or not (links[0].salt or links[0].tag):
         return None
     salt = links[0].salt
     chain = AccountChain(links[0].tag or tag_of(salt, account_id), salt)
-    for number, link in enumerate(links):
+    for link in links:
         commitment_digest = link.commitment_to_hidden(salt)
         content = content_digest(link.shown, commitment_digest)
         chain.seq, chain.newest_hash = link.seq, link_hash(chain.newest_hash, content)
         chain.hashes[link.seq] = chain.newest_hash
         chain.contents[link.seq] = content
         chain.commitments[link.seq] = commitment_digest
-        if link.stored_hash not in (b"", chain.newest_hash) or (number and (link.salt or link.tag)):
-            chain.breaks.append(link.seq)
     return chain
 
 
@@ -300,24 +255,20 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
     return faults
 
 
-def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return how a copy contradicts itself: faults of its order, else the first hash that does not follow.
+def own_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
+    """Return how a copy contradicts itself: faults of its order, or salts in other places than they belong.
 
-    Carried entries have no stored hash. So the fault may also be in a carried entry right before the reported
-    one. chain_differences tells which, if there is another copy.
+    The first entry has the chain's salt (of an erased person, the tag), and no other entry has one. Whether
+    the entries are those that were written, only the root or another copy can say.
     """
     if faults := order_faults(links):
         return faults
-    if chain := chain_of(account_id, links):
-        broken = chain.breaks
-    else:  # if there are hashes without a chain, somebody has removed the salt of its first entry
-        broken = [link.seq for link in links if link.stored_hash or link.salt or link.tag]
-    places = {link.seq: link.place for link in links}
-    return [LedgerFault(seq, FLIPPED, places[seq]) for seq in broken[:1]]
+    misplaced = (link for number, link in enumerate(links) if bool(link.salt or link.tag) != (number == 0))
+    return [LedgerFault(link.seq, FLIPPED, link.place) for link in misplaced]
 
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return every entry by which a copy differs from a sound one. Salts are not compared."""
+    """Return every entry by which a copy differs from a sound one."""
     by_seq = {link.seq: link for link in sound}
     faults = set(order_faults(links))
     seqs = {link.seq for link in links}
@@ -327,7 +278,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
             faults.add(LedgerFault(link.seq, ADDED, link.place))
         elif None in (link.hidden, other.hidden):
             continue  # a copy whose hidden fields were erased is not compared
-        elif (link.shown, link.hidden) != (other.shown, other.hidden):
+        elif (link.shown, link.hidden, link.salt) != (other.shown, other.hidden, other.salt):
             faults.add(LedgerFault(link.seq, FLIPPED, other.place))
     faults.update(LedgerFault(link.seq, DROPPED, link.place) for link in sound if link.seq not in seqs)
     return sorted(faults)

@@ -54,7 +54,7 @@ class Doubt(StrEnum):
     NONE = ""
     LATE = "late"  # the lake lacks entries that are older than LAKE_LAG
     LACKING = "lacking"  # the lake lacks entries that are older than LAKE_LOST
-    UNPROVEN = "unproven"  # both agree; the chain of hashes is broken, or contradicts the last root (rule 19)
+    UNPROVEN = "unproven"  # both agree, and contradict the last root (rule 19)
     CONTRADICTED = "contradicted"  # they differ, or the ledger breaks rule 6
 
 
@@ -191,8 +191,7 @@ def doubt_of(
 ) -> Doubt:
     """Return the worst doubt about a ledger and its copy.
 
-    faults: how the ledger breaks rule 6. unproven: faults of its chain of hashes, and how it contradicts the
-    last root (rule 19).
+    faults: how the ledger breaks rule 6. unproven: how it contradicts the last root (rule 19).
     """
     if faults or contradictions(entries, lake):
         return Doubt.CONTRADICTED

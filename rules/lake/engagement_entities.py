@@ -195,7 +195,7 @@ LEDGER = Entity(
         Field("reason", TEXT, "CLAWBACK, RERATE: the author's reason", 1024),
         Field("brand", TEXT, "REDEEM of a reward, or its reversal: the reward's brand", 64),
         Field("measures", TEXT, "EARN: what the event adds to streaks: n,minutes=30500 (thousandths)", 512),
-        Field("seal", TEXT, "a chain's first entry: the salt; a residue: the commitment (rule 19)", 160),
+        Field("seal", TEXT, "the first entry: the salt of proofs; a residue: the commitment (rule 19)", 160),
         Field("timezone", TEXT, "EARN: the zone that the event itself named", 64),
         Field("setting", TEXT, "SETTING: what is set, such as zone, pause or review", 16),
         Field("set_to", TEXT, "SETTING: what it is set to", 1024),
@@ -203,7 +203,7 @@ LEDGER = Entity(
     key=("account_id", "created_at"),
     occurred="created_at",
     spread="account_id",
-    left_out=frozenset({"active", "reversed_by", "carried", "applied_through", "chain"}),
+    left_out=frozenset({"active", "reversed_by", "carried", "applied_through"}),
     shape=entry_row,
     may_age=False,
 )
@@ -274,7 +274,7 @@ STREAKS = Entity(
         {
             *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen", "skews_seen", "amnesties"),
             *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
-            *("applied_through", "streak_checkpoints", "holds", "past_entry", "chain"),
+            *("applied_through", "streak_checkpoints", "holds", "past_entry"),
             *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
         }
     ),

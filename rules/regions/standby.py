@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
-from rules.engagement.proof import DIGEST_BYTES, ZERO, content_of, link_hash
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
@@ -35,7 +34,7 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
 
     entry: as the writer has stored it; one with `carried` brings along those that it names. How far into the
     writer's stream events are applied is left out: the standby has a stream of its own, so it looks into its
-    ledger instead. Raises LedgerContradiction where balance or hash is not what the entries lead to.
+    ledger instead. Raises LedgerContradiction if the balance is not what the entries lead to.
     """
     base, carried = head or NO_HEAD, unfold_carrier(entry)
     if entry.seq <= base.seq:
@@ -48,17 +47,7 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
         raise LedgerContradiction(
             f"seq {entry.seq}: balance {entry.balance}, and the points lead to {balance}"
         )
-    digest, salt = base.chain[:DIGEST_BYTES], base.chain[DIGEST_BYTES:]
-    for new_entry in new:
-        if new_entry.salt:
-            digest, salt = ZERO, new_entry.salt
-        if salt:
-            digest = link_hash(digest, content_of(new_entry, salt))
-    chain = digest + salt if salt else b""
-    if entry.chain and chain and entry.chain != chain:
-        raise LedgerContradiction(f"seq {entry.seq}: its hash is not that of its predecessors")
-    followed = replace(entry, active=True, reversed_by=None, applied_through="", chain=entry.chain or chain)
-    return FollowedEntries(followed, carried)
+    return FollowedEntries(replace(entry, active=True, reversed_by=None, applied_through=""), carried)
 
 
 class UnseenFate(StrEnum):

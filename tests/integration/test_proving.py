@@ -12,19 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.engagement.account_items import entry_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake import layout
 from analytics.ledger_copies import lake_copies
-from analytics.proof import HEADS, LATEST, LedgerTree, root_key
-from analytics.reconcile.run_report import gather, markdown
+from analytics.proof import HEADS, LATEST, Head, LedgerTree, root_key
+from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local import check_proof
 from local.prove import LAKE, WAREHOUSE, Auditor, proof
 from rules.days import stamp_of_key
 from rules.engagement import proof as proving
 from rules.engagement import reconciliation
-from rules.engagement.proof import bucket_of, chain_of, hidden_fields, seal_entries
+from rules.engagement.proof import bucket_of, chain_of, hidden_fields, link_of
 from rules.lake.residue import ErasureNames
 from tests.support.effort import effort
 from tests.support.engine import Engine
@@ -74,7 +73,7 @@ def auditor(town: Town) -> Auditor:
 
 
 def proven(town: Town, user: str, root: str, entry: str = "") -> list[str]:
-    made = proof(town.objects, town.accounts.ledger, user, entry)
+    made = proof(town.objects, roots(town), town.accounts.ledger, user, entry)
     path = town.folder / "proof.json"
     path.write_text(json.dumps(made))
     return check_proof.check(path, root)
@@ -82,6 +81,8 @@ def proven(town: Town, user: str, root: str, entry: str = "") -> list[str]:
 
 def test_a_night_publishes_a_root_against_which_each_entry_is_proven(town: Town) -> None:
     assert town.reconcile("dry", repair=False)["root"] is None
+    with pytest.raises(RuntimeError, match="there is no root yet: the first nightly run publishes one"):
+        proof(town.objects, roots(town), town.accounts.ledger, town.users[0])
     told = town.reconcile("night")["root"]
     assert told == json.loads(roots(town).get(LATEST)) == json.loads(roots(town).get(root_key("night")))
     assert told["accounts"] == town.size
@@ -92,8 +93,8 @@ def test_a_night_publishes_a_root_against_which_each_entry_is_proven(town: Town)
             assert f"seq: {entry['seq']['N']}" in lines
     with pytest.raises(ValueError, match="leads to the root"):
         proven(town, town.users[0], "00" * 32)
-    with pytest.raises(RuntimeError, match="no root has"):
-        proof(town.objects, town.accounts.ledger, "nobody")
+    with pytest.raises(RuntimeError, match="lacks nobody: the next nightly run adds the user"):
+        proof(town.objects, roots(town), town.accounts.ledger, "nobody")
 
 
 def test_the_next_night_follows_the_days_change_and_names_the_root_before(town: Town) -> None:
@@ -124,20 +125,116 @@ def test_a_night_that_died_after_the_root_was_published_publishes_the_same_again
     assert json.loads(roots(town).get(LATEST)) == told
 
 
-def test_a_ledger_rewritten_with_all_its_hashes_contradicts_the_root(town: Town) -> None:
-    """Whoever knows the salt can make a chain that follows. The root of the night before knows better."""
+def test_a_night_that_died_before_it_stored_its_tree_is_gone_on_with(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its root is published. The same night again stores the tree; or else the next one goes on without it."""
+    first = town.reconcile("first")["root"]
+
+    def die(*_: object) -> None:
+        raise ConnectionError
+
+    for number, run_id in enumerate(("second", "third")):
+        town.apply([town.event(town.users[0], 300 + number, 1)])
+        town.curate()
+        with monkeypatch.context() as dying:
+            dying.setattr(LedgerTree, "store", die)
+            with pytest.raises(ConnectionError):
+                town.reconcile(run_id)
+        assert json.loads(roots(town).get(LATEST))["run_id"] == run_id
+        assert LedgerTree.read(town.objects).root.hex() == first["root"]
+        assert proven(town, town.users[0], first["root"]), "against the root before, while there is no tree"
+        if run_id == "second":
+            town.steps.collect({"run_id": run_id, "repair": True}, town.now)
+            first = json.loads(roots(town).get(LATEST))
+            assert LedgerTree.read(town.objects).root.hex() == first["root"]
+    fourth = town.reconcile("fourth")
+    assert (fourth["root"]["before"], fourth["frozen"]) == (
+        json.loads(roots(town).get(root_key("third")))["root"],
+        [],
+    )
+    newest = town.entries(town.users[0])[-1]["seq"]["N"]
+    assert f"seq: {newest}" in proven(town, town.users[0], fourth["root"]["root"])
+
+
+def rewrite(town: Town, user: str, seq: int, name: str, value: str) -> None:
+    """Change a text of an entry where it stands: in the table, and in the lake."""
+    entry = next(each for each in town.entries(user) if each["seq"]["N"] == str(seq))
+    town.put("RewardsLedger", {**entry, name: {"S": value}})
+    for each in layout.curated_files(town.objects, "ledger"):
+        path = town.folder / "lake" / each.key
+        table = pq.read_table(path)
+        rows = table.to_pylist()
+        for row in rows:
+            if (row["account_id"], row["seq"]) == (user, seq):
+                row[name] = value
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+
+
+def test_an_old_entry_that_was_changed_in_table_and_lake_contradicts_the_root(town: Town) -> None:
+    """The two agree with each other. The root of the night before knows better."""
     town.reconcile("first")
+    town.curate()
     user = town.users[0]
-    entries, _ = town.accounts.ledger.after(user, "0")
-    bare = [replace(each, chain=b"", salt=b"", carried=()) for each in entries]
-    bare[1] = replace(bare[1], draft=replace(bare[1].draft, event_id=f"{bare[1].draft.event_id}x"))
-    for each in seal_entries(bare, None, entries[0].salt):
-        town.put("RewardsLedger", entry_item(each))
+    rewrite(town, user, 1, "event_id", "2026-03-19T10:00:00.000000Z#another")
     told = town.reconcile("second", everybody=True)
     assert told["frozen"] == [user]
-    assert f"entry {entries[-1].seq}, or one before it, is not the one of the last root" in str(
-        told["disagreements"]
-    )
+    newest = town.entries(user)[-1]["seq"]["N"]
+    (disagreement,) = told["disagreements"]
+    assert disagreement[1] == f"entry {newest}, or one before it, is not the one of the last root"
+    with pytest.raises(RuntimeError, match="is not the one of the last root"):
+        proof(town.objects, roots(town), town.accounts.ledger, user)
+    without_warehouse = Auditor(town.objects, town.accounts.ledger, None, ALL)
+    assert {each.account for each in without_warehouse.audit(town.users)} == {user}
+
+
+def test_an_entry_that_is_changed_before_its_first_night_is_found_beside_the_lake(town: Town) -> None:
+    """No root has it. If lake and table are changed alike, no night can tell: docs/rules/ledger.md says so."""
+    town.reconcile("first")
+    one, both = town.users[:2]
+    for number, user in enumerate((one, both)):
+        town.apply([town.event(user, 300 + number, 1)])
+    town.curate()
+    newest = {user: town.entries(user)[-1] for user in (one, both)}
+    town.put("RewardsLedger", {**newest[one], "event_id": {"S": "2026-03-19T10:00:00.000000Z#another"}})
+    rewrite(town, both, int(newest[both]["seq"]["N"]), "event_id", "2026-03-19T10:00:00.000000Z#another")
+    (fault,) = Auditor(town.objects, town.accounts.ledger, None, ALL).audit(town.users)
+    assert (fault.account, fault.fault.seq) == (one, int(newest[one]["seq"]["N"]))
+    assert "was flipped, here or in the table: no root has it yet" in fault.text
+    assert town.reconcile("second")["frozen"] == [one]
+
+
+def test_a_stored_tree_that_was_changed_ends_the_publishing_of_roots(town: Town) -> None:
+    """Somebody changes an old entry everywhere: in the table, in the lake, and in the tree over all ledgers."""
+    first = town.reconcile("first")["root"]
+    town.curate()
+    user = town.users[0]
+    rewrite(town, user, 1, "event_id", "2026-03-19T10:00:00.000000Z#another")
+    chain = chain_of(user, list(map(link_of, town.accounts.ledger.after(user, "0")[0])))
+    assert chain
+    head = Head(bucket_of(user), chain.tag.hex(), chain.seq, chain.leaf.hex())
+    kept, tree = town.objects.get(HEADS), LedgerTree.read(town.objects)
+    tree.grown(town.objects, [head], tree.at, tree.run_id).store(town.objects)
+    told = town.reconcile("second", everybody=True)
+    assert (told["frozen"], told["root"]) == ([], None), "the ledger is the one of the changed tree"
+    report = gather(town.objects, "second", town.now)
+    assert not is_whole(report)
+    assert "the tree over all ledgers was changed: its root" in markdown(report)
+    with pytest.raises(RuntimeError, match=r"heads\.json was changed: its root"):
+        proof(town.objects, roots(town), town.accounts.ledger, user)
+    town.objects.put(HEADS, kept)
+    told = town.reconcile("third", everybody=True)
+    assert (told["frozen"], told["root"]["before"]) == ([user], first["root"])
+
+
+def test_a_published_root_that_was_replaced_is_noticed(town: Town) -> None:
+    """The bucket keeps both versions."""
+    town.reconcile("first")
+    root = json.loads(roots(town).get(LATEST))
+    for key in (LATEST, root_key("first")):
+        roots(town).put(key, json.dumps({**root, "root": "00" * 32}).encode())
+    assert town.reconcile("second")["root"] is None
+    assert "its root" in str(gather(town.objects, "second", town.now)["odd_objects"])
 
 
 def test_each_way_to_corrupt_a_ledger_is_found_against_the_root(town: Town) -> None:
@@ -313,7 +410,7 @@ def changed_items(stored: list[Any], luck: random.Random) -> tuple[int, str, lis
 
 
 def test_table_items_that_were_changed_are_named_by_account_and_place(crowd: Town) -> None:
-    """The lake has no hashes of its own; its chain leads to the root, and the table's does not."""
+    """The lake's entries lead to the root, and the table's do not."""
     luck = random.Random(6)
     before = {user: crowd.entries(user) for user in crowd.users}
     for _ in range(-(-MANIPULATIONS // CROWD)):

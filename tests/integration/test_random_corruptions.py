@@ -27,7 +27,7 @@ UNHEEDED = {
         "streak_checkpoints",
     },
     "DailyActivity": {"user_id", "activity_date"},
-    "RewardsLedger": {"account_id", "created_at", "chain", "carried"},
+    "RewardsLedger": {"account_id", "created_at", "carried"},
 }
 
 

@@ -22,7 +22,6 @@ from rules.engagement.carriers import (
     with_carried,
 )
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts
-from rules.engagement.proof import DIGEST_BYTES, SALT_BYTES, seal_entries
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, types
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -52,10 +51,9 @@ def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
         append_drafts("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW)
     )
     assert [(each.seq, len(each.carried)) for each in carriers] == [
-        *((last, 8) for last in range(9, 55, 9)),
-        (60, 5),
+        *((last, 9) for last in range(10, 61, 10)),
     ]
-    assert len(rest) == 53
+    assert len(rest) == 54
 
 
 @pytest.mark.parametrize("count", [100, 199, 1_000])
@@ -95,7 +93,7 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
         assert plain(carriers[-1]) == plain(entries[-1])
     assert all(each.draft.kind is EntryKind.EARN for each in rest)
     for each in carriers:
-        whole = replace(each, chain=bytes(48), applied_through=f"2026-03-01T00:00:00.000/{10**20}")
+        whole = replace(each, applied_through=f"2026-03-01T00:00:00.000/{10**20}")
         assert item_bytes(entry_item(whole)) <= WRITE_UNIT_BYTES
     assert [plain(each) for carrier in carriers for each in unfold_carrier(carrier)] == list(map(plain, rest))
 
@@ -183,8 +181,7 @@ def test_a_carrier_takes_one_write_unit(length: int, kinds: list[tuple[str, dict
         for number in range(60)
         for kind, judged in [kinds[number % len(kinds)]]
     ]
-    head = Head(stamp(NOW), 99_999_900, 10**9, b"c" * (DIGEST_BYTES + SALT_BYTES))
-    entries = seal_entries(append_drafts("u" * length, head, drafts, NOW), head, b"")
+    entries = append_drafts("u" * length, Head(stamp(NOW), 99_999_900, 10**9), drafts, NOW)
     carriers, rest = split_carriers(entries)
     for carrier in carriers:
         through = "2026-03-01T00:00:00.000/300000000000000499659"

@@ -1,5 +1,6 @@
-"""Entries told from rows of the lake: with their marks and hashes, up to the first gap; and with a table's."""
+"""Entries told from rows of the lake: with their marks, up to the first gap; and together with a table's."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from adapters.platform.items import decode_item
 from rules.days import unstamp
 from rules.engagement.lake_entries import entries_of, merged_entries
 from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
-from rules.engagement.proof import link_of, own_faults, seal_entries
+from rules.engagement.proof import chain_of, link_of, own_faults
 from rules.engagement.reconciliation import ledger_faults
 from rules.lake.entities import LEDGER, row_of
 from tests.support.examples import examples
@@ -21,7 +22,7 @@ SALT = b"s" * 32
 
 
 def written(count: int) -> list[Entry]:
-    """An account's entries as the code writes them, all at once: so carried ones have no hash."""
+    """An account's entries as the code writes them, all at once."""
     earned = [
         Draft(EntryKind.EARN, 10, f"2026-03-02T11:00:00.{n:06}Z#e", "CHECK_IN", "2026-03-02", rules_version=1)
         for n in range(count)
@@ -29,7 +30,8 @@ def written(count: int) -> list[Entry]:
     entries = append_drafts("u", None, earned, NOW)
     redeemed = append_drafts("u", entries[-1].head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
     back = Draft(EntryKind.REVERSE, 5, reverses=redeemed[0].created_at)
-    return seal_entries([*entries, *redeemed, *append_drafts("u", redeemed[0].head, [back], NOW)], None, SALT)
+    entries[0] = replace(entries[0], salt=SALT)
+    return [*entries, *redeemed, *append_drafts("u", redeemed[0].head, [back], NOW)]
 
 
 def rows_of(entries: list[Entry]) -> list[dict[str, Any]]:
@@ -53,9 +55,9 @@ def test_rows_in_any_order_and_twice_tell_all_entries(chance: Any, count: int) -
     chance.shuffle(rows)
     told, lack = entries_of(rows)
     assert (lack, [each.draft for each in told]) == ("", [each.draft for each in entries])
-    assert (ledger_faults(told), own_faults("u", [link_of(each) for each in told])) == ([], [])
-    assert told[-1].chain == entries[-1].chain
-    assert all(each.chain for each in told)
+    links = [link_of(each) for each in told]
+    assert (ledger_faults(told), own_faults(links)) == ([], [])
+    assert chain_of("u", links) == chain_of("u", [link_of(each) for each in entries])
 
 
 def test_it_ends_before_what_is_lacking() -> None:

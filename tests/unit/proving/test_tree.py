@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.proof import LEAVES, Head, LedgerTree
+from analytics.proof import HEADS, LATEST, LEAVES, Head, LedgerTree, publish_root, root_fault, root_key
 from rules.engagement.proof import (
     LEFT,
     Path,
@@ -77,7 +77,9 @@ def test_a_repeated_night_keeps_the_leaves_of_the_night_before_and_the_next_one_
 
     def tree_after(night: int) -> LedgerTree:
         head = Head(5, "aa" * 32, night, sha256(bytes(night)).hexdigest())
-        return LedgerTree.read(objects).store_next(objects, [head], f"2026-11-2{night}", f"night-{night}")
+        tree = LedgerTree.read(objects).grown(objects, [head], f"2026-11-2{night}", f"night-{night}")
+        tree.store(objects)
+        return tree
 
     first, second = tree_after(1), tree_after(2)
     assert tree_after(2) == second
@@ -98,7 +100,8 @@ def test_no_leaves_stay_of_a_night_that_died_before_it_deleted_them(
 
     def store_tree(night: int) -> None:
         head = Head(5, "aa" * 32, night, sha256(bytes(night)).hexdigest())
-        LedgerTree.read(objects).store_next(objects, [head], f"2026-11-2{night}", f"night-{night}")
+        tree = LedgerTree.read(objects).grown(objects, [head], f"2026-11-2{night}", f"night-{night}")
+        tree.store(objects)
 
     store_tree(1)
     store_tree(2)
@@ -110,3 +113,29 @@ def test_no_leaves_stay_of_a_night_that_died_before_it_deleted_them(
     assert len(list(objects.list(LEAVES))) == 2
     store_tree(4)
     assert len(list(objects.list(LEAVES))) == 2
+
+
+def test_a_tree_whose_root_was_not_published_was_changed(tmp_path: FilePath) -> None:
+    objects, roots = FolderObjects(tmp_path / "lake"), FolderObjects(tmp_path / "roots")
+    assert root_fault(LedgerTree.read(objects), roots) == "", "no night has been"
+    for night in (1, 2):
+        head = Head(5, "aa" * 32, night, sha256(bytes(night)).hexdigest())
+        tree = LedgerTree.read(objects).grown(objects, [head], f"2026-11-2{night}", f"night-{night}")
+        publish_root(roots, tree)
+        assert root_fault(LedgerTree.read(objects), roots) == "", "a night dies before it has stored its tree"
+        tree.store(objects)
+        assert root_fault(LedgerTree.read(objects), roots) == ""
+    latest, stored = roots.get(LATEST), objects.get(HEADS)
+    roots.put(LATEST, latest.replace(tree.root.hex().encode(), b"00" * 32))
+    assert root_fault(LedgerTree.read(objects), roots) == "roots/latest.json is not roots/night-2.json"
+    roots.put(root_key("night-2"), roots.get(LATEST))
+    assert "is not that of roots/night-2.json" in root_fault(LedgerTree.read(objects), roots)
+    for key in (LATEST, root_key("night-2")):
+        roots.put(key, latest)
+    other = Head(5, "aa" * 32, 2, "cc" * 32)
+    LedgerTree.read(objects).grown(objects, [other], tree.at, tree.run_id).store(objects)
+    assert "is not that of roots/night-2.json" in root_fault(LedgerTree.read(objects), roots)
+    objects.put(HEADS, stored.replace(b"night-2", b"night-3"))
+    assert "is not that of roots/night-3.json" in root_fault(LedgerTree.read(objects), roots)
+    objects.delete([HEADS])
+    assert "it is gone" in root_fault(LedgerTree.read(objects), roots)
