@@ -100,7 +100,7 @@ def statuses_to_read(listed: QuestionStatus) -> tuple[QuestionStatus, ...]:
     """Return the statuses under which the questions of a list are stored.
 
     A question that has just expired is stored as OPEN or PARTIAL until a job changes that. An answered one
-    that release 1.0.0 stored is OPEN until its next answer.
+    that release 0.9.0 stored is OPEN until its next answer.
     """
     if listed is QuestionStatus.CLOSED:
         return (listed,)

@@ -39,7 +39,7 @@ ACCEPTED: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
 }
 # What today's templates do to a stack of the last release, and why that may be.
 ACCEPTED_OF_RELEASE = {
-    "/CurateJobCode: its function is asked to delete it, and may no longer answer": "no stack of 1.0.0 is known; the"
+    "/CurateJobCode: its function is asked to delete it, and may no longer answer": "no stack of 0.9.0 is known; the"
     " update succeeds all the same, once CloudFormation has waited two minutes at its end",
     "/Identity/ClusterSecurityGroup: SecurityGroupIngress loses": "ProxyIngress adds the same rule seconds later",
 }

@@ -119,7 +119,7 @@ def test_it_is_told_what_each_file_is_and_how_large(made: tuple[Path, str]) -> N
 )
 def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> None:
     env = environment(home)
-    assert must("streakline", "--version", cwd=tmp_path, env=env) == "streakline 1.0.0\n"
+    assert must("streakline", "--version", cwd=tmp_path, env=env) == "streakline 0.9.0\n"
     book = tmp_path / "book.json"
     book.write_text(json.dumps(shipped_document()))
     checked = must("streakline", "rules", "check", book, cwd=tmp_path, env=env)
@@ -229,7 +229,7 @@ def follow_readme(folder: Path) -> None:
         must("bash", "--noprofile", "--norc", "-ec", "\n".join(lines), cwd=clone, env=env, seconds=2400)
     finally:
         must("make", "down", cwd=clone, env=env)
-    assert must(clone / "app/bin/streakline", "--version", cwd=folder, env=env) == "streakline 1.0.0\n"
+    assert must(clone / "app/bin/streakline", "--version", cwd=folder, env=env) == "streakline 0.9.0\n"
     assert must(clone / "app/bin/python", "-c", PYTHON_APP, cwd=folder, env=env) == "1 1\n"
     said = "import {Streakline} from 'streakline'; console.log(typeof Streakline)"
     assert must("node", "--input-type=module", "-e", said, cwd=clone, env=env) == "function\n"

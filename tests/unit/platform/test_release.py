@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.template import ROOT, template
 
-VERSION = "1.0.0"
+VERSION = "0.9.0"
 LICENCE = "Apache-2.0"
 
 
