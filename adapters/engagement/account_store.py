@@ -284,17 +284,21 @@ class AccountStore:
         return whole_profile(profile, self.ledger.protection(profile.user_id, newest))
 
     def commit(self, decision: Decision) -> None:
-        """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
+        """Write a decision: the ledger, then the days, then the profile.
+
+        Raises HeadMoved if nothing was written, ProjectionMoved if a day or the profile has changed since it
+        was read.
+        """
+        before, user_id = decision.before, decision.profile.user_id
         if decision.entries:
             self.ledger.append(decision.head, decision.entries)
-        self.commit_projections(decision)
-
-    def commit_projections(self, decision: Decision) -> None:
-        """Write a decision's days, then its profile; raises ProjectionMoved if one has changed."""
         for when, day in decision.days.items():
-            self._put_day(decision.before.days.get(when), day)
-        if decision.profile != decision.before.profile:
-            self.put_profile(decision.before.profile, decision.profile)
+            if not write_if(self._dynamodb.put_item, **self.day_put(before.days.get(when), day)):
+                raise ProjectionMoved(f"{user_id} {when}")
+        if decision.profile != before.profile:
+            put = self.profile_put(before.profile, decision.profile)
+            if not write_if(self._dynamodb.put_item, **put):
+                raise ProjectionMoved(user_id)
 
     def commit_at_once(
         self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
@@ -305,10 +309,12 @@ class AccountStore:
         Raises HeadMoved if nothing was written. Its `failed` has indices of the list below: 0 is the profile,
         and `also` begins at FIRST_OF_ALSO.
         """
-        put_of_profile = self.profile_put(decision.before.profile, decision.profile)
-        days_before = decision.before.days
-        puts_of_days = [self._day_put(days_before.get(when), day) for when, day in decision.days.items()]
-        actions = [{"Put": put_of_profile}, *also, *({"Put": put} for put in puts_of_days)]
+        before = decision.before
+        put_of_profile = {"Put": self.profile_put(before.profile, decision.profile)}
+        puts_of_days = [
+            {"Put": self.day_put(before.days.get(when), day)} for when, day in decision.days.items()
+        ]
+        actions = [put_of_profile, *also, *puts_of_days]
         self.ledger.append(decision.head, decision.entries, reversed_entry, actions)
 
     def finish_pending(self, user_id: str, now: datetime) -> Account:
@@ -321,11 +327,6 @@ class AccountStore:
                 self.commit(self.decision_of(account, partial(decide, events=(), now=now)))
         raise AccountContended(user_id)
 
-    def put_profile(self, before: Profile, profile: Profile) -> None:
-        """Put a profile in place of the one that was read; raises ProjectionMoved if another is stored."""
-        if not write_if(self._dynamodb.put_item, **self.profile_put(before, profile)):
-            raise ProjectionMoved(profile.user_id)
-
     def profile_put(self, before: Profile, profile: Profile) -> dict[str, Any]:
         """Return the arguments of a put of a profile in place of the one that was read, `before`.
 
@@ -335,14 +336,10 @@ class AccountStore:
         condition = if_unchanged("user_id", "version", before.version or None)
         return {"TableName": self._profiles, "Item": profile_item(profile, self.shards, now), **condition}
 
-    def _day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
+    def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
         condition = if_unchanged("user_id", "ledger_head", before.ledger_head if before else None)
         return {"TableName": self._days, "Item": encode_item(day_attributes(day)), **condition}
-
-    def _put_day(self, before: Day | None, day: Day) -> None:
-        if not write_if(self._dynamodb.put_item, **self._day_put(before, day)):
-            raise ProjectionMoved(f"{day.user_id} {day.activity_date}")
 
 
 class ReviewIndex:

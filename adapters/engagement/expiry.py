@@ -19,7 +19,7 @@ from rules.book.book_schema import DAYS_MAX
 from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lifetime_days_max
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import bump_version, decide
-from rules.engagement.account_state import Account, Profile
+from rules.engagement.account_state import Account, Decision, Profile
 from rules.engagement.lots import Settlement, SettlementBasis, settlement_of
 
 
@@ -119,5 +119,5 @@ class Settler:
         if newest and (head is None or newest.created_at != head.created_at):
             raise HeadMoved(())
         profile = bump_version(account.profile, replace(account.profile, expiry=settlement.expiry), now)
-        self.accounts.put_profile(account.profile, profile)
+        self.accounts.commit(Decision(account, head, (), {}, profile))
         return profile

@@ -105,7 +105,7 @@ def change_profile(
             if decision.entries:
                 accounts.commit_at_once(decision, also=further_actions)
             else:
-                accounts.put_profile(account.profile, decision.profile)
+                accounts.commit(decision)
         except (HeadMoved, ProjectionMoved):
             continue
         cache.write_through([decision.profile])

@@ -56,10 +56,10 @@ def unconditional_profile(patch: Patch) -> None:
 
 
 def unconditional_day(patch: Patch) -> None:
-    def put(self: Any, read: Any, day: Any) -> None:
-        self._dynamodb.put_item(TableName=self._days, Item=encode_item(day_attributes(day)))
+    def put(self: Any, read: Any, day: Any) -> dict[str, Any]:
+        return {"TableName": self._days, "Item": encode_item(day_attributes(day))}
 
-    patch.setattr(adapters.engagement.account_store.AccountStore, "_put_day", put)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "day_put", put)
 
 
 def swallowed_partial_failure(patch: Patch) -> None:
@@ -91,18 +91,20 @@ def no_repair_of_carried_entries(patch: Patch) -> None:
 
 
 def profile_before_days(patch: Patch) -> None:
-    def commit(self: Any, decision: Any) -> None:
-        if decision.profile != decision.before.profile:
-            self.put_profile(decision.before.profile, decision.profile)
-        for when, day in decision.days.items():
-            self._put_day(decision.before.days.get(when), day)
+    real = adapters.engagement.account_store.AccountStore.commit
 
-    patch.setattr(adapters.engagement.account_store.AccountStore, "commit_projections", commit)
+    def commit(self: Any, decision: Any) -> None:
+        real(self, replace(decision, days={}))
+        real(self, replace(decision, entries=(), profile=decision.before.profile))
+
+    patch.setattr(adapters.engagement.account_store.AccountStore, "commit", commit)
 
 
 def profile_before_ledger(patch: Patch) -> None:
+    real = adapters.engagement.account_store.AccountStore.commit
+
     def commit(self: Any, decision: Any) -> None:
-        self.commit_projections(decision)
+        real(self, replace(decision, entries=()))
         if decision.entries:
             self.ledger.append(decision.head, decision.entries)
 

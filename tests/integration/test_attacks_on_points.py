@@ -110,14 +110,14 @@ def test_a_late_event_that_is_written_while_an_account_is_settled_counts_once(
     assert shop.spend(25)
     shop.now = noon(FEB_1) + HOUR
     at_profile, gate = threading.Event(), threading.Event()
-    real_put, real_lots = AccountStore.put_profile, AccountStore.lots
+    real_put, real_lots = AccountStore.profile_put, AccountStore.lots
     writer = threading.Thread(target=lambda: shop.earn(ago=2 * DAY))
 
-    def put(self: AccountStore, *profiles: Any) -> None:
+    def put(self: AccountStore, *profiles: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():
             at_profile.set()
             gate.wait(20)
-        real_put(self, *profiles)
+        return real_put(self, *profiles)
 
     def lots(self: AccountStore, user_id: str, *arguments: Any, **more: Any) -> Any:
         if user_id == shop.user and at_once and writer.ident is None:
@@ -126,7 +126,7 @@ def test_a_late_event_that_is_written_while_an_account_is_settled_counts_once(
         return real_lots(self, user_id, *arguments, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(AccountStore, "put_profile", put)
+        patch.setattr(AccountStore, "profile_put", put)
         patch.setattr(AccountStore, "lots", lots)
         shop.sweep()
         gate.set()

@@ -129,7 +129,7 @@ def test_what_a_dead_writer_has_applied_is_known(lane: Lane, monkeypatch: pytest
     records = lane.records(9, [START])
     assert lane.apply(records[:1], now) == (1, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(AccountStore, "commit_projections", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(AccountStore, "day_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             lane.processor.apply(records[1:], now)
     lane.accounts.finish_pending(lane.user, now)
@@ -144,7 +144,7 @@ def test_two_dead_writers_in_turn_hide_nothing(lane: Lane, monkeypatch: pytest.M
     records = lane.records(6, [START])
     assert lane.apply(records[:1], now) == (1, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(AccountStore, "commit_projections", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(AccountStore, "day_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         for some in (records[4:], records[1:4]):
             with pytest.raises(KeyboardInterrupt):
                 lane.processor.apply(some, now)

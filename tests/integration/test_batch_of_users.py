@@ -17,6 +17,7 @@ from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from tests.support.accounts import put_profile
 from tests.support.dying import Killed
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
@@ -158,7 +159,7 @@ def test_a_profile_and_a_day_that_have_changed_since_are_read_again(
         if user == renamed:
             profile = crowd.accounts.profile(user)
             changed = replace(profile, version=profile.version + 1, alias="renamed")
-            crowd.accounts.put_profile(profile, changed)
+            put_profile(crowd.accounts, profile, changed)
         if user == counted:  # another one has already finished what these entries say
             crowd.accounts.finish_pending(user, ARRIVED[TWO])
 

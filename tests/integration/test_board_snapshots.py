@@ -26,6 +26,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.streak import Streak
+from tests.support.accounts import put_profile
 from tests.support.board_tables import SHARDS, BoardTables
 from tests.support.capacity import ReadCount
 from tests.support.engine import Engine
@@ -291,11 +292,11 @@ def accounts_of(tables: BoardTables) -> AccountStore:
 def test_a_streak_that_had_ended_when_it_was_written_is_not_in_the_index(tables: BoardTables) -> None:
     accounts, living = accounts_of(tables), indexed(tables)
     long_ago = replace(user("eve", 1), streak=Streak(NOW.date() - timedelta(days=900), 40, 40, 40), version=1)
-    accounts.put_profile(Profile("eve"), replace(long_ago, updated_at=stamp(NOW)))
+    put_profile(accounts, Profile("eve"), replace(long_ago, updated_at=stamp(NOW)))
     assert indexed(tables) == living
     assert accounts.profile("eve").streak == long_ago.streak, "the run is kept"
     back = replace(long_ago, version=2, streak=Streak(NOW.date(), 1, 40, 41), updated_at=stamp(NOW))
-    accounts.put_profile(long_ago, back)
+    put_profile(accounts, long_ago, back)
     assert indexed(tables) == {*living, "eve"}
 
 
@@ -322,7 +323,7 @@ def test_an_event_that_overtakes_the_lowering_keeps_its_state(tables: BoardTable
     back = replace(
         before, version=before.version + 1, streak=Streak(later.date(), 1, 9, 9), updated_at=stamp(later)
     )
-    accounts.put_profile(before, back)
+    put_profile(accounts, before, back)
     lowered = Projections(tables.dynamodb, tables.users, "").lower_all(lapsed)
     assert (lowered.count(False), lowered.count(True)) == (1, len(lapsed) - 1)
     assert (indexed(tables), accounts.profile("ann")) == ({"ann"}, back)

@@ -23,6 +23,7 @@ from rules.days import DAY
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import to_item
 from rules.engagement.streak import Cover, fold
+from tests.support.accounts import put_profile
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
@@ -100,7 +101,7 @@ def long_past(engine: Engine, active_days: int) -> tuple[Profile, Counting, Acco
         counting, "UserStreaks", "DailyActivity", LedgerStore(counting, "RewardsLedger"), 2
     )
     profile = Profile(user, version=1, streak=fold(dates, Cover()), updated_at=f"{LAST}T12:00:00+00:00")
-    accounts.put_profile(Profile(user), profile)
+    put_profile(accounts, Profile(user), profile)
     counting.read = 0
     return profile, counting, accounts
 
