@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,10 @@ def schema() -> None:
 @command("rules check book.yaml")
 @book_argument
 def check_command(file: Path) -> None:
-    """Say what is wrong with a book, by line, or what its events earn; this needs no deployment."""
+    """Say what is wrong with a book, by line, or what its events and levels mean; needs no deployment."""
     book = check(file)
-    print(f"{file.name}: a book of rules", *earnings(book.document), sep="\n")
+    lines = (*earnings(book.document), *level_spans(book.document))
+    print(f"{file.name}: a book of rules", *lines, sep="\n")
 
 
 @command("rules diff book.yaml", "rules diff book.yaml --at 2027-01-01")
@@ -156,6 +158,16 @@ def earnings(document: Mapping[str, Any]) -> Iterator[str]:
         cap = rule.cap()
         limit = f", at most {cap.points:,} a {cap.per}" if cap else ""
         yield f"  {name}: {each} points{limit}"
+
+
+def level_spans(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each level: the points ever earned that it stands for. document: as above."""
+    levels = read_book(document).levels
+    if levels and levels[0].points:
+        yield f"  no level: up to {levels[0].points - 1:,} points ever earned"
+    for level, following in zip_longest(levels, levels[1:]):
+        end = f" to {following.points - 1:,}" if following else ""
+        yield f"  level {level.name}: {level.points:,}{end} points ever earned"
 
 
 def recompute(objects: Objects) -> str:

@@ -33,6 +33,11 @@ const goals = ({ streaks, achievements }) => [
       achievements.map((each) => [each.title || spoken(each.name), each.change, number(each.before), number(each.after)]), "")] : [],
 ];
 
+// How many users are on each level, and would be.
+const levels = (found) => found.length ? [h("h3", {}, "Users on each level"),
+  table("Users on each level", ["Level", "Before", "After", "Change"],
+    found.map((each) => [each.title || spoken(each.name ?? "none"), number(each.before), number(each.after), change(each)]), "")] : [];
+
 // Points by month, or by year where there are many months.
 const periods = (months) => {
   const rows = Object.entries(months);
@@ -76,7 +81,7 @@ const drawn = (report) => {
   return [
     h("h3", {}, `What if ${report.book} had been in force`),
     h("p", {}, `Of ${count(users.all, "user")} ${number(users.gain)} would have a higher balance, ${number(users.lose)} a lower one, and ${number(users.same)} the same.`),
-    totals(report), ...goals(report.goals), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
+    totals(report), ...goals(report.goals), ...levels(report.levels), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
   ];
 };
 

@@ -21,6 +21,7 @@ from analytics.what_if.figures import (
     rank,
 )
 from analytics.what_if.goals import Goals
+from analytics.what_if.levels import CountedLevels
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_history import LedgerRow, MeasuresMemo, UserSettings, World, actual_world
 from analytics.what_if.user_replay import JudgedEvent, UserReplay
@@ -54,6 +55,7 @@ class CountedUsers:
         self._terms = TermsMemo(inputs.timeline)
         self._measures = MeasuresMemo(inputs.timeline)
         self._goals = Goals(inputs.timeline, inputs.question.now, self._figures, self._measures)
+        self._levels = CountedLevels(inputs.timeline, inputs.question.now, self._figures)
         self._rows: list[tuple[Any, ...]] = []
         self._largest_changes: list[dict[str, Any]] = []
 
@@ -73,6 +75,7 @@ class CountedUsers:
         self._count_events(user)
         self._count_other_entries(user)
         self._goals.count(user, (before.cover, after.cover), today)
+        self._levels.count(before.earned, after.earned)
         row = (
             user_id,
             *(before.earned, before.balance, *streak_before.measures),

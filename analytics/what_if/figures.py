@@ -93,6 +93,16 @@ class GoalChange:
     after: GoalSums = field(default_factory=GoalSums)
 
 
+@dataclass(slots=True)
+class LevelUsers:
+    """How many users are on a level: by the book in force now, and by the predicted points and book."""
+
+    name: str | None  # None: on no level
+    title: str = ""
+    before: int = 0
+    after: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ImpossibleAct:
     """Something that a user did and could not have done under the candidate."""
@@ -118,6 +128,7 @@ class Figures:
     entries: int = 0  # the number of the ledgers' entries
     streaks: list[GoalChange] = field(default_factory=list)
     achievements: list[GoalChange] = field(default_factory=list)
+    levels: list[LevelUsers] = field(default_factory=list)  # none if no book has levels
 
     def of_type(self, name: str) -> TypeSums:
         """Return the sums of a type."""
@@ -128,7 +139,7 @@ class Figures:
         return self.months.setdefault(day.isoformat()[:7], PointSums())
 
     def add(self, other: "Figures") -> None:
-        """Count other users in. Both are of one question, so streaks and achievements are the same."""
+        """Count other users in. Both are of one question, so goals and levels are the same."""
         for name, sums in other.types.items():
             total = self.of_type(name)
             for figure in fields(TypeSums):
@@ -148,6 +159,9 @@ class Figures:
         for change, other_change in zip([*self.streaks, *self.achievements], other_changes, strict=True):
             change.before.add(other_change.before)
             change.after.add(other_change.after)
+        for users, other_users in zip(self.levels, other.levels, strict=True):
+            users.before += other_users.before
+            users.after += other_users.after
 
 
 @dataclass(frozen=True, slots=True)

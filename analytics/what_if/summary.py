@@ -87,6 +87,7 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
             "streaks": [_streak(streak) for streak in figures.streaks],
             "achievements": [_achievement(achievement) for achievement in figures.achievements],
         },
+        "levels": [asdict(level) for level in figures.levels],
         "refused": {
             "events": sum(sums.refused for sums in figures.types.values()),
             "for_their_properties": sum(sums.broken for sums in figures.types.values()),

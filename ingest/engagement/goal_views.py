@@ -82,6 +82,7 @@ _ACHIEVEMENT = open_object(
     {
         "name": TEXT,
         "title": TEXT,
+        "image_url?": TEXT,
         "achieved": FLAG,
         "achieved_at": text_or_null("when the event occurred by which it became true"),
         "needs": one_of(["all", "any"]),
@@ -243,6 +244,7 @@ class AchievementViews:
             {
                 "name": name,
                 "title": achievement.rule.title,
+                **({"image_url": achievement.rule.image_url} if achievement.rule.image_url else {}),
                 "achieved": name in reading.achieved,
                 "achieved_at": reading.achieved.get(name),
                 "needs": "all" if achievement.rule.needs_all else "any",

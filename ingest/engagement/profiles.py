@@ -1,6 +1,6 @@
 """What a user sees: the profile, and why a day counts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -15,6 +15,7 @@ from ingest.engagement.preferences import SPAN, spans_view
 from ingest.web.json_schema import (
     COUNT,
     TEXT,
+    Schema,
     closed_object,
     list_of,
     one_of,
@@ -22,6 +23,7 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
+from rules.book.levels import Level, standing_of
 from rules.days import DAY, is_skipped
 from rules.engagement.account_state import (
     DateReason,
@@ -36,6 +38,22 @@ from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
 from rules.engagement.streak import Streak, fold, shown_streak
 
+_LEVEL_FIELDS: dict[str, Schema] = {
+    "name": TEXT,
+    "title": TEXT,
+    "from": COUNT | {"description": "the least points ever earned"},
+    "image_url?": TEXT,
+}
+_NEXT_LEVEL = open_object(
+    {**_LEVEL_FIELDS, "missing": whole("points", 1)},
+    type=["object", "null"],
+    description="null: there is none",
+)
+LEVEL = open_object(
+    {**_LEVEL_FIELDS, "next": _NEXT_LEVEL},
+    type=["object", "null"],
+    description="by the book in force; null: below the first level, or there are none",
+)
 PROFILE = open_object(
     {
         "user_id": TEXT,
@@ -50,6 +68,7 @@ PROFILE = open_object(
         "debt?": DEBT,
         "freezes_available": whole("below 0: a debt"),
         "active_days": COUNT,
+        "level?": LEVEL,
         "as_of?": TEXT,
         "alias?": text_or_null("the name on the boards that the user chose; null: a pseudonym"),
         "pauses?": list_of(SPAN) | {"description": "those that have not ended by as_of, oldest first"},
@@ -102,9 +121,10 @@ class Profiles:
     ) -> dict[str, Any]:
         """Return the profile as the OpenAPI document describes it.
 
-        as_of: a local date (None: the user's today). Streak and active days are as of this date. Points and
-        balance are always the present ones, because they belong to the account and not to a date. What has
-        expired by now is written first. count_read: is called before a whole ledger is read, and may raise.
+        as_of: a local date (None: the user's today). Streak and active days are as of this date. Points,
+        balance and level are always the present ones, because they belong to the account and not to a date.
+        What has expired by now is written first. count_read: is called before a whole ledger is read, and may
+        raise.
         """
         return self._view(self.get(user_id), as_of, now, count_read)
 
@@ -137,6 +157,7 @@ class Profiles:
             "debt": debt_of(profile.balance),
             "freezes_available": shown.freezes_available,
             "active_days": shown.active_days,
+            "level": level_view(self.settler.books.books().at(now).book.levels, profile.total_points),
             "as_of": when.isoformat(),
             "alias": profile.alias,
             "pauses": spans_view([span for span in profile.cover.pauses if span[1] >= when]),
@@ -203,6 +224,20 @@ class Profiles:
             return cached
         stored = self.accounts.days([(user_id, day)]).get((user_id, day))
         return day_attributes(stored) if stored else None
+
+
+def level_view(levels: Sequence[Level], points: int) -> dict[str, Any] | None:
+    """Return the level of points ever earned, and the next one; None below the first. levels: a book's."""
+    level, following = standing_of(levels, points)
+    if level is None:
+        return None
+    following_view = following and _level_fields(following) | {"missing": following.points - points}
+    return _level_fields(level) | {"next": following_view}
+
+
+def _level_fields(level: Level) -> dict[str, Any]:
+    picture = {"image_url": level.image_url} if level.image_url else {}
+    return {"name": level.name, "title": level.title, "from": level.points, **picture}
 
 
 def _event_view(event: Event) -> dict[str, str]:

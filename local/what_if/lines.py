@@ -20,6 +20,7 @@ def lines(figures: Json) -> Iterator[str]:
         yield f"{name:<11} {_change(figures[name])}"
     yield from _streaks(figures["streaks"])
     yield from _goals(figures["goals"])
+    yield from _levels(figures["levels"])
     yield from _types(figures)
     yield from _refused(figures["refused"])
     yield from _impossible(figures["impossible"])
@@ -68,6 +69,14 @@ def _goals(figures: Json) -> Iterator[str]:
         yield "achievements that differ: users who have them"
     for achievement in figures["achievements"]:
         yield f"  {achievement['name']:<22} {achievement['change']:<8} {_change(achievement)}"
+
+
+def _levels(levels: list[Json]) -> Iterator[str]:
+    if levels:
+        yield ""
+        yield "users on each level"
+    for level in levels:
+        yield f"  {level['name'] or '(none)':<22} {_change(level)}"
 
 
 def _types(figures: Json) -> Iterator[str]:

@@ -27,7 +27,7 @@ def page(figures: Json) -> str:
     )
     parts = (
         f"<h1>{html.escape(title)}</h1><p class=note>{html.escape(readable(at))}</p>",
-        _section("All together", [totals, *_goals(figures["goals"])]),
+        _section("All together", [totals, *_goals(figures["goals"]), *_levels(figures["levels"])]),
         _section("Who gains, and by what", _plots(figures)),
         _section(
             "User by user",
@@ -101,6 +101,20 @@ def _goals(figures: Json) -> Iterator[Figure]:
         ]
         heads = ("Achievement", "Is", "Users who have it", "Users who would")
         yield Figure("Achievements that differ", "", heads, users)
+
+
+def _levels(levels: Sequence[Json]) -> Iterator[Figure]:
+    if levels:
+        rows = [
+            (
+                level["title"] or spoken(level["name"] or "none"),
+                f"{level['before']:,}",
+                f"{level['after']:,}",
+                f"{level['after'] - level['before']:+,}" if level["after"] != level["before"] else "0",
+            )
+            for level in levels
+        ]
+        yield Figure("Users on each level", "", ("Level", "Before", "After", "Change"), rows)
 
 
 def _before_and_after(before: int, after: int) -> str:

@@ -45,6 +45,7 @@ from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from rules.book.levels import Level
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
@@ -82,30 +83,43 @@ ATTEMPTS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes. Those of achievements and of leads read further tables."""
+    """Makes steps of changes. Those of achievements, levels and leads read further tables."""
 
     achievements: AchievementReader | None = None  # None: no endpoint wants achievements
     leads: LeadEventStore | None = None  # None: no endpoint wants leads
+    books: BookStore | None = None  # None: no endpoint wants levels
 
-    def steps_of(self, changes: Sequence[Change], now: datetime, *, wants_achievements: bool) -> list[Step]:
+    def steps_of(
+        self, changes: Sequence[Change], now: datetime, *, wants_achievements: bool, wants_levels: bool
+    ) -> list[Step]:
         """Return the steps of a holder's changes, in order.
 
-        wants_achievements: whether an endpoint may want them. If none does, they are not looked at.
+        wants_achievements, wants_levels: whether an endpoint may want them. If none does, they are not looked
+        at.
         """
-        steps: list[Step] = [partial(self._notices_of, change=change, now=now) for change in changes]
         profiles = [change for change in changes if isinstance(change, Profile)]
+        levels = self._levels(now) if profiles and wants_levels else ()
+        steps: list[Step] = [
+            partial(self._notices_of, change=change, now=now, levels=levels) for change in changes
+        ]
         if profiles and wants_achievements:
             steps.append(partial(self._achievement_notices, profile=profiles[-1], now=now))
         elif profiles:
             steps.append(forget_achievements)
         return steps
 
-    def _notices_of(self, state: Any, change: Change, now: datetime) -> tuple[list[Notice], Any]:
+    def _levels(self, now: datetime) -> Sequence[Level]:
+        """Return the levels of the book in force."""
+        return self.books.books().at(now).book.levels if self.books else ()
+
+    def _notices_of(
+        self, state: Any, change: Change, now: datetime, levels: Sequence[Level]
+    ) -> tuple[list[Notice], Any]:
         """Return the notices of a change, and the next state."""
         if isinstance(change, Profile):
             if change.version <= state.version:  # the record came twice, or out of order
                 return [], state
-            return notices_of_profile(state, change, unstamp(change.updated_at))
+            return notices_of_profile(state, change, unstamp(change.updated_at), levels)
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
         if isinstance(change, Question):
@@ -205,9 +219,13 @@ class NotificationWriter:
         self, outcome: NotificationBatch, holder: str, now: datetime, pairs: Sequence[tuple[Record, Change]]
     ) -> None:
         """Write the notifications of a holder's changes, and add them to the outcome of the batch."""
-        wants_achievements = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
         changes = [change for _, change in pairs]
-        steps = self.steps.steps_of(changes, now, wants_achievements=wants_achievements)
+        steps = self.steps.steps_of(
+            changes,
+            now,
+            wants_achievements=self._may_want(NoticeType.ACHIEVEMENT_EARNED),
+            wants_levels=self._may_want(NoticeType.LEVEL_CHANGED),
+        )
         outcome.shares |= self._write_steps(holder, steps, now)
         outcome.counts["changes"] += len(pairs)
 
@@ -327,7 +345,7 @@ def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
     books = BookStore(dynamodb, config.rule_books_table)
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
-    return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table))
+    return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table), books)
 
 
 @bootstrap(NotificationSettings)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
+from rules.book.levels import Level
 from rules.book.measures import measures_of, sums_of
 from rules.book.point_rules import AmountRule, Cap, Period
 from rules.book.rewards import Reward
@@ -152,6 +153,7 @@ class Book:
     rewards: Mapping[str, Reward] = field(default_factory=dict)  # by id
     streaks: Mapping[str, StreakRule] = field(default_factory=dict)  # by name, without the daily streak
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)  # by name
+    levels: tuple[Level, ...] = ()  # in ascending order
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
 

@@ -157,6 +157,7 @@ _EXPIRY = _object(
     },
     "when points expire; exactly one of after_days and end_of. Left out: never",
 )
+_IMAGE_URL = _text(1000, "a picture: https://, or data:image/ for a small one")
 _REWARD = _object(
     ["price_points", "brand"],
     {
@@ -172,7 +173,7 @@ _REWARD = _object(
         "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
         "title": _text(100, "what people see in place of the id; plain text"),
         "description": _text(500, "what it is; plain text, may have several lines"),
-        "image_url": _text(1000, "a picture: https://, or data:image/ for a small one"),
+        "image_url": _IMAGE_URL,
     },
     "one reward",
 )
@@ -264,8 +265,19 @@ _ACHIEVEMENT = _object(
         "history": _flag("whether its date may be before its declaration; default: false"),
         "title": _note(100),
         "description": _note(500),
+        "image_url": _IMAGE_URL,
     },
     "one achievement; exactly one of all and any",
+)
+_LEVEL = _object(
+    ["name", "from"],
+    {
+        "name": {"type": "string", "pattern": GOAL_NAME},
+        "from": _whole(0, AMOUNT_MAX, "the least points ever earned; each level's is above the one before"),
+        "title": _text(100, "what people see in place of the name; plain text"),
+        "image_url": _IMAGE_URL,
+    },
+    "one level",
 )
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -285,6 +297,12 @@ BOOK: Schema = {
             "answers": _ANSWERS | {OF_PART: Part.QUESTIONS.value},
             "streaks": _by_name(20, GOAL_NAME, _STREAK, "streaks besides the daily one, by name"),
             "achievements": _by_name(100, GOAL_NAME, _ACHIEVEMENT, "achievements, by name"),
+            "levels": {
+                "type": "array",
+                "items": _LEVEL,
+                "maxItems": 100,
+                "description": "levels that users reach by points ever earned, from the lowest",
+            },
         },
         "what earns what",
     ),

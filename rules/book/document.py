@@ -40,6 +40,7 @@ from rules.book.goal_rules import (
     StreakRule,
     thousandths,
 )
+from rules.book.levels import Level
 from rules.book.point_rules import DAYS_SUFFIX, POINTS_MAX, AmountRule, Period
 from rules.book.rewards import ALWAYS, NEVER, Reward
 from rules.days import parse_moment
@@ -97,6 +98,7 @@ def read_book(document: Section) -> Book:
         achievements={
             name: _achievement(section) for name, section in document.get("achievements", {}).items()
         },
+        levels=tuple(map(_level, document.get("levels", ()))),
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
     )
@@ -162,7 +164,12 @@ def _achievement(section: Section) -> AchievementRule:
         stays=section.get("withdrawn", "never") == "never",
         of_history=section.get("history", False),
         title=section.get("title", ""),
+        image_url=section.get("image_url", ""),
     )
+
+
+def _level(section: Section) -> Level:
+    return Level(section["name"], section["from"], section.get("title", ""), section.get("image_url", ""))
 
 
 def _condition(condition: Section) -> Condition:
@@ -189,6 +196,7 @@ def faults_of(document: Section) -> list[Fault]:
             _streak_faults(document),
             _excess_sum_faults(document),
             _achievement_faults(document),
+            _level_faults(document),
         )
     ]
 
@@ -297,15 +305,20 @@ def _reward_faults(document: Section) -> Faults:
         yield from unreadable
         if not unreadable and _reward(section).valid_from >= _reward(section).valid_until:
             yield (*path, "valid_until"), "is not after valid_from"
-        for name, allowed in (("title", ""), ("description", "\n")):
-            text = section.get(name)
-            if text is not None and not text.strip():
-                yield (*path, name), "is blank: leave it out"
-            invisible = (each for each in INVISIBLE.findall(text or "") if each not in allowed)
-            if character := next(invisible, None):
-                yield (*path, name), f"has the character U+{ord(character):04X}, which nobody sees"
-        if "image_url" in section and (reason := _url_fault(section["image_url"])):
-            yield (*path, "image_url"), reason
+        yield from _shown_faults(section, path)
+
+
+def _shown_faults(section: Section, path: Path) -> Faults:
+    """Yield what people could not read or see of a section's title, description and picture."""
+    for name, allowed in (("title", ""), ("description", "\n")):
+        text = section.get(name)
+        if text is not None and not text.strip():
+            yield (*path, name), "is blank: leave it out"
+        invisible = (each for each in INVISIBLE.findall(text or "") if each not in allowed)
+        if character := next(invisible, None):
+            yield (*path, name), f"has the character U+{ord(character):04X}, which nobody sees"
+    if "image_url" in section and (reason := _url_fault(section["image_url"])):
+        yield (*path, "image_url"), reason
 
 
 def _url_fault(url: str) -> str | None:
@@ -384,6 +397,8 @@ def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
 def _achievement_faults(document: Section) -> Faults:
     for name, section in document.get("achievements", {}).items():
         path: Path = ("achievements", name)
+        if "image_url" in section and (reason := _url_fault(section["image_url"])):
+            yield (*path, "image_url"), reason
         if ("all" in section) == ("any" in section):
             yield path, "must have all or any, and not both"
             continue
@@ -391,6 +406,19 @@ def _achievement_faults(document: Section) -> Faults:
         for index, condition in enumerate(section[key]):
             for inner_path, reason in _condition_faults(document, condition):
                 yield (*path, key, index, *inner_path), reason
+
+
+def _level_faults(document: Section) -> Faults:
+    levels = document.get("levels", ())
+    names: set[str] = set()
+    for index, section in enumerate(levels):
+        path: Path = ("levels", index)
+        if section["name"] in names:
+            yield (*path, "name"), f"is {section['name']}, which another level has"
+        names.add(section["name"])
+        if index and section["from"] <= (before := levels[index - 1]["from"]):
+            yield (*path, "from"), f"is not above the {before} of the level before"
+        yield from _shown_faults(section, path)
 
 
 def _condition_faults(document: Section, condition: Section) -> Faults:

@@ -1,6 +1,6 @@
 """Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -107,6 +107,8 @@ class AchievementRule:
     stays: bool = True  # whether it is never withdrawn once it was shown
     of_history: bool = False  # whether its date may be before it was declared
     title: str = ""
+    # As of a reward. Another picture is the same achievement: whoever has it keeps it, and nobody is notified
+    image_url: str = field(default="", repr=False, compare=False)
 
 
 def thousandths(number: float) -> int:

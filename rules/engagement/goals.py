@@ -461,7 +461,9 @@ def _is_measured(book: Book, rule: StreakRule) -> bool:
 
 
 def beginnings(books: Books, version: Version) -> Iterator[str]:
-    """Yield a line for each streak and achievement that a version adds or changes: from when it counts.
+    """Yield a line for each streak and achievement that a version adds or changes, and one for all levels.
+
+    The line says from when it counts.
 
     books: all versions, this one among them.
     """
@@ -487,6 +489,8 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
         else:
             meaning = f"dated at {declared[name].since} or later; what happened before counts towards it"
         yield f"{name}: {prefix}{meaning}"
+    if new.levels != old.levels:
+        yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
 
 
 def _instant(at: datetime) -> str:

@@ -19,6 +19,7 @@ from rules.book.goal_rules import (
     StreakPeriod,
     StreakRule,
 )
+from rules.book.levels import Level
 from rules.book.point_rules import AmountRule, Period
 from rules.days import stamp
 from rules.lake.schema import Entity, Field, Required, Row, Type
@@ -26,7 +27,8 @@ from rules.lake.schema import Entity, Field, Required, Row, Type
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
 # The kinds of rows
-EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT, BOOK = "event_type", "boost", "streak", "achievement", "book"
+EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT = "event_type", "boost", "streak", "achievement"
+LEVEL, BOOK = "level", "book"
 # The sections of a document that are in its row of kind BOOK
 BOOK_SECTIONS = ("freezes", "pauses", "expiry", "offline", "answers")
 FREEZES, PAUSES = "freezes", "pauses"  # what covers a missed period
@@ -59,6 +61,9 @@ def book_items(book: Book) -> Iterator[Row]:
         for index, condition in enumerate(achievement.conditions):
             identity = {"item": f"{ACHIEVEMENT}/{name}/{index}", "kind": ACHIEVEMENT, "name": name}
             yield {**identity, **_condition_row(achievement, condition)}
+    for level in book.levels:
+        identity = {"item": f"{LEVEL}/{level.name}", "kind": LEVEL, "name": level.name}
+        yield {**identity, "at_least": level.points, "title": level.title or None}
 
 
 def _type_row(rule: EventType) -> Row:
@@ -113,11 +118,13 @@ def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
 
 RULES = Entity(
     "rules",
-    "One row per item of each version of the book of rules: an event type, a boost, a streak, or the rest.",
+    "One row per item of each version of the book: an event type, a boost, a streak, a level, or the rest.",
     (
         Required("version", INTEGER, "the version of the book of rules"),
-        Required("item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book", 128),
-        Required("kind", TEXT, "event_type, boost, streak, achievement or book (all the rest)", 16),
+        Required(
+            "item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0, level/NAME or book", 128
+        ),
+        Required("kind", TEXT, "event_type, boost, streak, achievement, level or book (all the rest)", 16),
         Required("effective_at", TIMESTAMP, "from when the version is in force"),
         Required("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book"),
         Required("author", TEXT, "who published it", 512),
@@ -137,9 +144,13 @@ RULES = Entity(
         Field("factor", INTEGER, "boost: what their points are multiplied by"),
         Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
         Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
-        Field("name", TEXT, "streak, achievement: its name", 64),
+        Field("name", TEXT, "streak, achievement, level: its name", 64),
         Field("need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", 16),
-        Field("at_least", INTEGER, "streak, achievement: how much is needed; a sum in thousandths"),
+        Field(
+            "at_least",
+            INTEGER,
+            "streak, achievement: how much is needed; a sum in thousandths; level: the points",
+        ),
         Field(
             "property",
             TEXT,
@@ -153,6 +164,7 @@ RULES = Entity(
         Field("stays", BOOLEAN, "achievement: whether it is never withdrawn"),
         Field("points_each", INTEGER, "event_type: how many thousandths of the property earn"),
         Field("points_earned", INTEGER, "event_type: points of each whole points_each"),
+        Field("title", TEXT, "level: what people see in place of the name", 400),
     ),
     key=("version", "item"),
     occurred="stored_at",
@@ -163,7 +175,7 @@ RULES = Entity(
 
 
 def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
-    """Return a book with the event types, boosts, streaks and achievements of one version.
+    """Return a book with the event types, boosts, streaks, achievements and levels of one version.
 
     rows: all rows of the version, from curated files. The rest of the book has its defaults.
     """
@@ -171,7 +183,16 @@ def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
     types = {row["event_type"]: _event_type(row) for row in all_rows if row["kind"] == EVENT_TYPE}
     streaks = {row["name"]: _streak(row) for row in all_rows if row["kind"] == STREAK}
     boosts = tuple(_boost(row) for row in all_rows if row["kind"] == BOOST)
-    return Book(types, boosts, streaks=streaks, achievements=_achievements(all_rows))
+    levels = [
+        Level(row["name"], row["at_least"], row["title"] or "") for row in all_rows if row["kind"] == LEVEL
+    ]
+    return Book(
+        types,
+        boosts,
+        streaks=streaks,
+        achievements=_achievements(all_rows),
+        levels=tuple(sorted(levels, key=lambda level: level.points)),
+    )
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:

@@ -6,13 +6,14 @@ hold ends. From time to time a user's achievements are looked at (rule 15). In t
 redemptions, achievements, leads and questions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from rules.book.book import Books
+from rules.book.levels import Level, standing_of
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
@@ -73,10 +74,12 @@ class UserNoticeState:
 
 
 def notices_of_profile(
-    state: UserNoticeState, profile: Profile, at: datetime
+    state: UserNoticeState, profile: Profile, at: datetime, levels: Sequence[Level] = ()
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
+    levels: of the book in force. A change of level is one of the points alone: both levels are of these, so a
+    newer book gives no notices.
     at: now. The notices are as of now, or as of state.as_of if that is later. At the first look at an older
     profile, and for a change of the past alone, profile.changed tells of all changes (rule 20). A streak at
     risk and expired holds have their own notices always.
@@ -90,6 +93,7 @@ def notices_of_profile(
     notices: list[Notice] = []
     if before and not is_past_alone:
         notices, lost = _change_notices(before, view, profile, lost)
+        notices += _level_notices(before, view, levels)
     elif before != view:
         notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": view})]
     if is_at_risk(view, as_of) and warned_lapse != view["lapses_at"]:
@@ -130,6 +134,22 @@ def _change_notices(
         data = {"change": change, "earned": earned, "profile": after}
         notices.append(Notice(NoticeType.POINTS_CHANGED, data))
     return notices, lost
+
+
+def _level_notices(before: ProfileView, after: ProfileView, levels: Sequence[Level]) -> list[Notice]:
+    """Return the notice that the points ever earned are on another level than before, if they are."""
+    earned = [view["total_bestie_points"] for view in (before, after)]
+    level_before, level = (standing_of(levels, points).level for points in earned)
+    if level == level_before:
+        return []
+    data = {
+        "level": level.name if level else None,
+        "title": level.title if level else "",
+        "level_before": level_before.name if level_before else None,
+        "direction": "up" if earned[1] > earned[0] else "down",
+        "profile": after,
+    }
+    return [Notice(NoticeType.LEVEL_CHANGED, data)]
 
 
 def _without_points(view: ProfileView) -> ProfileView:

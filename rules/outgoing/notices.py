@@ -77,6 +77,7 @@ class NoticeType(StrEnum):
     STREAK_LOST = "streak.lost"  # a date was missed, or events were reversed
     STREAK_CORRECTED = "streak.corrected"  # a late event overturned a loss that was notified
     POINTS_CHANGED = "points.changed"
+    LEVEL_CHANGED = "level.changed"  # up, or down after a clawback
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
@@ -98,6 +99,11 @@ FILTER_FIELDS: Mapping[NoticeType, Mapping[str, type | tuple[str, ...]]] = {
     NoticeType.STREAK_LOST: {**_OF_USER, "lost_streak": int, "reason": ("missed", "reversed")},
     NoticeType.STREAK_CORRECTED: {**_OF_USER, "lost_streak": int, "current_streak": int},
     NoticeType.POINTS_CHANGED: {**_OF_USER, "change": int, "earned": int},
+    NoticeType.LEVEL_CHANGED: {
+        **_OF_USER,
+        **dict.fromkeys(("level", "title", "level_before"), str),
+        "direction": ("up", "down"),
+    },
     NoticeType.ACHIEVEMENT_EARNED: {**_OF_USER, "achievement": str, "title": str, "achieved_at": str},
     NoticeType.REWARD_REDEEMED: {
         **_OF_USER,

@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from multiprocessing import Pipe
@@ -91,11 +91,13 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     story, objects, chance = story_of(seed), FolderObjects(folder), random.Random(seed)
     story.into(objects)
     document, span = story.some_book(), some_span(story, chance)
+    document["levels"] = [{"name": f"from{start}", "from": start} for start in (20, 100, 400)]
     found = ask(story, objects, document, *span)
     told = story.retold(story.books_with(read_book(document), *span))
     known = [user for user, each in story.told.items() if each.world.entries]
     assert by_user(found, "before") == {user: story.told[user].shown(story.now) for user in known}
     assert by_user(found, "after") == {user: told[user].shown(story.now) for user in known}
+    assert_levels(story, found, *span)
     months = defaultdict[str, int](int)
     for each in told.values():
         for day, points in each.days().items():
@@ -108,6 +110,19 @@ def compare(folder: Path, seed: int) -> WhatIfAnswer:
     assert sum(each["after"] for each in told_sums["by_type"].values()) == told_sums["points"]["after"]
     assert sum(each["after"] for each in told_sums["by_month"].values()) == told_sums["points"]["after"]
     return found
+
+
+def assert_levels(
+    story: WhatIfStory, found: WhatIfAnswer, since: datetime | None, until: datetime | None
+) -> None:
+    """Each user is on the level that the predicted points have reached, if the candidate is in force now."""
+    is_in_force = (since is None or since <= story.now) and (until is None or story.now < until)
+    expected = Counter[str | None]()
+    for user in by_user(found, "after").values():
+        reached = [start for start in (20, 100, 400) if start <= user["earned"]]
+        expected[f"from{reached[-1]}" if reached else None] += 1
+    counted = {each.name: each.after for each in found.figures.levels if each.after}
+    assert counted == (dict(expected) if is_in_force else {})
 
 
 @pytest.mark.parametrize("seed", range(2, 2 + effort(1, soak=3000)))
@@ -171,6 +186,33 @@ def test_a_hold_is_not_captured_where_a_clawback_leaves_too_little(tmp_path: Pat
     (refused,) = found.figures.impossible
     assert (refused.what, refused.points, refused.missing) == ("hold", 8, 7)
     assert "taken back" in refused.why
+
+
+def test_levels_are_counted_before_and_after_by_the_books_of_then_and_now(tmp_path: Path) -> None:
+    """Points rise from 10 to 30, silver is renamed, and gold is gone."""
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    levels = [{"name": "silver", "from": 10, "title": "Silver"}, {"name": "gold", "from": 30}]
+    story.documents = [small_book(10, 1) | {"levels": levels}]
+    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
+    at = story.base + timedelta(hours=1)
+    for user, kind in (("u0", "A"), ("u1", "W")):
+        story.acts[user] = [Act(at, "events_", f"k{user}", [(f"a{user}", kind, at, "UTC")])]
+    story.told = story.retold(story.books)
+    story.into(objects)
+    renamed = [{"name": "steel", "from": 10}, {"name": "silver", "from": 31}]
+    found = ask(story, objects, small_book(30, 1) | {"levels": renamed})
+    assert summary(found, "book")["levels"] == [
+        {"name": None, "title": "", "before": 1, "after": 1},
+        {"name": "steel", "title": "", "before": 0, "after": 1},
+        {"name": "silver", "title": "", "before": 1, "after": 0},
+        {"name": "gold", "title": "", "before": 0, "after": 0},
+    ]
+    assert summary(ask(story, objects, small_book(30, 1)), "book")["levels"][1] == {
+        "name": "silver",
+        "title": "Silver",
+        "before": 1,
+        "after": 0,
+    }
 
 
 def named(key: str, at: datetime) -> str:

@@ -98,4 +98,5 @@ def a_document() -> Attributes:
             },
             "starter": {"any": [{"points_earned": 1}], "withdrawn": "when_untrue"},
         },
+        "levels": [{"name": "zealot", "from": 0}, {"name": "apostle", "from": 10, "title": 'An "apostle"'}],
     }

@@ -4,6 +4,7 @@ from streakline_client.generated import api
 
 Event = api.Event
 Profile = api.GetUsersUserIdResponse
+Level = api.GetUsersUserIdResponseLevel
 Explanation = api.GetUsersUserIdStreakExplainResponse
 Activity = api.GetUsersUserIdActivityResponse
 Balance = api.GetUsersUserIdBalanceResponse

@@ -10,6 +10,7 @@ type Body<Name extends keyof operations> = operations[Name] extends { requestBod
 export type SentEvent = components['schemas']['Event'];
 export type ServiceError = components['schemas']['Error']['error'];
 export type Profile = Answer<'getUsersUserId'>;
+export type Level = NonNullable<Profile['level']>;
 export type Explanation = Answer<'getUsersUserIdStreakExplain'>;
 export type Activity = Answer<'getUsersUserIdActivity'>;
 export type Balance = Answer<'getUsersUserIdBalance'>;

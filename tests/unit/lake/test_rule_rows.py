@@ -50,6 +50,8 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
         "achievement/reader/0",
         "achievement/reader/1",
         "achievement/starter/0",
+        "level/zealot",
+        "level/apostle",
         "book",
     ]
     for each in found.values():
@@ -71,6 +73,11 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
         "any",
         False,
     )
+    levels = (found["level/zealot"], found["level/apostle"])
+    assert [(each["name"], each["at_least"], each["title"]) for each in levels] == [
+        ("zealot", 0, None),
+        ("apostle", 10, 'An "apostle"'),
+    ]
     pages, walks = found["streak/pages"], found["streak/walks"]
     assert (pages["per"], pages["need"], pages["at_least"]) == ("month", "sum", 30_500)
     assert (pages["property"], pages["event_types"], pages["covered_by"]) == ("pages", "READ", None)
@@ -84,6 +91,7 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
         *(f"event_type/{name}" for name in shipped_document()["event_types"]),
         *(f"streak/{name}" for name in shipped_document()["streaks"]),
         *(f"achievement/{name}/0" for name in shipped_document()["achievements"]),
+        *(f"level/{level['name']}" for level in shipped_document()["levels"]),
         "book",
     }
 
@@ -100,7 +108,9 @@ def test_the_rows_tell_all_of_a_book_that_points_and_goals_follow_from(document:
     known, told = read_book(document), book_of(rows(last).values())
     types = {name: replace(rule, properties=None) for name, rule in known.event_types.items()}
     achievements = {name: replace(rule, title="") for name, rule in known.achievements.items()}
-    assert told == Book(types, known.boosts, streaks=known.streaks, achievements=achievements)
+    assert told == Book(
+        types, known.boosts, streaks=known.streaks, achievements=achievements, levels=known.levels
+    )
 
 
 def test_only_documents_are_rows() -> None:
@@ -141,7 +151,7 @@ def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest
     assert (outcome.counts["published"], outcome.again) == (1, ["100001"])
     again = Firehose()
     handed(again, [two])  # what a redelivery sends
-    assert [json.loads(text)["version"] for each in again.taken for text in row_texts(each)] == [2] * 11
+    assert [json.loads(text)["version"] for each in again.taken for text in row_texts(each)] == [2] * 13
 
 
 def test_a_document_that_cannot_be_read_is_poison_and_its_neighbour_is_not() -> None:

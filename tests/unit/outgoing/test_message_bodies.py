@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pytest
 
+from rules.book.levels import Level
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
@@ -17,6 +18,7 @@ from rules.outgoing.derivation import (
     OfferedAchievement,
     notices_of_achievements,
     notices_of_lead,
+    notices_of_profile,
     notices_of_question,
     notices_of_redemption,
 )
@@ -39,6 +41,8 @@ def told_of_a_user() -> Iterator[Notice]:
     yield from ann.act(noon(2), 2)
     yield from ann.act(noon(2), 1)
     yield from ann.change(noon(2), chosen_zone="Asia/Tokyo")
+    richer = replace(ann.profile, version=99, total_points=30)
+    yield from notices_of_profile(ann.told, richer, noon(2), (Level("silver", 20, "Silver"),))[0]
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices

@@ -165,7 +165,7 @@ def test_a_document_s_parts_of_a_book_are_taken(document: str, tmp_path: Path) -
             book = part
             continue
         for name, said in (part if part.keys() <= SECTIONS else {"event_types": part}).items():
-            book.setdefault(name, {}).update(said)
+            book[name] = said if isinstance(said, list) else {**book.get(name, {}), **said}
     for name in re.findall(r"\b[A-Z][A-Z_]+\b", "".join(texts)):
         book["event_types"].setdefault(name, {"points": 1, "properties": MINUTES})
     (file := tmp_path / "book.yaml").write_text(json.dumps(book), encoding="utf-8")

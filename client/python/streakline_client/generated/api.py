@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 5a62994c6b7f15d374fee2bde0e1f3d30a5c62970602820d9f47c347c45bc896."""
+"""Made by `make clients` from the API with the digest 7498dfbe545a31f8c5a0dcf77198b7fa546b1acd6196ac89986027ba85e46324."""
 
 from __future__ import annotations
 
@@ -153,6 +153,18 @@ class BookAchievements(TypedDict):
     history: NotRequired[bool]
     title: NotRequired[str]
     description: NotRequired[str]
+    image_url: NotRequired[str]
+
+
+BookLevel = TypedDict(
+    "BookLevel",
+    {
+        "name": str,
+        "from": int,
+        "title": NotRequired[str],
+        "image_url": NotRequired[str],
+    },
+)
 
 
 class Book(TypedDict):
@@ -167,6 +179,7 @@ class Book(TypedDict):
     answers: NotRequired[BookAnswers]
     streaks: NotRequired[dict[str, BookStreaks]]
     achievements: NotRequired[dict[str, BookAchievements]]
+    levels: NotRequired[list[BookLevel]]
 
 
 class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):
@@ -823,6 +836,30 @@ class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
     pass
 
 
+GetUsersResponseUserLevelNext = TypedDict(
+    "GetUsersResponseUserLevelNext",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "missing": int,
+    },
+)
+
+
+GetUsersResponseUserLevel = TypedDict(
+    "GetUsersResponseUserLevel",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "next": GetUsersResponseUserLevelNext | None,
+    },
+)
+
+
 class GetUsersResponseUserPaus(TypedDict):
     first: str
     last: str
@@ -841,6 +878,7 @@ class GetUsersResponseUser(TypedDict):
     debt: NotRequired[int]
     freezes_available: int
     active_days: int
+    level: NotRequired[GetUsersResponseUserLevel | None]
     as_of: NotRequired[str]
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersResponseUserPaus]]
@@ -861,6 +899,30 @@ class DeleteUsersUserIdResponse(TypedDict):
     certificate: NotRequired[dict[str, Any]]
 
 
+GetUsersUserIdResponseLevelNext = TypedDict(
+    "GetUsersUserIdResponseLevelNext",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "missing": int,
+    },
+)
+
+
+GetUsersUserIdResponseLevel = TypedDict(
+    "GetUsersUserIdResponseLevel",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "next": GetUsersUserIdResponseLevelNext | None,
+    },
+)
+
+
 class GetUsersUserIdResponsePaus(TypedDict):
     first: str
     last: str
@@ -879,6 +941,7 @@ class GetUsersUserIdResponse(TypedDict):
     debt: NotRequired[int]
     freezes_available: int
     active_days: int
+    level: NotRequired[GetUsersUserIdResponseLevel | None]
     as_of: NotRequired[str]
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersUserIdResponsePaus]]
@@ -896,6 +959,7 @@ class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
 class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
     name: str
     title: str
+    image_url: NotRequired[str]
     achieved: bool
     achieved_at: str | None
     needs: Literal["all", "any"]
@@ -1344,6 +1408,10 @@ class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
+class GetWebhookEndpointsResponseEndpointFiltersLevelChanged(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
     at_least: float
 
@@ -1382,6 +1450,7 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
+        "level.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
         "question.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersQuestionClosed]]],
@@ -1402,7 +1471,7 @@ class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     filters: GetWebhookEndpointsResponseEndpointFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 
@@ -1419,6 +1488,10 @@ class PostWebhookEndpointsRequestFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersLevelChanged(TypedDict):
     at_least: float
 
 
@@ -1460,6 +1533,7 @@ PostWebhookEndpointsRequestFilters = TypedDict(
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
+        "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersProfileChanged]]],
         "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersQuestionClosed]]],
@@ -1478,7 +1552,7 @@ PostWebhookEndpointsRequestAgent: TypeAlias = str
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
     agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
@@ -1496,6 +1570,10 @@ class PostWebhookEndpointsResponseFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsResponseFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersLevelChanged(TypedDict):
     at_least: float
 
 
@@ -1537,6 +1615,7 @@ PostWebhookEndpointsResponseFilters = TypedDict(
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
+        "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersProfileChanged]]],
         "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersQuestionClosed]]],
@@ -1557,7 +1636,7 @@ class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
     secret: str
 
@@ -1582,6 +1661,10 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersLevelChanged(TypedDict):
     at_least: float
 
 
@@ -1623,6 +1706,7 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
+        "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged]]],
         "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersQuestionClosed]]],
@@ -1643,7 +1727,7 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 

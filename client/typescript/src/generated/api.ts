@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 5a62994c6b7f15d374fee2bde0e1f3d30a5c62970602820d9f47c347c45bc896.
+// Made by `make clients` from the API with the digest 7498dfbe545a31f8c5a0dcf77198b7fa546b1acd6196ac89986027ba85e46324.
 
 export interface paths {
     "/": {
@@ -1389,6 +1389,8 @@ export interface components {
                     description?: string;
                     /** @description whether its date may be before its declaration; default: false */
                     history?: boolean;
+                    /** @description a picture: https://, or data:image/ for a small one */
+                    image_url?: string;
                     title?: string;
                     /**
                      * @description whether a shown one is withdrawn when it is no longer true; default: never
@@ -1487,6 +1489,16 @@ export interface components {
                 /** @description the price of each further one */
                 price_points: number;
             };
+            /** @description levels that users reach by points ever earned, from the lowest */
+            levels?: {
+                /** @description the least points ever earned; each level's is above the one before */
+                from: number;
+                /** @description a picture: https://, or data:image/ for a small one */
+                image_url?: string;
+                name: string;
+                /** @description what people see in place of the name; plain text */
+                title?: string;
+            }[];
             /** @description events that waited in a device, as a time receipt proves; left out: 14 and 60 */
             offline?: {
                 /** @description on how many days of a year a user may be offline */
@@ -3382,6 +3394,24 @@ export interface operations {
                             /** @description below 0: a debt */
                             freezes_available: number;
                             last_activity_date: string | null;
+                            /** @description by the book in force; null: below the first level, or there are none */
+                            level?: {
+                                /** @description the least points ever earned */
+                                from: number;
+                                image_url?: string;
+                                name: string;
+                                /** @description null: there is none */
+                                next: {
+                                    /** @description the least points ever earned */
+                                    from: number;
+                                    image_url?: string;
+                                    /** @description points */
+                                    missing: number;
+                                    name: string;
+                                    title: string;
+                                } | null;
+                                title: string;
+                            } | null;
                             longest_streak: number;
                             /** @description those that have not ended by as_of, oldest first */
                             pauses?: {
@@ -3433,6 +3463,24 @@ export interface operations {
                         /** @description below 0: a debt */
                         freezes_available: number;
                         last_activity_date: string | null;
+                        /** @description by the book in force; null: below the first level, or there are none */
+                        level?: {
+                            /** @description the least points ever earned */
+                            from: number;
+                            image_url?: string;
+                            name: string;
+                            /** @description null: there is none */
+                            next: {
+                                /** @description the least points ever earned */
+                                from: number;
+                                image_url?: string;
+                                /** @description points */
+                                missing: number;
+                                name: string;
+                                title: string;
+                            } | null;
+                            title: string;
+                        } | null;
                         longest_streak: number;
                         /** @description those that have not ended by as_of, oldest first */
                         pauses?: {
@@ -3514,6 +3562,7 @@ export interface operations {
                                 property?: string;
                                 streak?: string;
                             }[];
+                            image_url?: string;
                             name: string;
                             /** @enum {string} */
                             needs: "all" | "any";
@@ -4710,6 +4759,11 @@ export interface operations {
                                         at_least: number;
                                     })[];
                                 };
+                                "level.changed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "points.changed"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
@@ -4753,7 +4807,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -4788,6 +4842,11 @@ export interface operations {
                             })[];
                         };
                         "lead.updated"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "level.changed"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -4835,7 +4894,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -4870,6 +4929,11 @@ export interface operations {
                                 })[];
                             };
                             "lead.updated"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "level.changed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4919,7 +4983,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -4996,6 +5060,11 @@ export interface operations {
                                     at_least: number;
                                 })[];
                             };
+                            "level.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "points.changed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
@@ -5039,7 +5108,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
