@@ -22,8 +22,13 @@ const counted = (condition) => ({
 })[condition.counts]();
 const streakTitle = (name) => name === "daily" ? "Every day" : spoken(name);
 
+// A picture from the book; none where it cannot be loaded. Its host learns nothing of the page.
+export const picture = ({ image_url: url }) => url
+  ? h("img", { class: "badge", src: url, alt: "", loading: "lazy", decoding: "async", referrerpolicy: "no-referrer", onerror: (event) => event.target.remove() })
+  : null;
+
 // A bar of how far one is. The words beside it say the same.
-const progress = (have, needs, words, unit = "") => h("div", { class: "progress" },
+export const progress = (have, needs, words, unit = "") => h("div", { class: "progress" },
   h("p", {}, `${words}: ${exact(Math.min(have, needs))} of ${exact(needs)} ${unit}`.trimEnd()),
   h("progress", { max: needs, value: Math.min(have, needs), "aria-label": words }));
 
@@ -44,10 +49,10 @@ export const newest = (achievements) => achievements.filter((each) => each.achie
 export const nearest = (achievements) => achievements.filter((each) => !each.achieved)
   .sort((a, b) => nearness(b) - nearness(a) || stepsMissing(a) - stepsMissing(b));
 
-const earned = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
+const earned = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)),
   h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"));
 
-export const open = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
+export const open = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)),
   achievement.conditions.length > 1 && h("span", { class: "note" }, achievement.needs === "all" ? "All of these:" : "Any of these:"),
   achievement.conditions.map((each) => progress(each.have, each.needs, ...counted(each))));
 

@@ -1,10 +1,12 @@
-// Shows a person's streak, points, newest achievements and ledger, and why a day counts.
+// Shows a person's streak, points, level, newest achievements and ledger, and why a day counts.
 
-import { nearest, newest, open, title } from "./achievements.js";
+import { nearest, newest, open, picture, title } from "./achievements.js";
 import { get, part } from "./api.js";
 import { count, dayName, h, number, say } from "./dom.js";
 import { explanation } from "./explain.js";
 import { ledgerCard } from "./ledger.js";
+import { levelCard } from "./level.js";
+import { newsCard, newsOf, spokenNews } from "./news.js";
 import { settingsCard } from "./settings.js";
 import { streak } from "./source.js";
 
@@ -46,7 +48,7 @@ const achievementsCard = (achievements) => {
   return h("section", { class: "card", "aria-labelledby": "earned-title" },
     h("h2", { id: "earned-title" }, "Achievements"),
     earned.length
-      ? h("ul", { class: "chips" }, earned.slice(0, EARNED_SHOWN).map((each) => h("li", {}, title(each))))
+      ? h("ul", { class: "chips" }, earned.slice(0, EARNED_SHOWN).map((each) => h("li", {}, picture(each), title(each))))
       : h("p", { class: "note" }, "None yet."),
     next && h("h3", {}, "Next"), next && h("ul", { class: "texts" }, open(next)),
     h("p", {}, h("a", { href: "#/achievements" }, `All achievements: ${number(earned.length)} of ${number(achievements.length)} earned`)));
@@ -63,8 +65,10 @@ export const show = async (root, view, words = "") => {
     get(`${user}/achievements`, view.signal).catch(() => ({ achievements: [] })), // refused where a history is too long
   ]);
   const active = new Set(activity.activity.map((day) => day.activity_date));
+  const news = newsOf(view.person.user, profile, told.achievements);
   root.replaceChildren(
     h("h1", { tabindex: "-1" }, "You"),
+    ...news.length ? [newsCard(news)] : [],
     h("section", { class: "hero", "aria-label": "Your streak" },
       streak(profile),
       h("dl", { class: "tiles" },
@@ -72,8 +76,9 @@ export const show = async (root, view, words = "") => {
         figure("Earned", number(profile.total_bestie_points), "points, ever"),
         figure("Longest streak", count(profile.longest_streak, "day")),
         figure("Freezes", number(profile.freezes_available), "each covers a missed day"))),
+    ...profile.level ? [levelCard(profile.level, profile.total_bestie_points)] : [],
     explainer(profile, active, view),
     ...told.achievements.length ? [achievementsCard(told.achievements)] : [],
     settingsCard(profile, book, view, root, words, (led) => show(root, view, led)), ledger);
-  say(words || `Your streak is ${count(profile.current_streak, "day")}.`);
+  say(words || `Your streak is ${count(profile.current_streak, "day")}.${spokenNews(news)}`);
 };
