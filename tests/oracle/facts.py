@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from tests.oracle.calendar_dates import date_in, dates_skipped_by, instant, named_zone, offset_at
-from tests.oracle.points_reading import FOR_SERVERS, TimedBoost, worth
+from tests.oracle.points_reading import FOR_SERVERS, ByAmount, TimedBoost, worth
 
 KEY_LIVES = timedelta(days=90)
 LATE_MAX, AHEAD_MAX = timedelta(hours=72), timedelta(minutes=5)
@@ -80,6 +80,7 @@ class Facts:
     """
 
     boosts: tuple[TimedBoost, ...] = ()
+    by_amount: Mapping[str, ByAmount] = field(default_factory=dict)
     events: dict[str, Taken] = field(default_factory=dict)
     keys: dict[str, Held] = field(default_factory=dict)
     pauses: list[tuple[date, date]] = field(default_factory=list)
@@ -102,7 +103,9 @@ class Facts:
         key, when = body["idempotency_key"], instant(body["occurred_at"])
         self.keys[key] = Held(said(body), event_id, now)
         zone = named_zone(body["occurred_at"], body.get("timezone"), self.zone_set)
-        points = worth(body["event_type"], when, self.boosts)
+        rule = self.by_amount.get(body["event_type"])
+        price = rule.price(body.get("properties", {})) if rule else None
+        points = worth(body["event_type"], when, self.boosts, price)
         taken = Taken(key, body["event_type"], when, zone, date_in(zone, when), points)
         if event_id in self.events:
             self.renewed[event_id] = taken

@@ -10,6 +10,7 @@ from tests.oracle import plans
 from tests.oracle.calendar_dates import date_in
 from tests.oracle.facts import refusal, said
 from tests.oracle.ledger_reading import HELD_MAX, LedgerReading
+from tests.oracle.points_reading import level_of
 from tests.oracle.streak_reading import Streak, paused_in_a_year, told
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ class Judge:
             self.must(today == max(now, last or now), f"today is {today}, not {now}")
         self.must(profile["balance"] == (reading.balances or [0])[-1], f"balance {profile['balance']}")
         self.must(profile["total_bestie_points"] == reading.total, f"total {profile['total_bestie_points']}")
+        self.must(profile["level"] == level_of(reading.total), f"{reading.total} points: {profile['level']}")
         self._shown(profile, told(reading.days, protection, today))
         if not last:
             return

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ import ingest.engagement.user_services
 import ingest.engagement.users_api
 import processors.engagement
 from tests.faults.turns import Killed, Turns, current
-from tests.oracle.points_reading import TimedBoost
+from tests.oracle.points_reading import ByAmount, TimedBoost
 from tests.support.books import boosted
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
@@ -103,6 +103,7 @@ class Machines:
     skewed: bool
     patch: Any
     boosts: Sequence[TimedBoost] = ()
+    amounts: Mapping[str, ByAmount] = field(default_factory=dict)
     now: datetime = EARLY
     step: int = 0
     faults_left: int = FAULTS_MAX
@@ -123,7 +124,7 @@ class Machines:
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        self.patch.setattr("adapters.book_store.shipped_version", lambda: boosted(self.boosts))
+        self.patch.setattr("adapters.book_store.shipped_version", lambda: boosted(self.boosts, self.amounts))
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()

@@ -12,6 +12,10 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 TYPES = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED", "WORKOUT_COMPLETED", "APP_OPENED")
 
 
+TIMED = "WORKOUT_COMPLETED"
+MINUTES = (0, 0.1, 2.499, 2.5, 2.9, 7.5, 12.501, 29, 31.25, 600)
+
+
 @dataclass(frozen=True)
 class Post:
     """Events to POST /v1/events. door: as whom."""
@@ -99,13 +103,13 @@ class Plan:
     losses: str
     skewed: bool
     boosted: bool
+    by_amount: bool  # whether workouts earn by their minutes
     phases: tuple[Phase, ...]
     batches: tuple[int, ...] = (1, 3, 8, 20)
 
     def __str__(self) -> str:
-        lines = [
-            f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}, boosted={self.boosted}"
-        ]
+        title = f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}"
+        lines = [f"{title}, boosted={self.boosted}, by_amount={self.by_amount}"]
         for phase in self.phases:
             lines.append(
                 f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
@@ -148,6 +152,8 @@ class Planner:
         self.place = self.chance.choice(self.zones) if self.zones else None
         # Few types, so that they meet on a date, and their caps with them.
         self.types = self.chance.sample(TYPES, k=2)
+        self.by_amount = seed % 4 == 2
+        self.minutes = random.Random(f"minutes {seed}")  # so that all else is as without amounts
 
     def plan(self) -> Plan:
         chance = self.chance
@@ -156,7 +162,10 @@ class Planner:
             phases += self._archive()
         phases[-1] = replace(phases[-1], drain=True)
         losses = "every" if self.seed % 4 == 3 else "some"
-        return Plan(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, tuple(phases))
+        return Plan(
+            *(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, self.by_amount),
+            tuple(phases),
+        )
 
     def _days(self, number: int) -> list[Phase]:
         """A busy phase, then a quiet one; then days go by."""
@@ -207,7 +216,10 @@ class Planner:
     def _body(self) -> Body:
         chance, self.keys = self.chance, self.keys + 1
         event_type = "PURCHASE_COMPLETED" if chance.random() < 0.05 else chance.choice(self.types)
-        return {"idempotency_key": f"k{self.keys}", "event_type": event_type, **self._when()}
+        said = {"idempotency_key": f"k{self.keys}", "event_type": event_type, **self._when()}
+        if self.by_amount and event_type == TIMED and self.minutes.random() < 0.9:
+            said["properties"] = {"minutes": self.minutes.choice(MINUTES)}
+        return said
 
     def _when(self) -> Body:
         """An instant with how it is written, and a zone."""

@@ -17,7 +17,7 @@ from tests.oracle import plans
 from tests.oracle.facts import Facts
 from tests.oracle.judging import Judge
 from tests.oracle.machines import CONTEXT, Machines, Stream
-from tests.oracle.points_reading import TimedBoost
+from tests.oracle.points_reading import ByAmount, TimedBoost
 from tests.support.engine import Engine
 
 ACTORS_MAX = 3
@@ -29,6 +29,9 @@ BOOSTS = (
         datetime(2026, 3, 18, tzinfo=UTC), datetime(2026, 3, 20, tzinfo=UTC), 3, frozenset({"CONTRIBUTION"})
     ),
 )
+
+
+AMOUNTS = {plans.TIMED: ByAmount(2, "minutes", "2.5", 1)}
 
 
 @dataclass(frozen=True)
@@ -228,9 +231,11 @@ class Round:
 def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list[str]:
     """Play a plan under a new name; returns what is wrong."""
     with patch.context() as wiring:
-        boosts = BOOSTS if plan.boosted else ()
+        boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
         chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
-        machines = Machines(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts)
-        return Round(plan, machines, Facts(boosts)).play()
+        machines = Machines(
+            *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts)
+        )
+        return Round(plan, machines, Facts(boosts, amounts)).play()

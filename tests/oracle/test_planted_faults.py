@@ -33,6 +33,19 @@ def boosts_are_forgotten(patch: Patch) -> None:
     patch.setattr("rules.book.book.Book.factor", lambda *_: 1)
 
 
+def amounts_are_rounded_up(patch: Patch) -> None:
+    patch.setattr(
+        "rules.book.point_rules.AmountRule.points", lambda self, amount: -(-amount // self.each) * self.earns
+    )
+
+
+def a_level_begins_with_a_point_more(patch: Patch) -> None:
+    standing_of = real("rules.book.levels.standing_of")
+    patch.setattr(
+        "ingest.engagement.profiles.standing_of", lambda levels, points: standing_of(levels, points - 1)
+    )
+
+
 def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
     date_of = real("rules.days.date_of")
     patch.setattr(
@@ -117,6 +130,8 @@ def a_lost_answer_of_the_ledger_is_a_success(patch: Patch) -> None:
 FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     there_is_no_daily_cap: (2, 1),
     boosts_are_forgotten: (2, 12, 22),
+    amounts_are_rounded_up: (6, 30, 42),
+    a_level_begins_with_a_point_more: (16, 37),
     the_zone_of_the_offset_is_forgotten: (4, 6),
     anybody_may_backfill: (9, 0),
     a_key_with_another_body_is_a_duplicate: (2, 6),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.oracle.calendar_dates import date_in, dates_skipped_by, instant, named_zone
 from tests.oracle.facts import refusal, said
-from tests.oracle.points_reading import TABLE, TimedBoost, capped, worth
+from tests.oracle.points_reading import LEVELS, TABLE, ByAmount, TimedBoost, capped, level_of, worth
 from tests.oracle.streak_reading import Protection, left_out, paused_in_a_year, told
 
 
@@ -78,6 +78,26 @@ def test_rule_5_caps_and_boosts() -> None:
         for factor, types in ((2, ()), (3, ("CHECK_IN",)))
     ]
     assert [worth(each, when, boosts) for each in ("CHECK_IN", "CONTRIBUTION")] == [15, 20]
+
+
+def test_rule_5_each_whole_part_of_an_amount_earns() -> None:
+    rule = ByAmount(0, "minutes", "5", 1)
+    assert [rule.price({"minutes": minutes}) for minutes in (4.999, 5, 29, 30)] == [0, 1, 5, 6]
+    assert [ByAmount(7, "minutes", "0.1", 2).price(said) for said in ({}, {"minutes": 0.3})] == [7, 13]
+    when = instant("2026-03-02T10:00:00Z")
+    assert worth("CHECK_IN", when, [TimedBoost(when, when + timedelta(hours=1), 2)], 6) == 12
+
+
+def test_rule_24_a_level_is_the_highest_that_the_points_reach() -> None:
+    assert [name for name, _, _ in LEVELS] == ["starter", "bronze", "silver", "gold", "platinum"]
+    assert level_of(99) == {
+        "name": "starter",
+        "title": "Starter",
+        "from": 0,
+        "next": {"name": "bronze", "title": "Bronze", "from": 100, "missing": 1},
+    }
+    assert level_of(100)["name"] == "bronze"
+    assert level_of(10_000) == {"name": "platinum", "title": "Platinum", "from": 10_000, "next": None}
 
 
 def test_rule_8_a_flight_west_over_the_date_line() -> None:

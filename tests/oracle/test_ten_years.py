@@ -56,7 +56,7 @@ def ten_years() -> plans.Plan:
         drain = chance.random() < 0.8 or day + SYNC >= DAYS
         judge = place == 43 or day + SYNC >= DAYS
         phases.append(plans.Phase(now, tuple(actions), busy=False, drain=drain, judge=judge))
-    return plans.Plan(-1, "ten years", "some", False, False, tuple(phases), batches=(30,))
+    return plans.Plan(-1, "ten years", "some", False, False, False, tuple(phases), batches=(30,))
 
 
 @only_soak(

@@ -1,13 +1,15 @@
 """Books of rules for tests: the shipped one, and made ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from adapters.book_store import BookStore, shipped_version
 from rules.book.book import Books, Boost, Declarer, EventType, Version
-from rules.book.point_rules import Cap, Period
+from rules.book.goal_rules import thousandths
+from rules.book.point_rules import AmountRule, Cap, Period
 
 SHIPPED = shipped_version().book
 TYPES = SHIPPED.event_types
@@ -38,10 +40,35 @@ class AnyBoost(Protocol):
     def types(self) -> frozenset[str]: ...
 
 
-def boosted(boosts: Sequence[AnyBoost]) -> Version:
-    """The shipped book with boosts. Two of them may meet, which no document may say."""
+class AnyAmount(Protocol):
+    """What a type earns by an amount, whoever reads it."""
+
+    @property
+    def base(self) -> int: ...
+    @property
+    def of(self) -> str: ...
+    @property
+    def each(self) -> str: ...
+    @property
+    def earns(self) -> int: ...
+
+
+def boosted(boosts: Sequence[AnyBoost], amounts: Mapping[str, AnyAmount] = MappingProxyType({})) -> Version:
+    """The shipped book with boosts, and with types that earn by an amount.
+
+    Two boosts may meet, and an amount may have no bounds, which no document may say.
+    """
     made = tuple(Boost(each.since, each.until, each.factor, each.types) for each in boosts)
-    return replace(shipped_version(), read=lambda: replace(SHIPPED, boosts=made))
+    types = {
+        name: replace(
+            TYPES[name],
+            points=rule.base,
+            by_amount=AmountRule(rule.of, thousandths(float(rule.each)), rule.earns),
+        )
+        for name, rule in amounts.items()
+    }
+    book = replace(SHIPPED, boosts=made, event_types={**TYPES, **types})
+    return replace(shipped_version(), read=lambda: book)
 
 
 class KnownBooks(BookStore):
