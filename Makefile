@@ -16,7 +16,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test test-all unit recipes golden docs check check-tests check-style check-types check-templates models clients units released template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
+.PHONY: help setup machine demo test test-all release-check unit recipes golden docs check check-tests check-style check-types check-templates models clients units released template bench soak dist dist-python dist-typescript dist-sums up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -91,6 +91,7 @@ dist: setup ## what is released, with checksums, in dist/: command, clients, and
 
 dist-python:
 	@rm -rf "$(DIST)" && $(UV) build --quiet --out-dir "$(DIST)" && $(UV) build --quiet --wheel --out-dir "$(DIST)" client/python
+	@$(UV) export --quiet --frozen --no-dev --preview-features sbom-export --format cyclonedx1.5 -o "$(DIST)/streakline.cdx.json" >/dev/null
 
 dist-typescript:
 	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
@@ -99,8 +100,11 @@ dist-typescript:
 
 dist-sums:
 	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null
-	@cd "$(DIST)" && wc -c streakline* | awk '!/total/ { what = /client/ ? "the Python client" : /tgz/ ? "the TypeScript client, for npm" \
+	@cd "$(DIST)" && wc -c streakline* | awk '!/total/ { what = /cdx/ ? "the packages that the command needs (CycloneDX)" : /client/ ? "the Python client" : /tgz/ ? "the TypeScript client, for npm" \
 	    : /whl/ ? "the command" : "what a deployment is made of"; printf "%9d bytes  %s: %s\n", $$1, $$2, what }'
+
+release-check: setup machine ## all of a release but the publishing: made, installed and used in clean environments
+	@ALL=1 $(RUN) pytest tests/integration/test_dist.py tests/integration/test_sam_alone.py tests/unit/platform/test_release.py -n 2 --dist loadgroup
 
 released: setup ## the templates as they are released: tests/infra/released.json.xz, which later ones are compared with
 	@$(RUN) python -m tests.support.released_templates

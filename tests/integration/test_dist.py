@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +28,7 @@ RELEASED = {
     "streakline-*.whl": "the command",
     "streakline-*.tar.gz": "what a deployment is made of",
     "streakline_client-*.whl": "the Python client",
+    "streakline.cdx.json": "the packages that the command needs (CycloneDX)",
     **({"streakline-*.tgz": "the TypeScript client, for npm"} if SOAK else {}),
 }
 OF_CALLER = ("PYTHON", "VIRTUAL_ENV", "STREAKLINE_", "AWS_", "UV_PROJECT", "UV_TOOL")
@@ -103,6 +106,16 @@ def test_checksums_are_those_of_the_files(dist: Path) -> None:
         each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in dist.glob("streakline*")
     }
     assert len(listed) == len(RELEASED)
+
+
+def test_the_list_of_packages_has_what_the_command_needs(dist: Path) -> None:
+    """The list that a scanner of vulnerabilities reads."""
+    listed = json.loads((dist / "streakline.cdx.json").read_text())
+    assert (listed["bomFormat"], listed["metadata"]["component"]["name"]) == ("CycloneDX", "streakline")
+    names = {each["name"] for each in listed["components"]}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {re.split(r"[\[>=<]", each)[0] for each in project["dependencies"]} <= names
+    assert not names & {"pytest", "mypy", "ruff"}
 
 
 def test_it_is_told_what_each_file_is_and_how_large(made: tuple[Path, str]) -> None:
