@@ -205,7 +205,8 @@ class LedgerStore:
                 writer = carrier
         actions = [*self._deactivate(head, reversed_entry, writer), *map(self._put, carriers)]
         self._transact(actions, also)
-        self.store(carried)
+        if carried:
+            self.store(carried)
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""

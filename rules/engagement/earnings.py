@@ -32,10 +32,9 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
         when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active
     }
     dated = {event.event_id: event for event in events if event.is_passive}
-    active = [event for event in events if not event.is_passive]
-    active.sort(key=lambda event: (instant_of(event.event_id), event.activity_date, event.event_id))
-    for event in active:
-        instant = instant_of(event.event_id)
+    active = [(instant_of(event.event_id), event) for event in events if not event.is_passive]
+    active.sort(key=lambda pair: (pair[0], pair[1].activity_date, pair[1].event_id))
+    for instant, event in active:
         when = _earned_date(event.activity_date, instant, first_instants)
         first_instants[when] = min(instant, first_instants.get(when, instant))
         dated[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
@@ -68,21 +67,14 @@ def dates_to_read(
     """
     if streak is None:
         return set()
-    undecided = {
-        event.activity_date
-        for event in events
-        if not event.is_passive
-        and _needs_dates_beside(event, streak, days.get((event.user_id, event.activity_date)))
-    }
+    undecided = set()  # the date that an event earns, or a flight gap, may depend on the dates beside these
+    for event in events:
+        day = days.get((event.user_id, event.activity_date))
+        is_first = day is None or not day.is_active or event.event_id < day.first_event_id
+        if not event.is_passive and (is_first or event.activity_date < streak.last):
+            undecided.add(event.activity_date)
     dates = {event.activity_date for event in events}
     return {day for day in dates_beside(undecided) - dates if day <= streak.last}
-
-
-def _needs_dates_beside(event: Event, streak: Streak, day: Day | None) -> bool:
-    """Whether the date that an event earns, or a flight gap, may depend on the dates beside its own."""
-    if day is None or not day.is_active:
-        return True
-    return event.activity_date < streak.last or event.event_id < day.first_event_id
 
 
 def dates_beside(dates: Iterable[date]) -> set[date]:
@@ -102,20 +94,21 @@ def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day
 
     events: ids, with the dates that they earn. days: see assign_dates.
     """
-    instants: dict[date, list[datetime]] = defaultdict(list)
+    ids: dict[date, list[str]] = defaultdict(list)  # ids sort by their instants
     for when, day in days.items():
         if day and day.is_active:
-            ends = (day.first_event_id, day.last_event_id or day.first_event_id)
-            instants[when] += map(instant_of, ends)
+            ids[when] += (day.first_event_id, day.last_event_id or day.first_event_id)
     dates = set()
     for event_id, when in events:
-        instants[when].append(instant_of(event_id))
+        ids[when].append(event_id)
         dates.add(when)
     gaps = set()
     for before in {day - 2 * DAY for day in dates} | dates:
         after = before + 2 * DAY
-        if before in instants and after in instants and min(instants[after]) - max(instants[before]) < DAY:
-            gaps.add(before + DAY)
+        if before in ids and after in ids:
+            apart = instant_of(min(ids[after])) - instant_of(max(ids[before]))
+            if apart < DAY:
+                gaps.add(before + DAY)
     return gaps
 
 
