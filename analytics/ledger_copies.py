@@ -80,7 +80,7 @@ def copy_faults(
                 continue  # it is on its way
             told = fault.change
             if fault.seq > proven_until:
-                told += f", here or in the {sound}: no root has it yet"
+                told += f", unless the {sound} is wrong: no root has it yet"
             yield CopyFault(account, name, replace(fault, change=told))
 
 

@@ -8,9 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake import layout
@@ -18,7 +20,8 @@ from analytics.ledger_copies import lake_copies
 from analytics.proof import HEADS, LATEST, Head, LedgerTree, root_key
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps.forget_function import ForgetSteps
-from local import check_proof
+from analytics.warehouse.warehouse import NoWarehouse
+from local import check_proof, command, prove
 from local.prove import LAKE, WAREHOUSE, Auditor, proof
 from rules.days import stamp_of_key
 from rules.engagement import proof as proving
@@ -95,6 +98,41 @@ def test_a_night_publishes_a_root_against_which_each_entry_is_proven(town: Town)
         proven(town, town.users[0], "00" * 32)
     with pytest.raises(RuntimeError, match="lacks nobody: the next nightly run adds the user"):
         proof(town.objects, roots(town), town.accounts.ledger, "nobody")
+
+
+def test_the_commands_say_up_to_which_entry_and_what_was_changed(
+    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, file = town.users[0], tmp_path / "made.json"
+    monkeypatch.setattr(command, "find_stack", lambda *_: None)
+    for name, store in (
+        ("lake_of", town.objects),
+        ("_roots_of", roots(town)),
+        ("accounts_of", town.accounts),
+    ):
+        monkeypatch.setattr(prove, name, lambda _, store=store: store)
+    monkeypatch.setattr(prove, "warehouse_of", lambda _: NoWarehouse())
+
+    def said(which: click.Command, *words: str) -> str:
+        done = CliRunner().invoke(which, words)
+        return f"{done.output}{done.exception or ''}"
+
+    making = ("--user", user, "--entry", "1", "--out", str(file), "--json")
+    assert said(prove.make, *making) == "there is no root yet: the first nightly run publishes one"
+    root = town.reconcile("night")["root"]
+    town.curate()
+    newest = int(town.entries(user)[-1]["seq"]["N"])
+    town.apply([town.event(user, 300, 1)])
+    town.curate()
+    told = json.loads(said(prove.make, *making))
+    assert told == {"entry": 1, "proven_up_to_entry": newest, "root": root["root"], "file": str(file)}
+    assert said(prove.check_command, str(file), "--root", root["root"]).startswith("proven:\n")
+    assert "is newer than the last root" in said(prove.make, "--user", user, "--entry", str(newest + 1))
+    assert said(prove.audit_command) == f"{town.size} accounts; 0 faults\n"
+    roots(town).put(root_key("night"), json.dumps({**root, "root": "00" * 32}).encode())
+    assert "state/heads.json was changed: its root" in said(prove.make, *making)
+    assert "state/heads.json was changed: its root" in said(prove.audit_command)
+    assert "1 faults" in said(prove.audit_command)
 
 
 def test_the_next_night_follows_the_days_change_and_names_the_root_before(town: Town) -> None:
@@ -200,7 +238,7 @@ def test_an_entry_that_is_changed_before_its_first_night_is_found_beside_the_lak
     rewrite(town, both, int(newest[both]["seq"]["N"]), "event_id", "2026-03-19T10:00:00.000000Z#another")
     (fault,) = Auditor(town.objects, town.accounts.ledger, None, ALL).audit(town.users)
     assert (fault.account, fault.fault.seq) == (one, int(newest[one]["seq"]["N"]))
-    assert "was flipped, here or in the table: no root has it yet" in fault.text
+    assert "was flipped, unless the table is wrong: no root has it yet" in fault.text
     assert town.reconcile("second")["frozen"] == [one]
 
 
