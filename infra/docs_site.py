@@ -49,10 +49,30 @@ START = """
 
 ![The page: a streak of 44 days, points, and why a date counts](images/you.png)
 """
+# Pages that name everything once: whoever searches for a word wants the page that explains it before these
+LISTS = {
+    "runbook.md": 0.3,
+    "settings.md": 0.3,
+    "CHANGELOG.md": 0.3,
+    MODELS_PAGE: 0.2,
+    API_PAGE: 0.2,
+    "lake.md": 0.2,
+}
+LLMS_HEAD = """# Streakline
+
+> An open-source server of streaks and points for your own AWS account. It stays exact when events arrive
+> late, twice or out of order.
+
+Each page as Markdown; `openapi.json` has the API.
+"""
 # Code, which stays as it is, or a link, whose text may have code
 CODE_OR_LINK = re.compile(
     r"```.*?```|`[^`\n]*`|\[((?:[^\[\]`]|`[^`\n]*`|\[[^\]]*\])*)\]\(([^)\s]+)\)", re.DOTALL
 )
+
+_markdown: dict[
+    str, tuple[str, str]
+] = {}  # path in the site -> the page's title and text, in the order of the build
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -88,10 +108,15 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if page_path == "index.md":
         title, first, rest = markdown.split("\n\n", 2)
         markdown = f"{title}\n\n{first}\n\n{START}\n\n{rest}"
+    if page_path in LISTS:
+        page.meta["search"] = {"boost": LISTS[page_path]}
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
-    return CODE_OR_LINK.sub(
+    written = CODE_OR_LINK.sub(
         lambda match: match[0] if match[2] is None else _site_link(match, source, page_path), markdown
     )
+    if page_path != API_PAGE:
+        _markdown[page_path] = page.title or page_path, written
+    return written
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -105,6 +130,17 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
     """Name the dialog of the search for screen readers: the theme does not."""
     return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Put each page's Markdown beside its HTML, and `llms.txt`, which lists them, for programs that read."""
+    site, lines = Path(config.site_dir), [LLMS_HEAD]
+    for page_path, (title, text) in _markdown.items():
+        path = site / page_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        lines.append(f"- [{title}]({page_path})")
+    (site / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def _models_text() -> Iterator[str]:

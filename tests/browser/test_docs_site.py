@@ -55,6 +55,26 @@ def test_every_page_is_there_and_nothing_is_fetched_from_elsewhere(folder: Path)
     assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page) == []
 
 
+def test_programs_find_each_page_as_markdown(folder: Path) -> None:
+    """llms.txt lists them; links within them lead to Markdown that is there."""
+    listed = re.findall(r"^- \[(.+)\]\((.+)\)$", (folder / "llms.txt").read_text(), re.MULTILINE)
+    paths = {path for _, path in listed}
+    assert {"index.md", "tutorial.md", "guides/operator.md", "ARCHITECTURE.md", "models.md"} <= paths
+    assert {path: title for title, path in listed}["tutorial.md"].startswith("From nothing")
+    for path in paths:
+        text = (folder / path).read_text()
+        assert text.startswith("# "), path
+        for link in re.findall(r"\]\(([^)#\s:]+\.md)", text):
+            assert (folder / path).parent.joinpath(link).exists(), (path, link)
+
+
+def test_pages_that_explain_come_before_pages_that_list(folder: Path) -> None:
+    index = json.loads((folder / "search/search_index.json").read_text())["docs"]
+    boosts = {each["location"].partition("#")[0]: each.get("boost", 1) for each in index}
+    assert boosts["runbook.html"] < boosts["guides/what-if.html"] == 1
+    assert boosts["models.html"] < boosts["tutorial.html"] == 1
+
+
 def test_search_finds_a_word_from_files(folder: Path, page: Any) -> None:
     page.goto((folder / "concepts/how-a-late-event-changes-a-streak.html").as_uri())
     if page.viewport_size == PHONE:
