@@ -30,7 +30,7 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages
-STATE = "told"  # the sort key of a holder's state
+STATE = "state"  # the sort key of the state that a holder's notifications have led to
 LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
 LANE_SHARDS = 4  # the lanes of an endpoint have this many partitions in the index ByDue
 # Longer than a function may run. So after this time the lane of a worker that died is due again.

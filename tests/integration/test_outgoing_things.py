@@ -136,7 +136,7 @@ def test_what_waits_of_an_erased_lead_is_not_sent_and_nothing_of_it_is_kept(
     found = online_stores(clients, settings.read_settings(PrivacyTables), NOW)["Notifications"]
     person = Person("digest", organization="acme", leads=("7",))
     assert {each["place"]["S"] for each in found.find(person)} == {
-        "told",
+        "state",
         f"{LOG}{1:015}",
         f"{LANE}{own['endpoint_id']}",
     }

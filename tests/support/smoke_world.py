@@ -157,7 +157,7 @@ class World:
 
     def _notify(self, holder: str) -> None:
         self.items["Notifications"] = [
-            {"holder": {"S": holder}, "place": {"S": "told"}},
+            {"holder": {"S": holder}, "place": {"S": "state"}},
             *self.items["Notifications"],
         ]
 
