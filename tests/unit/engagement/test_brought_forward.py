@@ -26,6 +26,7 @@ from rules.engagement.streak import (
     fold,
     is_consistent_streak,
     net_freezes,
+    resumed_streak,
     revocation_date,
     shown_streak,
 )
@@ -267,6 +268,18 @@ def upto(dates: set[date], last: date) -> set[date]:
 
 def begun_at(day: date) -> Profile:
     return Profile("u", cover=Cover(brought_forward=BroughtForward(Checkpoint(day, 1, 1, 1, 0), 0)))
+
+
+def test_a_fold_from_the_start_gives_the_same_streak_and_checkpoints() -> None:
+    dates = [date(2024, 1, 1) + DAY * number for number in range(80)]
+    streak = fold(dates, Cover())
+    assert streak
+    short = bring_forward(Profile("u", streak=streak), streak.checkpoints[0])
+    start = resumed_streak(short.streak, short.cover, date(2024, 2, 5))
+    assert start and start.last == date(2024, 1, 31)
+    again = fold((day for day in dates if day > start.last), short.cover, start)
+    assert again == short.streak
+    assert again and short.streak and again.checkpoints == short.streak.checkpoints
 
 
 def test_a_profile_that_was_brought_forward_reads_back() -> None:
