@@ -47,6 +47,7 @@ class PositionFigures(NamedTuple):
     active_days: int
     balance: int
     freezes: int
+    earned: int
 
 
 # told: by the file. shown: by the account
@@ -226,6 +227,7 @@ def _figures_in_account(profile: Profile, position: OpeningPosition) -> Position
         streak.active_days,
         profile.balance,
         streak.freezes_available,
+        profile.total_points,
     )
 
 
@@ -239,6 +241,7 @@ def _figures_in_file(position: OpeningPosition) -> PositionFigures:
         opening.active_days,
         position.balance,
         position.freezes,
+        max(position.earned, position.balance),
     )
 
 

@@ -35,8 +35,10 @@ LASTING_LOT = "lasting"  # the lot of points that never expire
 MOVE_WINDOW = LATE_MAX + 2 * DAY
 COLUMNS = (
     *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
-    *("balance", "lots", "freezes", "achievements"),
+    *("balance", "lots", "earned", "freezes", "achievements"),
 )
+# A lot that expires so long before `as_of` has expired wherever it is `as_of`.
+GONE_BEFORE = 2 * DAY
 FREEZES_MAX = 30
 NUMBER_MAX = 10**12
 NEVER = "never"
@@ -56,6 +58,7 @@ class OpeningPosition:
     # Points by the date on which they expire; None: never
     lots: Mapping[date | None, int] = field(default_factory=dict)
     freezes: int = 0  # unused ones
+    earned: int = 0  # points ever earned, with those that are gone; 0: as many as `lots` have
     achievements: Mapping[str, str] = field(default_factory=dict)  # instants by name
 
     @property
@@ -76,7 +79,10 @@ class OpeningPosition:
         """Return the entries that bring points and freezes into the ledger."""
         day, at = self.as_of.isoformat(), stamp(datetime.combine(self.as_of, time(), UTC))
         drafts: list[Draft] = []
-        for date_of_lot, points in sorted(self.lots.items(), key=lambda item: item[0] or date.max):
+        # What was earned and is gone is a lot that had expired by then, and its expiry.
+        gone, gone_on = max(0, self.earned - self.balance), self.as_of - GONE_BEFORE
+        lots = {gone_on: gone, **self.lots}
+        for date_of_lot, points in sorted(lots.items(), key=lambda item: item[0] or date.max):
             if not points:
                 continue
             expires_on = date_of_lot.isoformat() if date_of_lot else None
@@ -84,6 +90,8 @@ class OpeningPosition:
             lot_id = uuid.uuid5(NAMESPACE, f"{self.user_id}\x00opening\x00{expires_on or LASTING_LOT}")
             draft = Draft(EntryKind.EARN, points, f"{at}#{lot_id}", OPENING_TYPE, day)
             drafts.append(replace(draft, is_passive=True, expires_on=expires_on))
+        if gone:
+            drafts.append(Draft(EntryKind.EXPIRE, -gone, expires_on=gone_on.isoformat()))
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
         return [*drafts, *([granted] * self.freezes)]
 
@@ -154,9 +162,12 @@ def position_of(values: Mapping[str, Any], today: date) -> OpeningPosition:
         active_days=_number(values, "active_days"),
         lots=_lots(values, as_of),
         freezes=_number(values, "freezes"),
+        earned=_number(values, "earned"),
         achievements=_achievements(values),
     )
     _check_streak(position)
+    if "earned" in values and position.earned < position.balance:
+        raise _field_refusal("earned", f"is less than the balance, {position.balance}")
     if position.freezes > FREEZES_MAX:
         raise _field_refusal("freezes", f"are more than {FREEZES_MAX}")
     return position

@@ -146,6 +146,21 @@ def test_events_go_on_from_a_position_whichever_comes_first(
     assert {each["outcome"] for each in mover.compared()} == {"same, and moved on"}
 
 
+def test_points_ever_earned_bring_their_level_along_and_cannot_be_spent(
+    api: Site, user: str, tmp_path: Path
+) -> None:
+    row = {"user_id": user, "as_of": "2026-03-10", "balance": 500, "earned": 3000}
+    mover = Mover(api, ndjson(tmp_path / "one.ndjson", [row]))
+    assert mover.run() == 0
+    for _ in range(2):
+        shown_now = api.profile(user)
+        assert (shown_now["total_bestie_points"], shown_now["balance"]) == (3000, 500)
+        assert shown_now["level"]["name"] == "gold"
+        assert {each["outcome"] for each in mover.compared()} == {"same"}
+        assert api.admin("GET", f"/v1/users/{user}/balance")[1]["available"] == 500
+    assert mover.run() == 0
+
+
 def test_who_has_a_history_here_or_another_position_is_refused(api: Site, user: str, tmp_path: Path) -> None:
     api.send("operator", event(user, date(2026, 1, 5), "old"), groups=("streakline/admin",))
     row = {"user_id": user, "as_of": "2026-03-10", "streak": 3, "longest": 3, "last_date": "2026-03-10"}

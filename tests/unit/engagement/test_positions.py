@@ -3,7 +3,7 @@
 import math
 import random
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from rules.days import DAY
 from rules.engagement.account_state import History, NeedsHistory
 from rules.engagement.events import InputRefused
 from rules.engagement.ledger import EntryKind
+from rules.engagement.lots import SettlementBasis, settlement_of
 from rules.engagement.opening_positions import (
     OPENING_TYPE,
     OpeningPosition,
@@ -130,6 +131,25 @@ def test_lots_and_freezes_are_entries_and_the_streak_is_where_the_fold_begins() 
     assert shown_streak(world.profile.streak, world.profile.cover, D + 4 * DAY).current == 0
 
 
+def test_points_that_were_earned_and_are_gone_count_as_earned_and_cannot_be_spent() -> None:
+    """A settlement finds nothing more to write; the lots that are left expire as ever."""
+    world = World()
+    move(world, position(earned=1035))
+    assert (world.profile.total_points, world.profile.balance) == (1035, 35)
+    gone = [each.draft for each in world.entries if each.draft.expires_on == "2026-06-08"]
+    assert [(each.kind, each.points) for each in gone] == [(EntryKind.EARN, 1000), (EntryKind.EXPIRE, -1000)]
+    assert ledger_faults([replace(each, active=each is world.entries[-1]) for each in world.entries]) == []
+    lots = {date(2026, 6, 8): 1000, date(2027, 1, 1): 30}
+    for now, more in ((datetime(2026, 6, 11, tzinfo=UTC), 0), (datetime(2027, 1, 1, 12, tzinfo=UTC), 30)):
+        profile = world.profile
+        basis = SettlementBasis(profile.expiry, profile.balance, profile.total_points, lots, world.entries)
+        assert sum(-each.points for each in settlement_of(basis, now).drafts) == more
+    assert not move(world, position(earned=1035))
+    plain = World()
+    move(plain, position())
+    assert plain.profile.total_points == 35, "without the column, the balance"
+
+
 def test_freezes_that_were_spent_on_what_a_position_tells_come_back() -> None:
     world = World()
     world.apply([event("a", D - 3 * DAY)])
@@ -173,6 +193,9 @@ GOOD = {"user_id": "ann", "as_of": "2026-06-10", "streak": "4", "longest": 9, "l
         ("lots", {"lots": {"soon": 5}}),
         ("lots", {"lots": "[1]"}),
         ("lots", {"lots": {"never": -5}}),
+        ("earned", {"balance": 5, "earned": 4}),
+        ("earned", {"lots": {"never": 5}, "earned": "0"}),
+        ("earned", {"earned": 1.5}),
         ("freezes", {"freezes": 31}),
         ("achievements", {"achievements": {"a": "yesterday"}}),
         ("level", {"level": 3}),

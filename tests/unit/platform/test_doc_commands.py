@@ -46,6 +46,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "streakline preflight --size standard --region eu-west-1": AWS,
         "sam build": AWS,
     },
+    "docs/guides/loyalty-levels.md": {"book.yaml: a book of rules": "in test_book_page.py"},
     "docs/guides/what-if.md": {
         "half.json in force all along, as of 2026-04-08T00:00:00Z: 5,531 ledger entries": "of Flask's history"
     },
