@@ -12,7 +12,8 @@ from tests.support.engine import Engine
 from tests.support.message_schema import problems
 
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(1, soak=1000)))
-BY_A_CLOCK = ("streak_status", "as_of", "available", "achievements")  # a hold lapses by itself
+# What notifications do not tell: what changes by a clock, as a hold lapses; what is told apart; users' settings.
+UNTOLD = ("streak_status", "as_of", "available", "achievements", "alias", "pauses")
 EARNED = NoticeType.ACHIEVEMENT_EARNED
 
 
@@ -33,16 +34,20 @@ def violations_heard(listeners: Listeners, user: str, told: dict[str, Any]) -> l
         wrong.append(f"{user}: one id, several bodies")
     known: dict[str, Any] = {}
     has: dict[str, str] = {}
+    level = None
     for name in unique:
         known |= first[name].notice.data["profile"]
         has = first[name].notice.data.get("achievements", has)
+        level = first[name].notice.data.get("level", level)
     known.pop("lapses_at", None)
     earned = [first[each].notice.data["achievement"] for each in unique if first[each].notice.type == EARNED]
     if sorted(earned) != sorted(has):  # all users are new, and nothing is taken from them
         wrong.append(f"{user}: earned {earned}, has {has}")
     if has != told["achievements"]:
         wrong.append(f"{user}: achievements folded {has}, shown {told['achievements']}")
-    shown = {name: value for name, value in told.items() if name not in BY_A_CLOCK}
+    shown = {name: value for name, value in told.items() if name not in UNTOLD}
+    if shown.pop("level")["name"] != (level or "starter"):  # which begins with 0 points, and is no news
+        wrong.append(f"{user}: level folded {level}, shown {told['level']}")
     if known != shown and (known or shown["active_days"]):
         wrong.append(f"{user}: folded {known}, shown {shown}")
     change = sum(first[each].notice.data.get("change", 0) for each in unique)
