@@ -143,9 +143,13 @@ class ClaimStore:
         """
         # 1. Insert. A key that has a claim is refused.
         by_key = {claim.key: claim for claim in claims}
-        refused = refused_statements(
-            self._dynamodb, self._table, [_insert(self._table, claim) for claim in claims], "DuplicateItem"
-        )
+        statements = []
+        for claim in claims:
+            item = claim_item(claim)
+            values = ", ".join(f"'{name}': ?" for name in item)
+            text = f'INSERT INTO "{self._table}" VALUE {{{values}}}'
+            statements.append({"Statement": text, "Parameters": list(item.values())})
+        refused = refused_statements(self._dynamodb, self._table, statements, "DuplicateItem")
         refused_keys = {claims[index].key for index in refused}
         won = by_key.keys() - refused_keys
         if not refused_keys:
@@ -162,10 +166,3 @@ class ClaimStore:
         if lost := {claim.key for claim in expired} - won:
             stored |= self.get(lost, now)
         return stored | {key: by_key[key] for key in won}, won
-
-
-def _insert(table: str, claim: IdempotencyClaim) -> dict[str, Any]:
-    """Return the PartiQL statement that stores a claim if its key has none."""
-    attributes = claim_item(claim)
-    values = ", ".join(f"'{name}': ?" for name in attributes)
-    return {"Statement": f'INSERT INTO "{table}" VALUE {{{values}}}', "Parameters": list(attributes.values())}

@@ -110,7 +110,12 @@ class Gauges:
         Raises GaugesUnavailable.
         """
         (answer,) = self._ask([["HGETALL", BEHIND]])
-        return [_lag(consumer, text) for consumer, text in sorted(_hash_of(answer).items())]
+        lags = []
+        for consumer, text in sorted(_hash_of(answer).items()):
+            behind_ms, batch_ms = map(int, text.split())
+            last_batch_at = datetime.fromtimestamp(batch_ms / 1000, UTC)
+            lags.append(ConsumerLag(consumer, behind_ms / 1000, last_batch_at))
+        return lags
 
     def waiting_since(self, lag: ConsumerLag | None) -> datetime | None:
         """Return since when an event waits that the events' consumer has not received; None: no event waits.
@@ -156,9 +161,3 @@ def _counter_key(consumer: str, minute: int) -> str:
 def _hash_of(answer: list[Any]) -> dict[Any, Any]:
     """Return a hash by its fields: HGETALL answers a list of field, value, field, value."""
     return dict(zip(answer[::2], answer[1::2], strict=True))
-
-
-def _lag(consumer: str, text: str) -> ConsumerLag:
-    """Read a field of BEHIND."""
-    behind_ms, batch_ms = map(int, text.split())
-    return ConsumerLag(consumer, behind_ms / 1000, datetime.fromtimestamp(batch_ms / 1000, UTC))

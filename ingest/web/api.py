@@ -278,19 +278,15 @@ def json_body(
     pairs: as of read_json.
     """
     body = json_of(read_plain_body(event, bytes_max), pairs)
-    if problems := body_problems(_without_batch_items(schema, batch), body, apart=batch):
+    outer = schema
+    if batch:  # the caller checks its parts
+        any_batch = {name: value for name, value in schema["properties"][batch].items() if name != "items"}
+        outer = {**schema, "properties": {**schema["properties"], batch: any_batch}}
+    if problems := body_problems(outer, body, apart=batch):
         raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}
-
-
-def _without_batch_items(schema: Schema, batch: str) -> Schema:
-    """Return a schema that says nothing of a batch's parts."""
-    if not batch:
-        return schema
-    without_items = {name: value for name, value in schema["properties"][batch].items() if name != "items"}
-    return {**schema, "properties": {**schema["properties"], batch: without_items}}
 
 
 def json_of(data: bytes, pairs: Pairs | None = None) -> Any:
