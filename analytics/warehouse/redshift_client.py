@@ -151,7 +151,9 @@ def _arrow_values(values: Any, name: str) -> pa.Array:
         raise ValueError(
             f"{name}: no column of Redshift has values such as {values.dtype}: make texts of them"
         )
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def _cast_to_column(values: pa.Array, name: str, wanted: _ColumnType) -> pa.Array:

@@ -53,7 +53,19 @@ def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:
 VALUES_OF_PANDAS = {
     "category": pd.Categorical(["new", None]),
     "category of numbers": pd.Categorical([3, 7]),
+    "category of dates": pd.Categorical([date(2026, 1, 31), None]),
+    "category of instants": pd.Categorical(pd.to_datetime(["2026-01-31 12:00", None], utc=True)),
+    "category of truths": pd.Categorical([True, None]),
+    "category of decimals": pd.Categorical([Decimal("1.50"), None]),
+    "ordered category": pd.Categorical(["b", "a"], categories=["z", "b", "a"], ordered=True),
     "string": pd.array(["x", None], dtype="string"),
+    "string view of Arrow": pd.array(["x", None], dtype=pd.ArrowDtype(pa.string_view())),
+    "objects": pd.Series([Decimal("1.50"), None], dtype=object),
+    "small fractions": pd.array([0.5, None], dtype="Float32"),
+    "large whole numbers": pd.array([2**63 - 1, 1], dtype="uint64"),
+    "Arrow's dictionary of large strings": pd.array(
+        ["x", None], dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.large_string()))
+    ),
     "string of Arrow": pd.array(["x", None], dtype="string[pyarrow]"),
     "large string of Arrow": pd.array(["x", None], dtype=pd.ArrowDtype(pa.large_string())),
     "Int64": pd.array([1, None], dtype="Int64"),
