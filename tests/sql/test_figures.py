@@ -62,7 +62,7 @@ def test_stickiness_begins_when_there_are_30_dates(told: Lake) -> None:
 def test_an_erased_person_is_no_leader(told: Lake) -> None:
     (leaders,) = (each.sql for each in MART_PLOTS if each.title == "Leaders of the month")
     table = "marts.leaderboard_history"
-    erased = f"(SELECT 'erased/1' AS user_id, * EXCLUDE (user_id) FROM {table} UNION ALL SELECT user_id, * EXCLUDE (user_id) FROM {table})"
+    erased = f"(SELECT 'erased/1' AS user_id, * EXCLUDE (user_id) FROM {table} UNION ALL SELECT user_id, * EXCLUDE (user_id) FROM {table}) AS told"
     found = [
         row["user_id"]
         for row in told.duck.rows(leaders.replace(f"FROM {table}\nWHERE", f"FROM {erased}\nWHERE"))

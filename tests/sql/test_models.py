@@ -168,3 +168,18 @@ def test_a_streak_may_be_longer_than_all_dates_of_the_lake(laptop: Laptop) -> No
     assert [table[days]["stopped_users"] for days in (39, 40, 41, 42, 400)] == [0, 1, 1, 0, 1]
     assert table[400]["survival"] == pytest.approx(1 / len(users))
     assert check_model(laptop.warehouse, models()["marts.streak_survival"]) == []
+
+
+def test_all_of_a_user_s_dates_and_a_whole_date_may_be_reversed(laptop: Laptop) -> None:
+    laptop.load("one", Story(days=3).first_part().write(laptop.objects))
+    (last,) = laptop.warehouse.rows(
+        "SELECT MAX(activity_date) AS dt, MAX(user_id) AS who FROM lake.daily_activity"
+    )
+    gone = f"user_id = {literal(last['who'])} OR activity_date = {literal(last['dt'])}"
+    laptop.warehouse.run([f"UPDATE lake.daily_activity SET events_count = 0, points_earned = 0 WHERE {gone}"])
+    build(laptop.warehouse, full=True)
+    days = [str(row["date_day"]) for row in rows(laptop.warehouse, "marts.daily_actives")]
+    assert days
+    assert max(days) < str(last["dt"])
+    failed = {name for name, model in models().items() if check_model(laptop.warehouse, model)}
+    assert failed == set()

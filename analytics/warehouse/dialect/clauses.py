@@ -191,7 +191,44 @@ def _check_table(table: exp.Table) -> None:
         raise NotAsRedshift(f"{table.name}: this is no table's name")
 
 
+def _check_join(join: exp.Join) -> None:
+    """Refuse a FULL JOIN on anything but equal values: Redshift supports only what it can merge or hash."""
+    if join.side != "FULL" or not (condition := join.args.get("on")):
+        return
+    for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        equal = part.unnest()
+        if not isinstance(equal, exp.EQ) or not all(
+            side.find(exp.Column) for side in equal.iter_expressions()
+        ):
+            raise NotAsRedshift("FULL JOIN: Redshift takes only conditions a.x = b.y, with AND between them")
+
+
+def _check_subquery(query: exp.Subquery) -> None:
+    if isinstance(query.parent, exp.From | exp.Join) and not query.alias:
+        raise NotAsRedshift("a query in FROM has a name: FROM (SELECT ...) AS a")
+
+
+def _check_select(select: exp.Select) -> None:
+    """Refuse SELECT DISTINCT in an order that its answer does not show."""
+    if not select.args.get("distinct") or not select.args.get("order") or select.is_star:
+        return
+    shown = {each.alias_or_name for each in select.expressions} - {""}
+    expressions = [each.unalias() for each in select.expressions]
+    for each in select.args["order"].expressions:
+        by = each.this
+        is_name = isinstance(by, exp.Column) and by.name in shown
+        if not (is_name or isinstance(by, exp.Literal) or by in expressions):
+            raise NotAsRedshift(f"ORDER BY {by.sql()}: SELECT DISTINCT is ordered by what it selects")
+
+
+def _check_branches(query: exp.SetOperation) -> None:
+    for branch in (query.this, query.expression):
+        if isinstance(branch, exp.Select) and any(map(branch.args.get, ("order", "limit", "offset"))):
+            raise NotAsRedshift(f"{query.key.upper()}: a query with ORDER BY or LIMIT stands in parentheses")
+
+
 def _check_set_operation(query: exp.SetOperation) -> None:
+    _check_branches(query)
     if not query.args.get("distinct"):
         raise NotAsRedshift(f"{query.key.upper()} ALL: Redshift has only {query.key.upper()}")
 
@@ -320,6 +357,10 @@ _CHECKS: Mapping[type[exp.Expr], Any] = {
     exp.Group: _check_group,
     exp.Identifier: _check_identifier,
     exp.Interval: _check_interval,
+    exp.Join: _check_join,
+    exp.Select: _check_select,
+    exp.Subquery: _check_subquery,
+    exp.Union: _check_branches,
     exp.Star: _check_star,
     exp.Table: _check_table,
     exp.Tuple: _check_tuple,

@@ -184,7 +184,8 @@ FUNCTIONS: dict[str, Function] = {
     **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), sql(TEXT, "sha1({0})")),
     "SPLIT_PART": sql(
         TEXT,
-        "CASE WHEN {2} < 1 THEN error('SPLIT_PART counts from 1') ELSE split_part({0}, {1}, {2}) END",
+        "CASE WHEN {2} < 1 THEN error('SPLIT_PART counts from 1') "
+        "WHEN {1} = '' THEN error('SPLIT_PART needs a delimiter') ELSE split_part({0}, {1}, {2}) END",
     ),
     "STRPOS": sql(INT4, "strpos({0}, {1})"),
     "TRANSLATE": sql(TEXT, "translate({0}, {1}, {2})"),

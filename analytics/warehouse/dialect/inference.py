@@ -7,7 +7,7 @@ which may read these; then conditions and orders, which may read both. The type 
 the types of its parts. What nobody can tell is UNKNOWN.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,22 +15,26 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.functions import FUNCTIONS
-from analytics.warehouse.dialect.kinds import BOOLEAN, UNKNOWN, Kind, kind_of, set_kind
-from analytics.warehouse.dialect.parser import name_of
+from analytics.warehouse.dialect.kinds import BOOLEAN, NOTHING, SUPER, TEXT, UNKNOWN, Kind, kind_of, set_kind
+from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
 
 Columns = Mapping[str, Kind]  # of a table, by name in small letters
 Catalog = Callable[[str], Columns]  # by schema.name in small letters; of an unknown table it has none
 
 
 def infer_kinds(tree: exp.Expr, catalog: Catalog) -> None:
-    """Note at each expression of a statement which type it has."""
+    """Note at each expression of a statement which type it has.
+
+    Raises NotAsRedshift for types that Redshift does not mix, and for names that it does not know in a place.
+    """
     scope = _Scope(catalog)
     if isinstance(tree, exp.Query):
         _infer_query(tree, scope)
-        return
-    for table in tree.find_all(exp.Table):
-        scope.sources.setdefault(table.alias_or_name.lower(), _table_columns(table, scope))
-    _infer_parts(tree, scope)
+    else:
+        for table in tree.find_all(exp.Table):
+            scope.sources.setdefault(table.alias_or_name.lower(), _table_columns(table, scope))
+        _infer_parts(tree, scope)
+    _refuse_conditions(tree)
 
 
 @dataclass
@@ -87,6 +91,10 @@ def _infer_set_operation(query: exp.SetOperation, scope: _Scope) -> dict[str, Ki
     """Note the types within a UNION or its like; returns its columns: names of the left, types of both."""
     left, right = _infer_query(query.this, scope), list(_infer_query(query.expression, scope).values())
     _infer_parts(query, scope, {"this", "expression", "with_"})
+    sides = query.this.selects, query.expression.selects
+    if not any(expression.is_star for side in sides for expression in side):
+        for both in zip(*sides, strict=False):
+            _refuse_mixed(both, query.key.upper())
     columns = {}
     for index, (name, kind) in enumerate(left.items()):
         columns[name] = kinds.common((kind, right[index])) if index < len(right) else kind
@@ -104,11 +112,25 @@ def _infer_select(query: exp.Select, scope: _Scope) -> dict[str, Kind]:
             columns |= _star_columns(expression, scope)
             continue
         name, kind = expression.alias_or_name.lower(), _infer(expression, scope)
-        columns[name or f"?{index}"] = scope.aliases[name] = kind
+        scope.aliases[name] = kind
+        # Two expressions may have one name: then the second has none, but its place.
+        columns[f"?{index}" if not name or name in columns else name] = kind
     for join in joins:
         _infer_parts(join, scope, {"this"})
     _infer_parts(query, scope, {"from_", "joins", "expressions", "with_"})
+    for clause in filter(None, map(query.args.get, ("where", "having"))):
+        _refuse_aliases(clause, scope)
     return columns
+
+
+def _refuse_aliases(clause: exp.Expr, scope: _Scope) -> None:
+    """Refuse a condition that reads a selected expression by its name: on Redshift it reads columns alone."""
+    if not all(scope.sources.values()):
+        return  # a source whose columns nobody can tell
+    known = {name for source in scope.sources.values() for name in source}
+    for node in clause.walk(prune=lambda node: isinstance(node, exp.Query)):
+        if isinstance(node, exp.Column) and not node.table and node.name in scope.aliases.keys() - known:
+            raise NotAsRedshift(f"{node.name}: {clause.key.upper()} of Redshift reads no name of SELECT")
 
 
 def _star_columns(star: exp.Expr, scope: _Scope) -> Columns:
@@ -173,13 +195,47 @@ def _kind_by_parts(node: exp.Expr) -> Kind:
     return kind_of(within) if isinstance(within, exp.Expr) else UNKNOWN
 
 
+def _refuse_mixed(expressions: Iterable[exp.Expr], where: str) -> None:
+    """Refuse texts beside other values, which DuckDB makes texts. A text in quotes takes their kind."""
+    values = [(expression.unalias().unnest(), kind_of(expression)) for expression in expressions]
+    texts = [value for value, kind in values if kind == TEXT and not isinstance(value, exp.Literal)]
+    others = [value for value, kind in values if kind not in (TEXT, NOTHING, UNKNOWN, SUPER)]
+    if texts and others:
+        raise NotAsRedshift(
+            f"{where}: {texts[0].sql()} is a text, and {others[0].sql()} is {kind_of(others[0]).name}: CAST"
+        )
+
+
+def _refuse_conditions(tree: exp.Expr) -> None:
+    """Refuse conditions that are no booleans, which DuckDB makes some."""
+    for node in tree.walk():
+        for condition in map(node.args.get, _CONDITIONS.get(type(node), ())):
+            if isinstance(node, exp.If) and isinstance(node.parent, exp.Case) and node.parent.this:
+                continue  # CASE a WHEN 1: a value
+            if condition is None or (
+                isinstance(condition.unnest(), exp.Literal) and kind_of(condition) == TEXT
+            ):
+                continue
+            if (kind := kind_of(condition)) not in (BOOLEAN, NOTHING, UNKNOWN, SUPER):
+                raise NotAsRedshift(f"{condition.sql()}: a condition is a boolean, and no {kind.name}")
+
+
+_CONDITIONS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.Where, exp.Having, exp.Qualify, exp.Not, exp.If), ("this",)),
+    **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
+    exp.Join: ("on",),
+}
+
+
 def _kind_of_arithmetic(node: exp.Binary) -> Kind:
     return kinds.arithmetic(type(node), kind_of(node.this), kind_of(node.expression))
 
 
 def _kind_of_case(node: exp.Case) -> Kind:
     results = [branch.args["true"] for branch in node.args["ifs"]]
-    return kinds.common(map(kind_of, [*results, *filter(None, [node.args.get("default")])]))
+    results += filter(None, [node.args.get("default")])
+    _refuse_mixed(results, "CASE")
+    return kinds.common(map(kind_of, results))
 
 
 def _kind_of_decode(node: exp.DecodeCase) -> Kind:
@@ -201,6 +257,8 @@ def _kind_of_call(call: exp.Anonymous) -> Kind:
         expression.expressions[0] if isinstance(expression, exp.Distinct) else expression
         for expression in call.expressions
     ]
+    if function.kind is kinds.common:
+        _refuse_mixed(arguments, name_of(call))
     return function.kind(list(map(kind_of, arguments)))
 
 

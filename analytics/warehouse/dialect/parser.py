@@ -41,6 +41,12 @@ _OTHERS_WORDS = frozenset({"RLIKE", "REGEXP"})
 _BEGIN_QUERIES = frozenset({TokenType.FROM, TokenType.L_PAREN, TokenType.SELECT, TokenType.WITH})
 # Behind these words of one level of parentheses another query begins.
 _BETWEEN_QUERIES = frozenset({TokenType.SEMICOLON, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
+_BEFORE_QUERIES = _BETWEEN_QUERIES | {TokenType.L_PAREN}
+# What may stand behind a list; sqlglot lets a list end with a comma.
+_ENDS_LISTS = _BETWEEN_QUERIES | {
+    *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY),
+    *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.R_PAREN, TokenType.R_BRACKET),
+}
 
 
 class NotAsRedshift(ValueError):
@@ -59,6 +65,7 @@ def parse_statement(sql: str) -> exp.Expr:
         raise ParseError(f"these are {len(trees)} statements")
     tokens = REDSHIFT.tokenize(sql)
     _check_tokens(tokens)
+    _check_pairs(tokens)
     _check_joins(tokens, trees[0])
     return trees[0]
 
@@ -110,6 +117,19 @@ def _check_tokens(tokens: Sequence[Any]) -> None:
         is_first = is_clause and (not begun[-1] or earlier is TokenType.ALIAS)
         if is_first or (kind is TokenType.EXCEPT and earlier is TokenType.STAR):
             raise NotAsRedshift(f"{word} does not begin a query of Redshift: SELECT does")
+
+
+def _check_pairs(tokens: Sequence[Any]) -> None:
+    """Raise NotAsRedshift for two words side by side that sqlglot takes, and Redshift does not."""
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        earlier = before.token_type if before else TokenType.SEMICOLON
+        if token.token_type is TokenType.COMMA and (after is None or after.token_type in _ENDS_LISTS):
+            place = f"before {after.text}" if after else "at the end"
+            raise NotAsRedshift(f"a comma {place}: a list ends without one")
+        if token.token_type is TokenType.L_BRACKET and earlier is TokenType.IN:
+            raise NotAsRedshift("IN: its values stand in parentheses")
+        if token.token_type is TokenType.TABLE and earlier in _BEFORE_QUERIES:
+            raise NotAsRedshift("TABLE does not begin a query of Redshift: SELECT does")
 
 
 def _check_joins(tokens: Sequence[Any], tree: exp.Expr) -> None:
