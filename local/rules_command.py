@@ -79,11 +79,24 @@ def diff(stack: Stack, file: Path, at: datetime | None) -> None:
     print("\n".join(lines) or "no difference")
 
 
-@command("rules show > book.yaml", "rules show --at 2027-01-01")
+@command("rules show > book.yaml", "rules show --at 2027-01-01", "rules show --version 3 > book.yaml")
 @at_option
-def show_command(stack: Stack, at: datetime | None) -> Any:
-    """Print the book in force, as `rules publish` takes it."""
-    return _document(stack, at)
+@option(
+    "--version", "number", type=int, help="this version in place of the one in force, also if it never was"
+)
+def show_command(stack: Stack, at: datetime | None, number: int | None) -> Any:
+    """Print the book in force, or a version, as `rules publish` takes it."""
+    if number is None:
+        return _document(stack, at)
+    if at is not None:
+        raise RuntimeError("--at and --version each name a book: give one of them")
+    books = books_of(stack)
+    known = [version.number for version in books.look().versions]
+    if number not in known:
+        raise RuntimeError(
+            f"there is no version {number}: `streakline rules list` has {min(known)} to {max(known)}"
+        )
+    return books.document(number)
 
 
 @command("rules list")

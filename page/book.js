@@ -65,9 +65,12 @@ const from = (version) => version.effective_at > EARLIEST ? moment(version.effec
 
 const state = (version, now, current) => version.version === current ? "in force" : Date.parse(version.effective_at) > now ? "planned" : "earlier";
 
-const versionsCard = (versions, current) => card("versions-title", "Versions",
+// take: begins another book with a version.
+const versionsCard = (versions, current, take) => card("versions-title", "Versions",
   table("Versions of the book", ["Version", "In force from", "State"], versions.map((each) => [
-    number(each.version), h("span", {}, from(each), h("small", {}, `by ${each.author}${each.note && `: ${each.note}`}`)), state(each, Date.now(), current),
+    number(each.version), h("span", {}, from(each), h("small", {}, `by ${each.author}${each.note && `: ${each.note}`}`)),
+    h("span", {}, state(each, Date.now(), current), each.version !== current && h("button", { type: "button", class: "quiet", onclick: () => take(each) },
+      "Take it", h("span", { class: "unseen" }, `: version ${each.version}`))),
   ]), "None."));
 
 const choice = (id, label, versions, value) => [h("label", { for: id }, label), h("select", { id },
@@ -159,7 +162,12 @@ const editor = (rules, view, root) => {
     root.querySelector("h1").focus();
     say(`Version ${number(made.version)} is published.`);
   };
-  return [card("change-title", "Change the book",
+  const take = (version) => attempt(async () => {
+    fill(indented(await documentOf(version, view.signal)));
+    text.focus();
+    say(`Version ${version.version} is in the editor. Nothing is changed until you publish.`);
+  });
+  const nodes = [card("change-title", "Change the book",
     h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
     h("p", { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: () => fill(indented(rules.book)) }, "Take the book in force"),
@@ -170,11 +178,13 @@ const editor = (rules, view, root) => {
       h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),
       h("p", { class: "row" }, h("button", { class: "quiet" }, "Check and compare"), publish)),
     out), whatIf(() => documentIn(text.value), faultTable, view)];
+  return { nodes, take };
 };
 
 export const show = async (root, view) => {
   const [rules, { versions }] = await Promise.all([get("v1/rules", view.signal), get("v1/rules/versions", view.signal)]);
-  root.replaceChildren(h("h1", { tabindex: "-1" }, "Book of rules"), inForce(rules), versionsCard(versions, rules.version),
-    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), ...editor(rules, view, root));
+  const { nodes, take } = editor(rules, view, root);
+  root.replaceChildren(h("h1", { tabindex: "-1" }, "Book of rules"), inForce(rules), versionsCard(versions, rules.version, take),
+    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), ...nodes);
   say(`Version ${rules.version} is in force.`);
 };

@@ -503,3 +503,25 @@ def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
     assert page.locator("main img").count() == 0
     assert len(admin.problems) == 1, "the browser itself notes the 422"
     admin.problems.clear()
+
+
+def test_a_book_is_undone_by_an_older_version(visit: Any) -> None:
+    """The older version is in the editor, differs from the one in force, and is published again."""
+    admin = visit()
+    was = call("root", "GET", "/v1/rules")
+    other = json.loads(json.dumps(was["book"]))
+    other["event_types"]["CHECK_IN"] = {"points": 77}
+    publish(other, "a mistake")
+    page = admin.sign_in("root", "admin", at="book")
+    versions = page.get_by_role("region", name="Versions of the book")
+    versions.get_by_role("button", name=re.compile(rf"version {was['version']}$")).press("Enter")
+    change = page.get_by_role("region", name="Change the book")
+    text = change.get_by_label("The book, as YAML or JSON")
+    page.locator("#book-text:focus").wait_for()
+    assert json.loads(text.input_value()) == was["book"]
+    change.get_by_role("button", name="Check and compare").press("Enter")
+    change.get_by_role("button", name="Publish").press("Enter")
+    page.get_by_role("button", name="Yes, publish").press("Enter")
+    page.get_by_text(f"Version {was['version'] + 2}").first.wait_for()
+    now = call("root", "GET", "/v1/rules")
+    assert (now["version"], now["book"]) == (was["version"] + 2, was["book"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from local.api import Api
 from local.operate.redrive import list_failures, redrive
@@ -59,6 +60,11 @@ def test_a_version_is_compared_published_and_listed_and_a_bad_one_refused(
     assert f"event_types.{name}: new" in rules("diff", str(file))
     told = published(file)
     assert {**json.loads(rules("list", "--json"))[0], "beginnings": []} == told
+    before = yaml.safe_load(rules("show", "--version", str(told["version"] - 1)))
+    assert name not in before["event_types"]
+    assert yaml.safe_load(rules("show", "--version", str(told["version"]))) == yaml.safe_load(rules("show"))
+    with pytest.raises(RuntimeError, match=r"no version 99999.*rules list"):
+        rules("show", "--version", "99999")
     with pytest.raises(RuntimeError, match="effective is in the past"):
         rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
     file.write_text(file.read_text().replace("points: 9", "points: 6"))
