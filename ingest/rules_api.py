@@ -5,7 +5,7 @@ and a reason.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -171,7 +171,7 @@ def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
 def get_rules() -> dict[str, Any]:
     """The book of rules in force.
 
-    Its schema is components.schemas.Book.
+    Its schema is components.schemas.Book. Secret achievements are for admins to see.
     """
     caller, store, now = app.caller(), _parts().books, clock.now()
     at = instant_of(app.query, "at") or now
@@ -179,7 +179,17 @@ def get_rules() -> dict[str, Any]:
         raise ApiError(403, "forbidden", "what is planned is for admins to see")
     version = store.look().at(at)
     view = version_view(version, is_admin=caller.is_admin)
-    return {**view, "book": store.document(version.number)}
+    document = store.document(version.number)
+    return {**view, "book": document if caller.is_admin else _without_secrets(document)}
+
+
+def _without_secrets(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a book's document without its secret achievements."""
+    if "achievements" not in document:
+        return {**document}
+    achievements = document["achievements"].items()
+    shown = {name: section for name, section in achievements if not section.get("secret")}
+    return {**document, "achievements": shown}
 
 
 @app.route("GET /v1/rules/versions", answer=VERSIONS)

@@ -80,13 +80,14 @@ const goal = (streak) => {
 
 export const show = async (root, view) => {
   const user = `v1/users/${part(view.person.user)}`;
-  const [{ achievements }, { streaks }] = await Promise.all([
+  const [{ achievements, secrets = 0 }, { streaks }] = await Promise.all([
     get(`${user}/achievements`, view.signal), get(`${user}/streaks`, view.signal),
   ]);
   const [done, missing] = [newest(achievements), nearest(achievements)];
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Achievements"),
     section("earned-title", "Earned", done.map(earned), achievements.length ? "None yet." : "There are none to earn right now."),
     ...missing.length ? [section("open-title", "Still to earn", missing.map(open), "")] : [],
+    ...secrets ? [h("p", { class: "note" }, `And ${count(secrets, "secret one")}.`)] : [],
     section("streaks-title", "Streaks", streaks.map(goal), ""));
-  say(`${count(done.length, "achievement")} of ${number(achievements.length)} earned.`);
+  say(`${count(done.length, "achievement")} of ${number(achievements.length + secrets)} earned.`);
 };

@@ -42,7 +42,7 @@ const explainer = (profile, active, view) => {
 
 const figure = (name, value, note) => h("div", {}, h("dt", {}, name), h("dd", {}, value), note && h("dd", { class: "note" }, note));
 
-const achievementsCard = (achievements) => {
+const achievementsCard = ({ achievements, secrets = 0 }) => {
   const earned = newest(achievements);
   const [next] = nearest(achievements);
   return h("section", { class: "card", "aria-labelledby": "earned-title" },
@@ -51,7 +51,7 @@ const achievementsCard = (achievements) => {
       ? h("ul", { class: "chips" }, earned.slice(0, EARNED_SHOWN).map((each) => h("li", {}, picture(each), title(each))))
       : h("p", { class: "note" }, "None yet."),
     next && h("h3", {}, "Next"), next && h("ul", { class: "texts" }, open(next)),
-    h("p", {}, h("a", { href: "#/achievements" }, `All achievements: ${number(earned.length)} of ${number(achievements.length)} earned`)));
+    h("p", {}, h("a", { href: "#/achievements" }, `All achievements: ${number(earned.length)} of ${number(achievements.length + secrets)} earned`)));
 };
 
 // words: what a press in the settings has led to.
@@ -78,7 +78,7 @@ export const show = async (root, view, words = "") => {
         figure("Freezes", number(profile.freezes_available), "each covers a missed day"))),
     ...profile.level ? [levelCard(profile.level, profile.total_bestie_points)] : [],
     explainer(profile, active, view),
-    ...told.achievements.length ? [achievementsCard(told.achievements)] : [],
+    ...told.achievements.length || told.secrets ? [achievementsCard(told)] : [],
     settingsCard(profile, book, view, root, words, (led) => show(root, view, led)), ledger);
   say(words || `Your streak is ${count(profile.current_streak, "day")}.${spokenNews(news)}`);
 };

@@ -89,7 +89,13 @@ _ACHIEVEMENT = open_object(
         "conditions": list_of(_CONDITION),
     }
 )
-ACHIEVEMENTS_VIEW = open_object({"user_id": TEXT, "achievements": list_of(_ACHIEVEMENT)})
+ACHIEVEMENTS_VIEW = open_object(
+    {
+        "user_id": TEXT,
+        "achievements": list_of(_ACHIEVEMENT),
+        "secrets?": COUNT | {"description": "how many more there are, secret until the user has them"},
+    }
+)
 PERIOD_RULES = {
     PeriodReason.REACHED: "the period has what it needs; it adds 1",
     PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
@@ -238,7 +244,7 @@ class AchievementViews:
         """Return all achievements of the book in force."""
         declared = declared_achievements(self.reader.streaks.book_store.books(), now)
         if not declared:
-            return {"user_id": user_id, "achievements": []}
+            return {"user_id": user_id, "achievements": [], "secrets": 0}
         reading = self.reader.read(self.profiles.get(user_id), declared, now)
         achievements = [
             {
@@ -254,8 +260,10 @@ class AchievementViews:
                 ],
             }
             for name, achievement in sorted(declared.items())
+            if name in reading.achieved or not achievement.rule.is_secret
         ]
-        return {"user_id": user_id, "achievements": achievements}
+        secrets = len(declared) - len(achievements)
+        return {"user_id": user_id, "achievements": achievements, "secrets": secrets}
 
 
 def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:

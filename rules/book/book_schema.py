@@ -263,6 +263,7 @@ _ACHIEVEMENT = _object(
             "description": "whether a shown one is withdrawn when it is no longer true; default: never",
         },
         "history": _flag("whether its date may be before its declaration; default: false"),
+        "secret": _flag("whether only those who have it may know of it; default: false"),
         "title": _note(100),
         "description": _note(500),
         "image_url": _IMAGE_URL,

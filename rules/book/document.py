@@ -165,6 +165,7 @@ def _achievement(section: Section) -> AchievementRule:
         of_history=section.get("history", False),
         title=section.get("title", ""),
         image_url=section.get("image_url", ""),
+        is_secret=section.get("secret", False),
     )
 
 

@@ -109,6 +109,7 @@ class AchievementRule:
     title: str = ""
     # As of a reward. Another picture is the same achievement: whoever has it keeps it, and nobody is notified
     image_url: str = field(default="", repr=False, compare=False)
+    is_secret: bool = field(default=False, repr=False, compare=False)  # whoever does not have it may not know
 
 
 def thousandths(number: float) -> int:

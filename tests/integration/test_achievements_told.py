@@ -116,6 +116,23 @@ def test_a_late_event_makes_it_true_or_dates_it_earlier(told: Told) -> None:
     assert told.folded()["fit"] == "2026-03-03T12:00:00.000000Z"
 
 
+def test_a_secret_is_named_to_nobody_who_does_not_have_it(told: Told) -> None:
+    secret = {"hidden": {"all": [{"count": WORKOUT, "at_least": 2}], "secret": True, "title": "Surprise"}}
+    book = copy.deepcopy(shipped_document()) | {"achievements": RULES | secret}
+    told.listen()
+    told.at(FIRST)
+    assert told.api.admin("POST", "/v1/rules", {"book": book})[0] == 201
+    path = f"/v1/users/{told.user}/achievements"
+    told.act(0, 0)
+    answers = [told.api.call(told.user, "GET", each)[1] for each in (path, "/v1/rules")]
+    assert answers[0]["secrets"] == 1
+    assert not any(word in str([*answers, told.log()]) for word in ("hidden", "Surprise"))
+    assert told.api.admin("GET", "/v1/rules")[1]["book"] == book
+    assert "hidden" in names(told.act(1, 1))
+    shown = told.api.call(told.user, "GET", path)[1]
+    assert (shown["secrets"], told.shown() == told.folded(), "hidden" in told.folded()) == (0, True, True)
+
+
 def test_what_the_book_withdraws_is_withdrawn_and_the_other_stays(told: Told) -> None:
     told.listen()
     told.act(2, 0, 1, 2)

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 7498dfbe545a31f8c5a0dcf77198b7fa546b1acd6196ac89986027ba85e46324."""
+"""Made by `make clients` from the API with the digest a52870831654b73395b4e1ec13e5488909be14eee249ef6fe97a91faa879078b."""
 
 from __future__ import annotations
 
@@ -151,6 +151,7 @@ class BookAchievements(TypedDict):
     any: NotRequired[list[BookAchievementsAnyItem]]
     withdrawn: NotRequired[Literal["never", "when_untrue"]]
     history: NotRequired[bool]
+    secret: NotRequired[bool]
     title: NotRequired[str]
     description: NotRequired[str]
     image_url: NotRequired[str]
@@ -969,6 +970,7 @@ class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
 class GetUsersUserIdAchievementsResponse(TypedDict):
     user_id: str
     achievements: list[GetUsersUserIdAchievementsResponseAchievement]
+    secrets: NotRequired[int]
 
 
 class GetUsersUserIdActivityResponseActivityItem(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 7498dfbe545a31f8c5a0dcf77198b7fa546b1acd6196ac89986027ba85e46324.
+// Made by `make clients` from the API with the digest a52870831654b73395b4e1ec13e5488909be14eee249ef6fe97a91faa879078b.
 
 export interface paths {
     "/": {
@@ -616,7 +616,7 @@ export interface paths {
         };
         /**
          * The book of rules in force
-         * @description Its schema is components.schemas.Book.
+         * @description Its schema is components.schemas.Book. Secret achievements are for admins to see.
          */
         get: operations["getRules"];
         put?: never;
@@ -1391,6 +1391,8 @@ export interface components {
                     history?: boolean;
                     /** @description a picture: https://, or data:image/ for a small one */
                     image_url?: string;
+                    /** @description whether only those who have it may know of it; default: false */
+                    secret?: boolean;
                     title?: string;
                     /**
                      * @description whether a shown one is withdrawn when it is no longer true; default: never
@@ -3568,6 +3570,8 @@ export interface operations {
                             needs: "all" | "any";
                             title: string;
                         }[];
+                        /** @description how many more there are, secret until the user has them */
+                        secrets?: number;
                         user_id: string;
                     };
                 };
