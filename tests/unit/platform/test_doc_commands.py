@@ -46,6 +46,10 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "streakline preflight --size standard --region eu-west-1": AWS,
         "sam build": AWS,
     },
+    "docs/guides/undo-a-book.md": {
+        "streakline rules list": "tests/e2e/test_rules.py does it with a book of its own",
+        "streakline rules publish book.yaml --effective 2026-11-28T09:00:00Z --rerate": "as above",
+    },
     "docs/guides/loyalty-levels.md": {"book.yaml: a book of rules": "in test_book_page.py"},
     "docs/guides/what-if.md": {
         "half.json in force all along, as of 2026-04-08T00:00:00Z: 5,531 ledger entries": "of Flask's history"
