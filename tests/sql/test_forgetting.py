@@ -44,6 +44,7 @@ SUMS = (
 OF_USERS = (
     "marts.streaks_recomputed",
     "marts.points_recomputed",
+    "marts.user_levels",
     "marts.ledger_quality",
     "marts.leaderboard_history",
 )
