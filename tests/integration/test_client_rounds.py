@@ -128,4 +128,5 @@ def test_a_person_protects_a_streak_and_sets_zone_and_name(api: Engine) -> None:
     assert (shown["timezone"], shown["alias"], shown["pauses"]) == ("Europe/Berlin", "Ann B", [span])
     assert shown["freezes_available"] == 2
     assert me.set_alias(None)["alias"] is None
+    assert {each["title"] for each in me.achievements()["achievements"]} >= {"First answer"}
     me.close()

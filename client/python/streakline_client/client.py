@@ -10,6 +10,7 @@ from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
 from streakline_client.queue import forks
 from streakline_client.shapes import (
+    Achievements,
     Activity,
     Alias,
     Balance,
@@ -107,6 +108,11 @@ class Streakline(QuestionCalls):
         """
         span = {"from": _date_text(first), "to": _date_text(last)}
         shown: Activity = self._of_user("/activity", **span, covered="true", limit=SPAN_MAX)
+        return shown
+
+    def achievements(self) -> Achievements:
+        """Return the achievements: which the user has, since when, and how far the others are."""
+        shown: Achievements = self._of_user("/achievements")
         return shown
 
     def balance(self) -> Balance:

@@ -10,6 +10,7 @@ Activity = api.GetUsersUserIdActivityResponse
 Balance = api.GetUsersUserIdBalanceResponse
 Rewards = api.GetUsersUserIdRewardsResponse
 Entry = api.PostUsersUserIdRedemptionsResponse
+Achievements = api.GetUsersUserIdAchievementsResponse
 TakenFreeze = api.PostUsersUserIdFreezesResponse
 Pauses = api.PostUsersUserIdPausesResponse
 Zone = api.PutUsersUserIdTimezoneResponse

@@ -10,7 +10,7 @@ import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { Sender } from './sender.js';
 import type {
-  Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, Rewards, SentEvent, TakenFreeze, Zone,
+  Achievements, Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, Rewards, SentEvent, TakenFreeze, Zone,
 } from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. */
@@ -145,6 +145,11 @@ export class Streakline extends QuestionsApi {
   /** Return the active dates of a span of at most 366 (YYYY-MM-DD), and what covers others; the newest first. */
   activity({ from, to }: { from: string; to: string }): Promise<Activity> {
     return this.http.call('GET', withQuery(this.path('/activity'), { from, to, covered: 'true', limit: SPAN_MAX }));
+  }
+
+  /** Return the achievements: which the user has, since when, and how far the others are. */
+  achievements(): Promise<Achievements> {
+    return this.http.call('GET', this.path('/achievements'));
   }
 
   balance(): Promise<Balance> {

@@ -16,6 +16,7 @@ export type Activity = Answer<'getUsersUserIdActivity'>;
 export type Balance = Answer<'getUsersUserIdBalance'>;
 export type Entry = Answer<'postUsersUserIdRedemptions'>;
 export type Rewards = Answer<'getUsersUserIdRewards'>;
+export type Achievements = Answer<'getUsersUserIdAchievements'>;
 export type TakenFreeze = Answer<'postUsersUserIdFreezes'>;
 export type Pauses = Answer<'postUsersUserIdPauses'>;
 export type Zone = Answer<'putUsersUserIdTimezone'>;
