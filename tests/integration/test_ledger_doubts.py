@@ -138,14 +138,16 @@ def test_what_never_came_into_the_lake_is_frozen_after_a_day(town: Town) -> None
     assert is_frozen(town, user)
 
 
-def test_a_lake_that_has_lost_very_much_freezes_nobody_but_whom_his_own_hashes_contradict(town: Town) -> None:
+def test_a_lake_that_has_lost_very_much_freezes_nobody_but_whom_his_own_balances_contradict(
+    town: Town,
+) -> None:
     users = earners(town, 22)
     town.objects.delete([each.key for each in town.objects.list("curated/ledger/")])
     edit_entry(number("points", 7))(town, users[0])
     town.now += timedelta(days=2)
     found = town.reconcile("lost")
     assert found["frozen"] == users[:1], (
-        "the entry that was edited does not give its hash, whatever the lake has"
+        "the entry that was edited does not give its balance, whatever the lake has"
     )
     assert {name for name, _ in found["disagreements"]} >= set(users)
 

@@ -15,9 +15,8 @@ from tests.support.engine import Engine
 from tests.support.town import Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
-# What a run does not name. What no ledger has: the number of a profile's version, and when it was written. An
-# entry without a hash, as carried ones are: the next hash is over it too. A carrier's copies of entries that
-# are stored by now. And that a profile lists no checkpoints: those of before there were any list none.
+# What a run does not name. What no ledger has: the number of a profile's version, and when it was written. A
+# carrier's copies of entries that are stored by now. And that a profile lists no checkpoints.
 UNHEEDED = {
     "UserStreaks": {
         "user_id",

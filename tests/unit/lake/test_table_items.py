@@ -75,7 +75,7 @@ def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
         ("IdempotencyKeys", {"user_id": "import#0f", "idempotency_key": "rows-taken"}, None),
         ("DailyActivity", {"user_id": "u#kept", "activity_date": "totals"}, "u"),
         ("DailyActivity", {"user_id": "u", "activity_date": "2026-03-02"}, None),
-        ("DailyActivity", {"user_id": "u#kept", "activity_date": "archive"}, None),
+        ("DailyActivity", {"user_id": "u#kept", "activity_date": "goals"}, None),
         ("Rewards", {"holder": "u", "place": "of/mug"}, "u"),
         ("Rewards", {"holder": "mug/2", "place": "006"}, ""),
         ("RuleBooks", {"book": "versions", "version": 2}, ""),
