@@ -152,8 +152,9 @@ class AccountStore:
     ) -> History:
         """Return a user's active dates up to a date, from the newest checkpoint before `since` on.
 
-        They span three months at most if `since` is within the late window, and a year or so otherwise
-        (rules.engagement.streak). If the profile has no checkpoint before `since`, they are all dates.
+        They span three months at most if `since` is within the late window, and a year or so if `until` is
+        near `since` (rules.engagement.streak). If the profile has no checkpoint before `since`, they begin
+        with the first date.
         """
         start = resumed_streak(profile.streak, profile.cover, since)
         first = start.last + DAY if start else date.min

@@ -2,9 +2,9 @@
 
 | holder | place | content |
 |---|---|---|
-| ann | told | the state that Ann's notifications have reported; when the next one is due by time alone |
-| lead/{id}, question/{id} | told | the same for a lead or a question; a question's item ends after a month |
-| ann | log/000000000012 | the notifications of one change, the last of which has number 12 |
+| ann | state | the state that Ann's notifications have reported; when the next one is due by time alone |
+| lead/{id}, question/{id} | state | the same for a lead or a question; a question's item ends after a month |
+| ann | log/000000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
 | worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
 

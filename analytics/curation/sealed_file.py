@@ -1,8 +1,8 @@
 """A curated file: row groups of one size, a footer with bookkeeping, and a seal.
 
 The seal is a hash of all bytes before the footer. It shows that rows were changed by hand, unless somebody
-has sealed the file anew on purpose. A ledger entry's seal (rule 19) is another thing: its hash also binds the
-entries before it.
+has sealed the file anew on purpose. The column `seal` of the ledger is another thing: a salt, or the
+commitment of an erased person's entry (rule 19).
 """
 
 import hashlib

@@ -41,7 +41,7 @@ from rules.book.goal_rules import GOAL_NAME
 from rules.privacy.tombstones import user_subject
 
 SERVER_USERS = 100  # a server may send as many commands as so many users
-HISTORIES_PER_MINUTE = 60  # each may read 10,000 entries
+HISTORIES_PER_MINUTE = 60  # each may read 10,000 entries, or the whole ledger for its freezes and pauses
 # Each may read files of everybody for eight seconds, in a function of 3 GB. A limit of all callers together
 # bounds how many of them run at once, in deployments that reserve no concurrency, too.
 PAST_PER_MINUTE, ALL_PAST_PER_MINUTE = 10, 120

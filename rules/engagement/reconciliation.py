@@ -104,8 +104,8 @@ class Step(StrEnum):
 def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It is whole.
 
-    kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, a review
-    because the ledger is in doubt. Nothing else of it counts.
+    kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, which
+    version an import made, a review because the ledger is in doubt. Nothing else of it counts.
     """
     begun = Profile(
         kept.user_id,

@@ -20,10 +20,11 @@ NEWEST_KEPT = 2  # how many of the newest checkpoints are always kept
 class Checkpoint:
     """The streak's state at the last active date of a month, from which a fold can continue (rule 3).
 
-    The newest two are kept, and the last one of each year. So a late event, or a question about the past,
-    needs only the active dates after one checkpoint. These span three months at most for an event within the
-    late window, and a year for any date. Checkpoints follow from the active dates and the cover alone, as the
-    streak does. So the order in which events arrive changes none of them.
+    The newest two are kept, and the last one of each year. A late event needs all active dates after the
+    checkpoint before it: they span three months at most within the late window, and more for a backfill. A
+    question about the past needs those up to its date alone, a year at most. Checkpoints follow from the
+    active dates and the cover alone, as the streak does. So the order in which events arrive changes none of
+    them.
     """
 
     last: date

@@ -2,7 +2,7 @@
 
 | table | items in the lake, and their attributes |
 |---|---|
-| UserStreaks | what the ledger lacks of profiles: zones, pauses, holds, alias, reviews |
+| UserStreaks | settings, and what the ledger lacks: alias, version, settled lots, a doubt's review |
 | DailyActivity | the achievements that a user was shown |
 | IdempotencyKeys | a user's claims and stretches offline |
 | Rewards | redemptions, and how much was taken of stocks |
@@ -58,8 +58,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "Erasures": ("part", "place"),
     PHONES: ("subscription_id",),
 }
-# A profile's attributes that follow neither from the ledger nor from another entity of the lake
-# (tests/unit/lake/test_table_items.py).
+# A profile's attributes that follow neither from the ledger nor from another entity of the lake, and its
+# settings, which the ledger has as entries (tests/unit/lake/test_table_items.py).
 PROFILE_ATTRIBUTES = frozenset(
     {
         *("user_id", "version", "streak_updated_at", "chosen_zone", "observed_zone", "observed_at"),

@@ -1,5 +1,6 @@
 -- Which level of the book of rules each user has reached, as the profile shows it: by all points ever earned, as the
--- ledger has them, and by the version in force.
+-- ledger has them, and by the version in force at the newest instant that the warehouse knows of
+-- (dimensions.event_types).
 WITH earned AS (
     SELECT user_id, CAST(SUM(points_earned) AS BIGINT) AS points_earned
     FROM facts.user_ledger_months
