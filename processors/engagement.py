@@ -1,9 +1,10 @@
 """Applies events of BPEvents to ledger, days and profiles, each exactly once (docs/rules.md, rule 7).
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
-same time. It reads the ledger only for events that may be applied already (events_to_look_up), or if the
-ledger has another newest entry, its *head*. It skips events of erased users, and a region that has lost the
-lead writes nothing (fence_writer). The handler then writes the new profiles and days to Redis, too.
+same time. It reads the ledger only for events that may be applied already (events_to_look_up) or are older
+than a key lives, or if the ledger has another newest entry, its *head*. It skips events of erased users, and
+a region that is no longer the writer writes nothing (adapters/bootstrap.py). The handler then writes the new
+profiles and days to Redis, too.
 """
 
 from collections import Counter
@@ -200,10 +201,11 @@ class EngagementProcessor:
         return result
 
     def _apply_events(self, account: Account, events: Sequence[Event], now: datetime) -> AppliedBatch:
-        """Apply a user's events. In the usual case all of them are surely new, and the ledger is not read."""
+        """Apply a user's events. In the usual case all are new and recent, and the ledger is not read."""
         profile, applied_long_ago = account.profile, AppliedEvents()
         if profile.head:
-            # They are sent again after their idempotency keys have expired.
+            # An event may come again after its key has expired. The ledger is read only if one is older than
+            # a key lives.
             arrivals = {event.event_id: event.created_at for event in events}
             applied_long_ago = self.accounts.ledger.applied_long_ago(profile.user_id, arrivals)
         if not applied_long_ago and not events_to_look_up(profile, events):

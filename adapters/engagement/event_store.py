@@ -1,8 +1,6 @@
 """The table of events, BPEvents ("bp" are bestie points), and the zones in which users' events are dated.
 
 PastEventsFunction finds the events that have left the table in the lake.
-
-Properties are stored inline, not as an S3 reference, since no consumer resolves one.
 """
 
 import json

@@ -9,7 +9,7 @@ crash. The order of writes makes it so:
 2. The curated file. Its footer names the raw objects that its rows are from, so one put changes data and
    bookkeeping together.
 3. Quarantine files of lines that are rows now, and curated files whose rows are in the new one, are deleted.
-Memory never holds more than a part of the rows.
+Rows beyond MEMORY_BYTES_MAX go to disk (row_staging.py).
 """
 
 import tempfile

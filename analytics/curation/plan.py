@@ -6,9 +6,10 @@ to the watermark are curated. The watermark moves once a run has done all of its
 
 A task is a place (an hour, a day, or a month) that one call of `curate` brings up to date. What a history
 brings for months of the past is curated by month at once, so a night's work grows with its rows, and not with
-the hours in which they happened. The curating function's
-steps (analytics/steps/curate_function.py) call `plan` and `write_plan`, and at the end `commit`, which moves
-the watermark.
+the hours in which they happened.
+
+The curating function's steps (analytics/steps/curate_function.py) call `plan` and `write_plan`, and at the
+end `commit`, which moves the watermark.
 """
 
 import json

@@ -63,7 +63,7 @@ class Bookkeeping:
 
     fields_count: int  # the number of its entity's fields when it was written
     counts: Counts
-    # The raw objects that its rows are from: hour=HH/NAME (layout.source_name) -> ETag
+    # The raw objects that its rows are from: source name (layout.source_name) -> ETag
     sources: Mapping[str, str] = field(default_factory=dict)
     # Marks of erasures that have changed its rows. If there are any, its raw objects lack some of its rows.
     erased: tuple[str, ...] = ()

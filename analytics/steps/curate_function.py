@@ -66,8 +66,9 @@ def _parts(config: CurateSettings, client: ClientOf) -> _Parts:
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
-    """Write the run's plan: {"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> see below.
+    """Recover what Firehose could not place, make Glue's tables, then write the run's plan.
 
+    event: {"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?}.
     from, to: dates. entities: names. days: the only dates to curate, by entity. rebuild: make the files
     anew, those of all dates unless from, to or days limit them. Returns run_id, tasks (their number),
     is_handed_over (whether the Spark job does them), and the keys of the plan's objects: tasks_key and

@@ -36,7 +36,7 @@ class EventsApiSettings(Allowance, IntakeSettings):
     """Settings of this function."""
 
     redis_url: str
-    rate_limit_per_minute: int  # events of one user; admins are not limited
+    rate_limit_per_minute: int  # events of one user; admins and producers are not limited
     receipt_secret_arn: str
 
 

@@ -218,7 +218,7 @@ class Api:
     def body(self, batch: str = "", pairs: Pairs | None = None) -> dict[str, Any]:
         """Return the body if the route's schema accepts it; {} if the request has no body and needs none.
 
-        batch, pairs, errors: see json_body.
+        batch, pairs: see json_body.
         """
         schema = _BODY.get()
         if not schema["required"] and not self.event.get("body"):

@@ -101,7 +101,8 @@ def decide(
     arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
     entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
     entries = _with_applied_through(entries, caught_up, dated)
-    # The new profile is made of the entries alone. So nothing can be in it that the ledger lacks.
+    # Settings, points and freezes are counted from the entries, never taken from `profile`. The streak was
+    # folded above, under the cover that these entries record. So the ledger lacks nothing of the profile.
     after = replace(profile_with_entries(caught_up, entries), streak=streak)
     after = bump_version(before, after, now)
     if before.version == 0 and account.pending:

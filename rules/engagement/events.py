@@ -91,7 +91,7 @@ class Event:
     idempotency_key: str
     event_type: str
     occurred_at: str
-    activity_date: date  # the date that it claims
+    activity_date: date  # the date that it claims; after assign_dates, the date that it earns
     zone: str  # the zone that this date was read in
     points_awarded: int  # by the version of the book that judges it, before the cap
     source: str

@@ -106,15 +106,16 @@ class Draft:
     # The version of the book: that which judged the event of an EARN, that which has the price of a REDEEM,
     # the newest one that a RERATE applies.
     rules_version: int | None = None
-    # An EARN has cap, is_passive and measures of its event. The CLAWBACK that reverses it repeats them.
+    # An EARN has cap, is_passive, expires_on, measures and timezone of its event. The CLAWBACK that reverses
+    # it repeats them. A RERATE has the cap and expires_on of the points that it changes.
     cap: Cap | None = None
     is_passive: bool = False
-    expires_on: str | None = None  # the date on which the points of an EARN expire, or of an EXPIRE expired
-    held_at: str | None = None  # of a REDEEM that captures a hold: when the hold began
+    expires_on: str | None = None  # the date on which the points expire; of an EXPIRE: on which they did
+    held_at: str | None = None  # of a REDEEM that captures a hold, or its REVERSE: when it began
     reason: str | None = None  # of a CLAWBACK or RERATE
     brand: str | None = None  # of the reward of a REDEEM or its REVERSE
     measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
-    timezone: str | None = None  # of an EARN: the zone that its event named
+    timezone: str | None = None  # the zone that the event itself named
     setting: Setting | None = None  # of a SETTING
     set_to: str | None = None  # of a SETTING: to what
 

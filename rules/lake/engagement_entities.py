@@ -37,7 +37,7 @@ JUDGEMENT_FIELDS = (
 def event_row(row: Row, _arrived: datetime, change: str) -> Row:
     """Add when an event occurred, which its id begins with; and its version.
 
-    change: the place of the change (see event_version), FIRST_STORED for an event as it was first stored.
+    change: its version (event_version), FIRST_STORED for an event as it was first stored.
     """
     return {**row, "occurred_at": stamp_of(str(row.get("event_id", ""))), "version": change}
 
@@ -79,7 +79,7 @@ def entry_row(row: Row, *_: object) -> Row:
 
 
 def streak_row(row: Row, *_: object) -> Row:
-    """Return a profile's row with its lists unpacked, and without what only the leaderboard's index needs.
+    """Return a profile's row with its lists unpacked, and the sums that it begins with as columns.
 
     A night sets a lapsed streak to 0, and keeps the length of its run as run_length (Projections.lower). Here
     current_streak is that length again. lapses_at becomes a timestamp.
@@ -107,11 +107,15 @@ EVENTS = Entity(
         Required(
             "occurred_local",
             TEXT,
-            "the same as the sender wrote it, with the offset",
+            "the same with the sender's offset; device_time has the original of a wrong clock",
             64,
             attribute="occurred_at",
         ),
-        Required("activity_date", DATE, "the date that it counts for, fixed when it was stored (rule 1)"),
+        Required(
+            "activity_date",
+            DATE,
+            "the date that it claims (rule 1); the ledger has the date that it counts for",
+        ),
         Required("zone", TEXT, "the zone of activity_date", 64),
         Field("timezone", TEXT, "the zone that the event itself named", 64),
         Required("points_awarded", INTEGER, "points before the cap; the ledger has those after it"),
@@ -190,13 +194,19 @@ LEDGER = Entity(
         ),
         Field("freeze_date", DATE, "the date of the grant or its reversal, or the covered date"),
         *JUDGEMENT_FIELDS,
-        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they did"),
+        Field(
+            "expires_on",
+            DATE,
+            "EARN, CLAWBACK, RERATE: when the points expire, at noon UTC; EXPIRE: when they did",
+        ),
         Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", 32),
         Field("reason", TEXT, "CLAWBACK, RERATE: the author's reason", 1024),
         Field("brand", TEXT, "REDEEM of a reward, or its reversal: the reward's brand", 64),
-        Field("measures", TEXT, "EARN: what the event adds to streaks: n,minutes=30500 (thousandths)", 512),
+        Field(
+            "measures", TEXT, "EARN: what the event adds to streaks; CLAWBACK: what it no longer adds", 512
+        ),
         Field("seal", TEXT, "the first entry: the salt of proofs; a residue: the commitment (rule 19)", 160),
-        Field("timezone", TEXT, "EARN: the zone that the event itself named", 64),
+        Field("timezone", TEXT, "EARN, CLAWBACK: the zone that the event itself named", 64),
         Field("setting", TEXT, "SETTING: what is set, such as zone, pause or review", 16),
         Field("set_to", TEXT, "SETTING: what it is set to", 1024),
     ),
@@ -255,14 +265,18 @@ STREAKS = Entity(
         Field(
             "freezes", TEXT, "grants (+1) and reversed grants (-1) after archived_until: 2026-01-31+1, ..."
         ),
-        Field("pauses", TEXT, "pauses after archived_until, both dates included: 2026-01-01/2026-01-31, ..."),
+        Field(
+            "pauses",
+            TEXT,
+            "pauses since a year before archived_until, both dates included: 2026-01-01/2026-01-31, ...",
+        ),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
         Field("leaderboard_partition", TEXT, "region#shard", 64),
         Field("lapses_at", TIMESTAMP, "from when the streak is 0 if no event comes"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
         Required("updated_at", TIMESTAMP, "when this version was written", attribute="streak_updated_at"),
         Field("freezes_archived", INTEGER, "how many dates freezes covered until archived_until"),
-        Field("archived_until", DATE, "freezes and old pauses up to this active date are in the ledger only"),
+        Field("archived_until", DATE, "freezes up to this active date and old pauses are in the ledger only"),
         Field(
             "opening", TEXT, "the streak brought from another system: date, length, longest, active dates", 64
         ),

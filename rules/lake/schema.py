@@ -81,10 +81,10 @@ class Entity:
     version: str | None = None
     left_out: frozenset[str] = frozenset()  # attributes of the table's item that are no columns
     # Returns a row. It takes the item's attributes by the names of columns, when the change came into the
-    # stream, and the place of the change (event_version).
+    # stream, and the version of the change (event_version).
     shape: Callable[[Row, datetime, str], Row] = _unchanged
     # Returns the attributes of each row of an item that becomes several; None: an item is one row. It takes
-    # what shape takes but for the place of the change. May raise KeyError, TypeError, ValueError.
+    # what shape takes but for the version of the change. May raise KeyError, TypeError, ValueError.
     expand: Callable[[Mapping[str, Any], datetime], Iterable[Row]] | None = None
     in_warehouse: bool = True  # whether analysts have it; any other is for restores alone
     # Whether old curated files may be deleted. Nights compute streaks, balances and stats from all rows of
