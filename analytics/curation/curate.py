@@ -96,8 +96,10 @@ def _curate_once(
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
     files = _files(objects, place)
-    book = merge_bookkeeping(_book_for(objects, file, files.place) for file in files.sources_of_rows)
-    raw = _raw_objects(objects, files.place, book, arrived)
+    bookkeeping = merge_bookkeeping(
+        _bookkeeping_for(objects, file, files.place) for file in files.sources_of_rows
+    )
+    raw = _raw_objects(objects, files.place, bookkeeping, arrived)
     if raw.has_replaced and arrived is not None:  # all raw objects are needed: it may be made anew
         return _curate_once(objects, place, rebuild, None, note_lack)
 
@@ -106,8 +108,8 @@ def _curate_once(
     if _is_made_anew(objects, files, raw, rebuild, arrived):
         rows = FileRows((), Bookkeeping(0, Counts()), raw.listed, is_anew=True)
     else:
-        rows = FileRows(files.sources_of_rows, book, raw.new, RefusedLines() if rebuild else None)
-    counts = rows.book.counts
+        rows = FileRows(files.sources_of_rows, bookkeeping, raw.new, RefusedLines() if rebuild else None)
+    counts = rows.bookkeeping.counts
     if rows.raw or (rebuild and files.sources_of_rows) or files.is_compaction:
         counts = _write_file(objects, files, rows)
         _check_neighbours(objects, files)
@@ -148,13 +150,15 @@ def _files(objects: Objects, place: Place) -> Files:
     )
 
 
-def _book_for(objects: Objects, file: StoredObject, place: Place) -> Bookkeeping:
+def _bookkeeping_for(objects: Objects, file: StoredObject, place: Place) -> Bookkeeping:
     """Return the bookkeeping of a curated file, with the names that its sources have in a place's file."""
-    book, earlier = bookkeeping_of(objects, file.key), curated_place(file.key)
+    bookkeeping, earlier = bookkeeping_of(objects, file.key), curated_place(file.key)
     if not place.is_month or earlier is None or earlier.is_month:
-        return book
-    names = {source_name(source_key(earlier, name), place): etag for name, etag in book.sources.items()}
-    return replace(book, sources=names)
+        return bookkeeping
+    names = {
+        source_name(source_key(earlier, name), place): etag for name, etag in bookkeeping.sources.items()
+    }
+    return replace(bookkeeping, sources=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +172,14 @@ class RawObjects:
 
 
 def _raw_objects(
-    objects: Objects, place: Place, book: Bookkeeping, arrived: Collection[str] | None
+    objects: Objects, place: Place, bookkeeping: Bookkeeping, arrived: Collection[str] | None
 ) -> RawObjects:
     listed = {source_name(found.key, place): found for found in raw_objects_of_place(objects, place, arrived)}
-    new = {name: found for name, found in listed.items() if book.sources.get(name) != found.etag}
-    lack = "persons were erased" if book.erased else ""
-    if missing_names := book.sources.keys() - listed.keys():
+    new = {name: found for name, found in listed.items() if bookkeeping.sources.get(name) != found.etag}
+    lack = "persons were erased" if bookkeeping.erased else ""
+    if missing_names := bookkeeping.sources.keys() - listed.keys():
         lack = f"{len(missing_names)} raw objects are gone, {min(missing_names)} first"
-    return RawObjects(listed, new, not new.keys().isdisjoint(book.sources), lack)
+    return RawObjects(listed, new, not new.keys().isdisjoint(bookkeeping.sources), lack)
 
 
 def _is_made_anew(
@@ -208,7 +212,7 @@ class FileRows:
     """What the rows of a new file are made of."""
 
     earlier: Sequence[StoredObject]  # curated files
-    book: Bookkeeping  # of all these files together
+    bookkeeping: Bookkeeping  # of all these files together
     raw: Mapping[str, StoredObject]  # raw objects that are read, by source_name
     refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
     is_anew: bool = False  # whether these are all raw objects of the place
@@ -224,20 +228,20 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
             objects.save(file.key, path)
             staging.add_curated(path)
             path.unlink()
-        before = rows.book.counts
+        before = rows.bookkeeping.counts
         if rows.refused:
-            before = rows.refused.take(objects, place, rows.book, rows.raw, staging)
+            before = rows.refused.take(objects, place, rows.bookkeeping, rows.raw, staging)
         intake = Intake(objects, staging)
         intake.take(list(rows.raw.values()))
         lines_read = before.in_ + intake.lines_read
         quarantined = before.quarantined + intake.quarantined
-        sources = {**rows.book.sources, **{name: found.etag for name, found in rows.raw.items()}}
+        sources = {**rows.bookkeeping.sources, **{name: found.etag for name, found in rows.raw.items()}}
 
-        def bookkeeping(curated: int) -> Bookkeeping:
+        def bookkeeping_with(curated: int) -> Bookkeeping:
             counts = Counts(lines_read, curated, lines_read - curated - quarantined, quarantined)
-            return Bookkeeping(len(entity.fields), counts, sources, rows.book.erased)
+            return Bookkeeping(len(entity.fields), counts, sources, rows.bookkeeping.erased)
 
-        counts = staging.write(path, bookkeeping).counts
+        counts = staging.write(path, bookkeeping_with).counts
         objects.put_if(curated_key(place), path, files.to_replace.etag if files.to_replace else None)
     if rows.is_anew:  # lines that were not refused this time are rows now
         refused_keys = set(map(quarantine_key, intake.refused))

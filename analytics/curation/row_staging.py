@@ -85,11 +85,13 @@ class Staging:
         if self._bytes > MEMORY_BYTES_MAX:
             self._spill()
 
-    def write(self, path: Path, book: Callable[[int], Bookkeeping], *, is_sealed: bool = True) -> Bookkeeping:
+    def write(
+        self, path: Path, bookkeeping_with: Callable[[int], Bookkeeping], *, is_sealed: bool = True
+    ) -> Bookkeeping:
         """Write the newest row of each key as a Parquet file, sorted by key; returns its bookkeeping.
 
-        Of equally new rows, the one that came first is written. book: makes the bookkeeping of a file with a
-        number of rows. is_sealed: as for sealed_file.write_groups.
+        Of equally new rows, the one that came first is written. bookkeeping_with: makes the bookkeeping of a
+        file with a number of rows. is_sealed: as for sealed_file.write_groups.
         """
         count = 0
 
@@ -100,9 +102,9 @@ class Staging:
                 yield rows
 
         sealed_file.write_groups(
-            path, counted_groups(), lambda: {FOOTER_KEY: book(count).text()}, is_sealed=is_sealed
+            path, counted_groups(), lambda: {FOOTER_KEY: bookkeeping_with(count).text()}, is_sealed=is_sealed
         )
-        return book(count)
+        return bookkeeping_with(count)
 
     def _newest_in_memory(self) -> Iterator[pa.Table]:
         """Yield the newest rows, sorted, as row groups of nearly one size, at least one."""

@@ -88,7 +88,7 @@ class _ValidEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class _RefusedEvent(_ValidEvent):
+class _RefusedIfNew(_ValidEvent):
     """A valid event that is refused if it was not accepted before."""
 
     refusal: AcceptResult
@@ -125,7 +125,7 @@ class Acceptor:
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, skew, proof)
         checks = [self._check(body, request) for body in bodies]
-        if any(isinstance(check, _RefusedEvent) for check in checks):
+        if any(isinstance(check, _RefusedIfNew) for check in checks):
             # One that is still among them afterwards has been accepted before. So it wins no claim, and
             # becomes a duplicate.
             checks = self._refuse_new(checks, now)
@@ -171,22 +171,22 @@ class Acceptor:
                 raise InputRefused(ERASED, "user_id", "was erased")
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
-            return _RefusedEvent(refused.event, body_hash(body), _rejection(body, refused))
+            return _RefusedIfNew(refused.event, body_hash(body), _rejection(body, refused))
         except InputRefused as refused:
             return _rejection(body, refused)
 
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
     ) -> list[_ValidEvent | AcceptResult]:
-        """Put the refusal in place of each _RefusedEvent, unless the claim of its key has this very body.
+        """Put the refusal in place of each _RefusedIfNew, unless the claim of its key has this very body.
 
         Then it was accepted before, and is a duplicate.
         """
-        keys = {check.key for check in checks if isinstance(check, _RefusedEvent)}
+        keys = {check.key for check in checks if isinstance(check, _RefusedIfNew)}
         digests = {key: claim.body_hash for key, claim in self._claims.get(keys, now).items()}
         return [
             check.refusal
-            if isinstance(check, _RefusedEvent) and digests.get(check.key) != check.digest
+            if isinstance(check, _RefusedIfNew) and digests.get(check.key) != check.digest
             else check
             for check in checks
         ]
