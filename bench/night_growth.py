@@ -146,7 +146,7 @@ def _write_curated(folder: Path, days: int) -> None:
             "balance": pa.array(POINTS * (seq[active] + 1)),
         }
         _write_file(folder, "ledger", day, entries)
-    profiles = {"user_id": ids, "version": pa.repeat(1, USERS), "zone": pa.repeat("UTC", USERS)}
+    profiles = {"user_id": ids, "version": pa.repeat(1, USERS), "timezone": pa.repeat("UTC", USERS)}
     _write_file(folder, "streaks", _date(days - 1), profiles)
 
 

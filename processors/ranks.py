@@ -33,7 +33,7 @@ SNAPSHOT_SECONDS = 600
 SEGMENTS = 4
 # A run takes so many lapsed streaks out of the index StreakLeaderboard, the longest first.
 LOWERED_MAX = 10_000
-# The attributes that are read of a profile: of its scores, and those that lowering it needs. `zone` is a
+# The attributes that are read of a profile: of its scores, and those that lowering it needs. `timezone` is a
 # reserved word of DynamoDB, so it has another name.
 SCORE_ATTRIBUTES = ("user_id", "#zone", "total_bestie_points", "current_streak", "alias", PARTITION)
 
@@ -123,7 +123,7 @@ def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = mat
             dynamodb,
             TableName=profiles,
             ProjectionExpression=", ".join((*SCORE_ATTRIBUTES, *LOWERED_MARKS)),
-            ExpressionAttributeNames={"#zone": "zone"},
+            ExpressionAttributeNames={"#zone": "timezone"},
             Segment=segment,
             TotalSegments=SEGMENTS,
         )
@@ -145,7 +145,7 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
     try:
         return {
             "user_id": profile["user_id"]["S"],
-            "zone": profile["zone"]["S"],
+            "zone": profile["timezone"]["S"],
             "points": int(profile["total_bestie_points"]["N"]),
             "streak": int(profile.get("current_streak", zero)["N"]),
             "lapses_at": int(profile.get("lapses_at", zero)["N"]),

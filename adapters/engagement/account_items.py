@@ -81,7 +81,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
-        "zone": profile.zone,
+        "timezone": profile.zone,  # the zone in force, under the name that the tables' document has
         "chosen_zone": profile.chosen_zone,
         "observed_zone": profile.observed_zone,
         "observed_at": profile.observed_at or None,

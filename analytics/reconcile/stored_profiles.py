@@ -16,7 +16,7 @@ from rules.engagement.reconciliation import REVIEW
 
 # What reading a damaged item or row may raise.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "zone": "UTC", "streak_updated_at": ""}
+BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
 # The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
     *("version", "streak_updated_at", "alias", "backfilled", *REVIEW),

@@ -180,7 +180,7 @@ def actual_world(rows: Sequence[LedgerRow], settings: UserSettings, now: datetim
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
-SETTINGS = ("version", "zone", "skipped_dates", "opening")  # of a row of a profile
+SETTINGS = ("version", "timezone", "skipped_dates", "opening")  # of a row of a profile
 # The newest row of each profile, with all pauses by the entries of the ledger.
 NEWEST_SETTINGS = f"""
 CREATE TABLE settings AS
@@ -195,8 +195,8 @@ SELECT * FROM newest FULL JOIN paused USING (user_id)
 """  # noqa: S608 (no input)
 WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
-ZONES = "SELECT DISTINCT zone FROM settings WHERE zone > ''"
-USERS_OF_ZONES = "SELECT user_id, zone FROM settings WHERE zone IN (SELECT unnest(?))"
+ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
+USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
 
 def user_settings(

@@ -260,7 +260,7 @@ STREAKS = Entity(
         Required("balance", INTEGER, "points that can be redeemed; below 0: a debt"),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
-        Required("zone", TEXT, "the zone that decides which date is today for the user", 64),
+        Required("timezone", TEXT, "the zone that decides which date is today for the user", 64),
         Field("chosen_zone", TEXT, "the zone that the user has set", 64),
         Field(
             "freezes", TEXT, "grants (+1) and reversed grants (-1) after archived_until: 2026-01-31+1, ..."

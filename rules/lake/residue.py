@@ -213,7 +213,7 @@ RESIDUES: Mapping[str, Residue] = {
             *("skipped_dates", "tz_review", "freezes_archived", "archived_until", "opening"),
         ),
         instants=("ledger_head", "updated_at"),
-        computed={"zone": lambda *_: "UTC"},
+        computed={"timezone": lambda *_: "UTC"},
     ),
     "responses": Residue(
         person="person",

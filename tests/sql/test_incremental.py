@@ -92,7 +92,7 @@ class Nights:
     def _profile(self, user: str, version: int, moment: datetime) -> None:
         """Versions come in any order, and one that comes again says another time."""
         names = [*(each.name for each in ENTITIES["streaks"].fields), "extra"]
-        told = {"user_id": user, "version": version, "zone": "UTC", "updated_at": moment}
+        told = {"user_id": user, "version": version, "timezone": "UTC", "updated_at": moment}
         totals = {"total_bestie_points": self.version, "balance": self.version}
         streaks = {"current_streak": version, "longest_streak": version, "active_days": 1}
         self.sample.put("streaks", dict.fromkeys(names) | told | totals | streaks)
@@ -253,7 +253,7 @@ def test_a_row_that_moves_to_another_date_touches_both(laptop: Laptop) -> None:
     names = [*(each.name for each in ENTITIES["streaks"].fields), "extra"]
     for day in (3, 5):
         at = FIRST + timedelta(days=day)
-        row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "zone": "UTC", "updated_at": at}
+        row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "timezone": "UTC", "updated_at": at}
         place = Place("streaks", f"{at:%Y-%m-%d}", "00")
         write(laptop.objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
         laptop.load("run", [place])

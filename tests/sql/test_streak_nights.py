@@ -116,7 +116,7 @@ class Town:
     def _profile(self, name: str) -> None:
         self.number += 1
         user = self.users[name]
-        told = {"user_id": name, "version": self.number, "zone": "UTC", "updated_at": self._at()}
+        told = {"user_id": name, "version": self.number, "timezone": "UTC", "updated_at": self._at()}
         told |= {"total_bestie_points": 0, "balance": 0}
         told |= {"skipped_dates": ",".join(map(str, sorted(user.skipped))) or None}
         self._put("streaks", told | {"opening": user.opening.text if user.opening else None})

@@ -74,9 +74,9 @@ HAND = {
     "pauses as a list": edit(value("pauses", {"L": [{"S": "2025-03-01/1"}]})),
     "skipped": edit(value("skipped_dates", {"L": [{"S": "2026-03-14"}]})),
     "partition": edit(value("leaderboard_partition", {"S": "arctic#0"})),
-    "zone": edit(value("zone", {"S": "Arctic/Longyearbyen"})),
+    "zone": edit(value("timezone", {"S": "Arctic/Longyearbyen"})),
     "chosen zone": edit(
-        lambda each: each.update({"chosen_zone": {"S": "Africa/Cairo"}, "zone": {"S": "Africa/Cairo"}})
+        lambda each: each.update({"chosen_zone": {"S": "Africa/Cairo"}, "timezone": {"S": "Africa/Cairo"}})
     ),
     "no zone that is": edit(value("chosen_zone", {"S": "Mars/Base"})),
     "review": edit(value("tz_review", {"S": "yes"})),
@@ -93,7 +93,7 @@ HAND = {
     "no date of update": edit(without("streak_updated_at")),
     "no partition": edit(without("leaderboard_partition", "lapses_at")),
     "no total": edit(without("total_bestie_points")),
-    "no zone": edit(without("zone")),
+    "no zone": edit(without("timezone")),
     "no active days": edit(without("observed_at", "active_days")),
     "one too many": edit(value("nickname", {"S": "Bob"})),
     "almost empty": edit(lambda each: [each.pop(name) for name in list(each) if name != "user_id"]),

@@ -204,7 +204,7 @@ class Story:
                 "lapses_at": datetime.combine(days[-1], time(), UTC) + timedelta(days=2) if days else None,
                 "total_bestie_points": self.balance[user],
                 "balance": self.balance[user],
-                "zone": "Europe/Paris",
+                "timezone": "Europe/Paris",
                 "updated_at": datetime(2026, 3, 2, 1, self.version[user], tzinfo=UTC),
                 **(NEUTRAL if user in USERS[::2] else {}),
                 **more,

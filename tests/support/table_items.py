@@ -95,7 +95,7 @@ def streak(chance: Random, moment: datetime) -> Item:
         "version": chance.randrange(10**6),
         "total_bestie_points": chance.randrange(10**5),
         "balance": chance.randrange(10**5),
-        "zone": chance.choice(ZONES),
+        "timezone": chance.choice(ZONES),
         "streak_updated_at": stamp(moment),
     } | _some(
         chance,

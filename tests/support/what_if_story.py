@@ -603,7 +603,7 @@ def profile_row(profile: Profile, now: datetime) -> Json:
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
-        "zone": profile.zone,
+        "timezone": profile.zone,
         "skipped_dates": ",".join(map(str, sorted(profile.cover.skipped))) or None,
         "updated_at": now,
     }

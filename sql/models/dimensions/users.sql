@@ -36,7 +36,7 @@ SELECT
     CAST(DATE_TRUNC('month', days.first_active_date) AS DATE) AS cohort_month,
     days.last_active_date,
     COALESCE(days.active_days, 0) AS active_days,
-    profiles.zone,
+    profiles.timezone,
     profiles.current_streak,
     profiles.lapses_at,
     profiles.longest_streak,

@@ -8,7 +8,7 @@ SELECT
     lapses_at,
     total_bestie_points,
     balance,
-    zone,
+    timezone,
     skipped_dates,
     opening,
     updated_at,

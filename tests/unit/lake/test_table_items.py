@@ -40,7 +40,7 @@ from rules.questions.notifications import INTERVAL_MINUTES_MAX, NEVER, QuietHour
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.
 FROM_ENTRIES = {
-    *("total_bestie_points", "balance", "zone", "freezes", "applied_through", "expiry_shard"),
+    *("total_bestie_points", "balance", "timezone", "freezes", "applied_through", "expiry_shard"),
     *("expires_next", "ledger_head", "ledger_seq", "current_streak", "longest_streak", "last_activity_date"),
     *("active_days", "freezes_spent", "streak_checkpoints", "leaderboard_partition", "lapses_at"),
     *("run_length", "past_entry", "review_state"),
