@@ -224,7 +224,7 @@ def test_what_a_hold_costs(shop: Shop, capsys: pytest.CaptureFixture[str]) -> No
     do.release(shop.user, held.hold_id, later)
     costs.append(units.take())
     assert costs[0] in (6, 8), costs
-    assert (costs[1], max(costs[:-1])) == (6, 11), costs
+    assert (costs[1], max(costs[:-1])) == (6, 9), costs
 
 
 def test_a_hold_that_shields_an_expiry_costs_no_write_an_hour(shop: Shop) -> None:

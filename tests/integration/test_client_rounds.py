@@ -63,15 +63,15 @@ def test_answers_arrive_while_the_agent_waits_and_end_with_the_question(agent: S
     asked = agent.ask("Why?", required_responses=2)
     answer("ada", asked.question_id, answer="because")
     got: list[Answer] = []
-    waiting = threading.Thread(target=lambda: got.extend(agent.answers(asked.question_id, wait=10)))
+    waiting = threading.Thread(target=lambda: got.extend(agent.answers(asked.question_id, wait=20)))
     waiting.start()
     while not got and waiting.is_alive():
         time.sleep(0.02)
-    started = time.monotonic()
+    began = time.monotonic()
     answer("bob", asked.question_id, answer="therefore")
-    waiting.join(timeout=5)
+    waiting.join()
     assert [each.answer for each in got] == ["because", "therefore"]
-    assert time.monotonic() - started < 3, "the poll ends when the answer is there, not when its time is over"
+    assert time.monotonic() - began < 15, "the poll ends when the answer is there, not when its time is over"
     assert got[0].confidence == 4
     assert agent.question(asked.question_id).status == "CLOSED"
 

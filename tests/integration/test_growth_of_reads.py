@@ -49,6 +49,7 @@ BOUND_OTHERWISE = {
     "/v1/rules": "a version of the book",
     "/v1/rules/versions": "what admins have published",
     "/v1/amnesties": "what admins have declared",
+    "/v1/users": "a hundred profiles",
     "/v1/webhook-endpoints": "rules.outgoing.notices.ENDPOINTS_MAX",
     "/v1/leaderboards/{board}": "the first of a board",
     "/v1/leads": "one event",
