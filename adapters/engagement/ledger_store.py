@@ -9,7 +9,16 @@ from typing import Any
 from adapters.engagement.account_items import entry_from, entry_item, entry_key
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.items import Item, encode_item
-from adapters.platform.tables import BEFORE_ALL, Action, get_one, put_all, query_all, write_if
+from adapters.platform.tables import (
+    BEFORE_ALL,
+    Action,
+    get_one,
+    put_action,
+    put_all,
+    query_all,
+    update_action,
+    write_if,
+)
 from rules.days import EPOCH, key_of_stamp, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
@@ -228,9 +237,8 @@ class LedgerStore:
         for entry in entries:
             write_if(self._dynamodb.put_item, **self._put(entry)["Put"])
 
-    def _put(self, entry: Entry) -> dict[str, Any]:
-        new = "attribute_not_exists(account_id)"
-        return {"Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": new}}
+    def _put(self, entry: Entry) -> Action:
+        return put_action(self._table, entry_item(entry), "attribute_not_exists(account_id)")
 
     def _deactivate(self, head: Head | None, reversed_entry: Entry | None, writer: Entry) -> list[Action]:
         """Return the updates of the old head and of the reversed entry. writer: the entry that reverses it.
@@ -239,15 +247,8 @@ class LedgerStore:
         """
 
         def update(place: str, expression: str, condition: str, values: Mapping[str, Any]) -> Action:
-            return {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": encode_item(entry_key(writer.account_id, place)),
-                    "UpdateExpression": expression,
-                    "ConditionExpression": condition,
-                    "ExpressionAttributeValues": encode_item(values),
-                }
-            }
+            key = entry_key(writer.account_id, place)
+            return update_action(self._table, key, expression, encode_item(values), condition)
 
         deactivate, mark = "REMOVE active, applied_through", "SET reversed_by = :by"
         is_active, yes = "active = :yes", {":yes": True}
@@ -264,7 +265,11 @@ class LedgerStore:
         return updates
 
     def _transact(self, actions: Sequence[dict[str, Any]], also: Sequence[dict[str, Any]] = ()) -> None:
-        """Write the ledger's actions and further ones in one transaction; raises HeadMoved."""
+        """Write the ledger's actions and further ones in one transaction; raises HeadMoved.
+
+        Unlike tables.transact it raises DynamoDB's error if anything else than a lost race or a throttle is
+        among the reasons, also beside these: no new decision helps then.
+        """
         try:
             self._dynamodb.transact_write_items(TransactItems=[*actions, *also])
         except self._dynamodb.exceptions.TransactionCanceledException as error:

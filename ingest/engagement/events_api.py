@@ -40,8 +40,16 @@ class EventsApiSettings(Allowance, IntakeSettings):
     receipt_secret_arn: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    acceptor: Acceptor
+    limit: RateLimit
+    prover: OfflineProver
+    gauges: Gauges
+
+
 @bootstrap(EventsApiSettings)
-def _parts(config: EventsApiSettings, client: ClientOf) -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
+def _parts(config: EventsApiSettings, client: ClientOf) -> _Parts:
     dynamodb = client("dynamodb")
     counters = SharedCounters(lambda: dynamodb, config.limits_table)
     redis = RedisCache(config.redis_url)
@@ -50,13 +58,13 @@ def _parts(config: EventsApiSettings, client: ClientOf) -> tuple[Acceptor, RateL
     # It reads the keys when the first receipt comes.
     keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
     prover = OfflineProver(keys, stretches, tombstones_of(config, client))
-    return acceptor_of(config, client), limit, prover, Gauges(config.redis_url)
+    return _Parts(acceptor_of(config, client), limit, prover, Gauges(config.redis_url))
 
 
 @app.route("POST /v1/events", body=EVENTS, status=202, answer=RESULTS)
 def post_events() -> dict[str, Any]:
     """Send 1 to 100 events."""
-    acceptor, limit, prover, gauges = _parts()
+    parts = _parts()
     caller, now = app.caller(), clock.now()
     body = app.body(batch="events")
     bodies = body["events"]
@@ -65,17 +73,17 @@ def post_events() -> dict[str, Any]:
     except ValueError as error:
         raise invalid_field("sent_at", str(error)) from None
     if not caller.is_server:
-        limit.check(caller.user_id, len(bodies), now)
+        parts.limit.check(caller.user_id, len(bodies), now)
     proof = None
     if "receipt" in body:
         sent = BatchWithReceipt(bodies, body["receipt"], caller, device_of(app.event), now, skew)
-        proof = prover.proof(sent)
-    results = acceptor.accept(bodies, caller, now, skew=skew, proof=proof)
+        proof = parts.prover.proof(sent)
+    results = parts.acceptor.accept(bodies, caller, now, skew=skew, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
     if count[AcceptStatus.ACCEPTED]:
-        gauges.note_stored(now)
+        parts.gauges.note_stored(now)
     return {
         "accepted": count[AcceptStatus.ACCEPTED],
         "duplicates": count[AcceptStatus.DUPLICATE],
@@ -103,4 +111,4 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return with_receipt(app.resolve(event, context), event, lambda: _parts()[2].keys)
+    return with_receipt(app.resolve(event, context), event, lambda: _parts().prover.keys)

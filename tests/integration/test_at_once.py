@@ -37,7 +37,7 @@ def settings(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def accept() -> Acceptor:
-    return ingest.engagement.events_api._parts()[0]
+    return ingest.engagement.events_api._parts().acceptor
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:

@@ -29,7 +29,8 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     door: Any = stores
     accept = Acceptor(door, door, door, KnownBooks())
     gauges = SimpleNamespace(note_stored=lambda *_: None)
-    monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover, gauges))
+    parts = SimpleNamespace(acceptor=accept, limit=limit, prover=prover, gauges=gauges)
+    monkeypatch.setattr(events_api, "_parts", lambda: parts)
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores
 
