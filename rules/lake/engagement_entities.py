@@ -87,7 +87,7 @@ def streak_row(row: Row, *_: object) -> Row:
     changed = {**row, **listed_dates(row)}
     if sums := changed.pop("brought_forward", None):
         start = BroughtForward.of(sums).start
-        changed["archived_until"], changed["freezes_archived"] = start.last.isoformat(), start.freezes_used
+        changed["begins_after"], changed["freezes_before"] = start.last.isoformat(), start.freezes_used
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:
@@ -253,30 +253,26 @@ STREAKS = Entity(
         Field("longest_streak", INTEGER, "length of the longest run", default="0"),
         Field("last_activity_date", DATE, "the newest active date"),
         Field("active_days", INTEGER, "number of active dates", default="0"),
-        Field(
-            "freezes_spent", TEXT, "dates that a freeze covered, after archived_until, separated by commas"
-        ),
+        Field("freezes_spent", TEXT, "dates that a freeze covered, after begins_after, separated by commas"),
         Required("total_bestie_points", INTEGER, "points ever earned"),
         Required("balance", INTEGER, "points that can be redeemed; below 0: a debt"),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry included"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
         Required("timezone", TEXT, "the zone that decides which date is today for the user", 64),
         Field("chosen_zone", TEXT, "the zone that the user has set", 64),
-        Field(
-            "freezes", TEXT, "grants (+1) and reversed grants (-1) after archived_until: 2026-01-31+1, ..."
-        ),
+        Field("freezes", TEXT, "grants (+1) and reversed grants (-1) after begins_after: 2026-01-31+1, ..."),
         Field(
             "pauses",
             TEXT,
-            "pauses since a year before archived_until, both dates included: 2026-01-01/2026-01-31, ...",
+            "pauses since a year before begins_after, both dates included: 2026-01-01/2026-01-31, ...",
         ),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
         Field("leaderboard_partition", TEXT, "region#shard", 64),
         Field("lapses_at", TIMESTAMP, "from when the streak is 0 if no event comes"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
         Required("updated_at", TIMESTAMP, "when this version was written", attribute="streak_updated_at"),
-        Field("freezes_archived", INTEGER, "how many dates freezes covered until archived_until"),
-        Field("archived_until", DATE, "freezes up to this active date and old pauses are in the ledger only"),
+        Field("freezes_before", INTEGER, "how many dates freezes covered until begins_after"),
+        Field("begins_after", DATE, "freezes up to this active date and old pauses are in the ledger only"),
         Field(
             "opening", TEXT, "the streak brought from another system: date, length, longest, active dates", 64
         ),

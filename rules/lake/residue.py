@@ -210,7 +210,7 @@ RESIDUES: Mapping[str, Residue] = {
         unchanged=(
             *("version", "current_streak", "longest_streak", "last_activity_date", "active_days"),
             *("freezes_spent", "total_bestie_points", "balance", "ledger_seq", "freezes", "pauses"),
-            *("skipped_dates", "tz_review", "freezes_archived", "archived_until", "opening"),
+            *("skipped_dates", "tz_review", "freezes_before", "begins_after", "opening"),
         ),
         instants=("ledger_head", "updated_at"),
         computed={"timezone": lambda *_: "UTC"},
