@@ -27,12 +27,12 @@ def api(engine: Engine, lone_redis_url: str) -> Iterator[Engine]:
         sent = [
             {"idempotency_key": f"k{number}", "event_type": "LESSON_COMPLETED", "user_id": user}
             | {"occurred_at": datetime.now(UTC).isoformat()}
-            for number, user in enumerate(["ann", "bob", *ODD])
+            for number, user in enumerate(["many-ann", "many-bob", *ODD])
         ]
         answered = called("server", "POST", "/v1/events", {"events": sent}, PRODUCERS)
         assert answered[1]["accepted"] == len(sent), answered
         until = time.monotonic() + SECONDS_MAX
-        while len(read("ann", "bob", *ODD)["users"]) < len(sent):
+        while len(read("many-ann", "many-bob", *ODD)["users"]) < len(sent):
             assert time.monotonic() < until
             time.sleep(0.05)
         yield engine
@@ -52,8 +52,8 @@ def read(*ids: str) -> Any:
 
 
 def test_each_profile_is_as_it_is_alone_in_the_order_asked_for(api: Engine) -> None:
-    found = read("bob", "nobody", "ann", "bob")
-    assert [each["user_id"] for each in found["users"]] == ["bob", "ann"]
+    found = read("many-bob", "nobody", "many-ann", "many-bob")
+    assert [each["user_id"] for each in found["users"]] == ["many-bob", "many-ann"]
     assert found["missing"] == ["nobody"]
     for each in found["users"]:
         assert each == called("root", "GET", f"/v1/users/{each['user_id']}", None, GROUP_ADMIN)[1]
@@ -68,14 +68,15 @@ def test_ids_may_be_what_issuers_use(api: Engine) -> None:
 
 def test_a_hundred_are_read_and_no_more(api: Engine) -> None:
     many = [f"nobody-{number}" for number in range(99)]
-    assert read("ann", *many)["missing"] == many
+    assert read("many-ann", *many)["missing"] == many
     status, body = called("server", "GET", f"/v1/users?ids={','.join(many)},a,b", None, PRODUCERS)
     assert (status, body["error"]["code"]) == (400, "invalid_parameter")
     assert body["error"]["message"] == "ids has 101 ids; at most 100"
 
 
 @pytest.mark.parametrize(
-    "query", ["", "?ids=", "?ids=ann,,bob", "?ids=ann,b%20%22b", "?ids=..", "?ids=" + "a" * 256]
+    "query",
+    ["", "?ids=", "?ids=many-ann,,many-bob", "?ids=many-many-ann,b%20%22b", "?ids=..", "?ids=" + "a" * 256],
 )
 def test_what_is_no_list_of_ids_is_refused_by_name(api: Engine, query: str) -> None:
     status, body = called("server", "GET", f"/v1/users{query}", None, PRODUCERS)
@@ -85,12 +86,12 @@ def test_what_is_no_list_of_ids_is_refused_by_name(api: Engine, query: str) -> N
 
 @pytest.mark.parametrize("groups", [(), ("streakline/agents",), ("streakline/fulfilment",)])
 def test_a_person_reads_nobody_by_it(api: Engine, groups: tuple[str, ...]) -> None:
-    status, body = called("ann", "GET", "/v1/users?ids=ann", None, *groups)
+    status, body = called("many-ann", "GET", "/v1/users?ids=many-ann", None, *groups)
     assert (status, body["error"]["code"]) == (403, "forbidden")
 
 
 def test_the_erased_are_missing(api: Engine) -> None:
-    assert called("root", "DELETE", "/v1/users/bob", None, GROUP_ADMIN)[0] == 202
+    assert called("root", "DELETE", "/v1/users/many-bob", None, GROUP_ADMIN)[0] == 202
     services().erased.look()  # as half a minute later
-    found = read("ann", "bob")
-    assert ([each["user_id"] for each in found["users"]], found["missing"]) == (["ann"], ["bob"])
+    found = read("many-ann", "many-bob")
+    assert ([each["user_id"] for each in found["users"]], found["missing"]) == (["many-ann"], ["many-bob"])

@@ -173,11 +173,11 @@ def test_an_event_earns_by_its_amount_and_only_by_one_that_the_contract_takes(ap
     told = api.send(user, *sent)["results"]
     assert [each["status"] for each in told] == ["accepted"] * 5 + ["rejected"] * 4
     assert {each["error"]["field"] for each in told[5:]} == {"properties.minutes"}
-    stored = [
-        item
-        for item in api.engine.client("dynamodb").scan(TableName="BPEvents")["Items"]
-        if item["user_id"]["S"] == user
-    ]
+    of_user = {
+        "KeyConditionExpression": "user_id = :user",
+        "ExpressionAttributeValues": {":user": {"S": user}},
+    }
+    stored = api.engine.client("dynamodb").query(TableName="BPEvents", **of_user)["Items"]
     assert {item["measures"]["S"]: int(item["points_awarded"]["N"]) for item in stored} == {
         "n": 2,
         "n,minutes=4999": 2,
