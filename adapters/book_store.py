@@ -15,6 +15,7 @@ from typing import Any
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Refresh, get_one, query_all
 from rules.book.book import Books, Version
+from rules.book.daily import DailyTerms, daily_rules
 from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp
 
@@ -36,7 +37,11 @@ def shipped_document() -> dict[str, Any]:
 def shipped_version() -> Version:
     """Return the shipped book as version 1."""
     return Version(
-        FIRST, EPOCH, lambda: read_book(shipped_document()), note="as shipped", author="streakline"
+        FIRST,
+        EPOCH,
+        lambda: read_book(shipped_document()),
+        note="as shipped",
+        author="streakline",
     )
 
 
@@ -72,6 +77,10 @@ class BookStore:
         """
         self._refresh.renew_if_over(self.look)
         return self._books
+
+    def daily_terms(self) -> DailyTerms:
+        """Return what the books say of rest days (Books.daily_terms)."""
+        return self.books().daily_terms
 
     def look(self) -> Books:
         """Return all versions that are published now."""
@@ -128,6 +137,7 @@ class BookStore:
             unstamp(stored["published_at"]),
             stored["author"],
             stored["note"],
+            daily_rules(stored.get("daily")),
         )
 
 
@@ -140,6 +150,8 @@ def _items(number: int, publication: Publication) -> list[Item]:
         "published_at": stamp(publication.published_at),
         "author": publication.author,
         "note": publication.note,
+        # Who asks for nothing else need not read the document.
+        "daily": publication.document.get("daily"),
     }
     text = json.dumps(publication.document, ensure_ascii=False, separators=(",", ":"))
     return [encode_item(fields), encode_item({**fields, "book": DOCUMENTS, "document": text})]

@@ -20,10 +20,11 @@ from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from local.stores import books_of, lake_of
 from rules.book.book_schema import BOOK
+from rules.book.daily import NO_REST, daily_rules
 from rules.book.document import BookRefused, most_points, read_book
 from rules.book.succession import differences
 from rules.days import parse_moment
-from rules.engagement.goals import beginnings
+from rules.engagement.goals import beginnings, rest_days_line
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
@@ -66,7 +67,10 @@ def schema() -> None:
 def check_command(file: Path) -> None:
     """Say what is wrong with a book, by line, or what its events and levels mean; needs no deployment."""
     book = check(file)
-    lines = (*earnings(book.document), *level_spans(book.document))
+    lines = [*earnings(book.document), *level_spans(book.document)]
+    daily = daily_rules(book.document.get("daily"))
+    if daily != NO_REST:
+        lines.append(rest_days_line(NO_REST, daily, "the first date that begins under it, in UTC,"))
     print(f"{file.name}: a book of rules", *lines, sep="\n")
 
 

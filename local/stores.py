@@ -29,7 +29,8 @@ def accounts_of(stack: Stack) -> AccountStore:
     dynamodb = stack.client("dynamodb")
     ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
     profiles, days = stack.tables["UserStreaks"], stack.tables["DailyActivity"]
-    return AccountStore(dynamodb, profiles, days, ledger, int(stack.outputs["LeaderboardShards"]))
+    shards, terms = int(stack.outputs["LeaderboardShards"]), books_of(stack).daily_terms
+    return AccountStore(dynamodb, profiles, days, ledger, shards, daily_terms=terms)
 
 
 def cache_of(stack: Stack) -> EngagementCache:

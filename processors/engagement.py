@@ -25,6 +25,7 @@ from adapters.engagement.account_store import (
     ProjectionMoved,
 )
 from adapters.engagement.amnesty_store import AmnestyStore
+from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
@@ -255,6 +256,7 @@ def _parts(config: EngagementSettings, client: ClientOf) -> EngagementProcessor:
         ledger,
         config.leaderboard_shards,
         AmnestyStore(dynamodb, config.rule_books_table).recent,
+        DailyTermsStore(dynamodb, config.rule_books_table).recent,
     )
     cache = EngagementCache(config.redis_url)
     return EngagementProcessor(

@@ -77,12 +77,18 @@ class ExpirySweep:
 def _parts(config: ExpirySettings, client: ClientOf) -> ExpirySweep:
     dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    books = BookStore(dynamodb, config.rule_books_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
+        dynamodb,
+        config.user_streaks_table,
+        config.daily_activity_table,
+        ledger,
+        config.leaderboard_shards,
+        daily_terms=books.daily_terms,
     )
     return ExpirySweep(
         ExpiryIndex(dynamodb, config.user_streaks_table),
-        Settler(accounts, BookStore(dynamodb, config.rule_books_table)),
+        Settler(accounts, books),
         EngagementCache(config.redis_url),
     )
 

@@ -2,11 +2,13 @@
 
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import get_one
+from rules.book.daily import DailyTerms
 from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
@@ -24,6 +26,7 @@ from rules.engagement.packed_dates import (
     unpack_spans,
 )
 from rules.engagement.reconciliation import has_lapsed
+from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choice_text
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, Streak, lapse_date
 from rules.user_ids import kept_partition
 
@@ -114,6 +117,7 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
     return {
         "freezes": pack_changes(cover.freezes) or None,
         "pauses": pack_spans(sorted(cover.pauses)) or None,
+        "rest_days": [choice_text(*choice) for choice in cover.rest.chosen] or None,
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
         "opening": cover.opening and cover.opening.text,
         "brought_forward": cover.brought_forward and cover.brought_forward.text,
@@ -164,8 +168,11 @@ def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
     return {**attributes, PARTITION: None, "current_streak": 0, "run_length": run}
 
 
-def profile_from(attributes: dict[str, Any]) -> Profile:
-    """Read a profile's attributes."""
+def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS) -> Profile:
+    """Read a profile's attributes. daily_terms: what the books say of rest days (Books.daily_terms).
+
+    Without them the profile has no rest days.
+    """
     head = None
     if "ledger_head" in attributes:
         head = Head(attributes["ledger_head"], attributes["ledger_seq"], attributes["balance"])
@@ -175,7 +182,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         head=head,
         total_points=attributes["total_bestie_points"],
         streak=_streak_from(attributes) if "last_activity_date" in attributes else None,
-        cover=_cover_from(attributes),
+        cover=_cover_from(attributes, daily_terms),
         chosen_zone=attributes.get("chosen_zone"),
         observed_zone=attributes.get("observed_zone"),
         observed_at=attributes.get("observed_at") or "",
@@ -195,6 +202,14 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         amnesties=tuple(map(amnesty_of_text, attributes.get("amnesties") or ())),
         backfilled=attributes.get("backfilled") or 0,
     )
+
+
+def with_daily_terms(profile: Profile, terms: DailyTerms) -> Profile:
+    """Return a profile that knows what the books say of rest days (Books.daily_terms)."""
+    cover = profile.cover
+    if cover.rest.terms == terms:
+        return profile
+    return replace(profile, cover=replace(cover, rest=replace(cover.rest, terms=terms)))
 
 
 def _expiry_attributes(user_id: str, expiry: Expiry) -> dict[str, Any]:
@@ -236,7 +251,7 @@ def _streak_from(attributes: dict[str, Any]) -> Streak:
     )
 
 
-def _cover_from(attributes: dict[str, Any]) -> Cover:
+def _cover_from(attributes: dict[str, Any], terms: DailyTerms) -> Cover:
     sums, opening = attributes.get("brought_forward"), attributes.get("opening")
     return Cover(
         freezes=unpack_changes(attributes.get("freezes") or ""),
@@ -244,6 +259,7 @@ def _cover_from(attributes: dict[str, Any]) -> Cover:
         skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
         brought_forward=BroughtForward.of(sums) if sums else None,
         opening=Checkpoint.of(opening) if opening else None,
+        rest=RestDays(terms, tuple(map(choice_of_text, attributes.get("rest_days") or ()))),
     )
 
 

@@ -13,6 +13,7 @@ than a kilobyte costs another unit. The ledger has all of them.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -26,6 +27,7 @@ from adapters.engagement.account_items import (
     day_from,
     profile_from,
     profile_item,
+    with_daily_terms,
 )
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
@@ -39,6 +41,7 @@ from adapters.platform.tables import (
     scan_all,
     write_if,
 )
+from rules.book.daily import DailyTerms
 from rules.days import DAY, EPOCH, unstamp
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
@@ -55,6 +58,7 @@ from rules.engagement.brought_forward import begins_before, whole_profile
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
 from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, applied_events
+from rules.engagement.rest_days import NO_TERMS
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
@@ -84,6 +88,7 @@ class AccountStore:
 
     profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard. amnesties:
     returns the amnesties that decisions apply (rule 17); a process that applies events needs them.
+    daily_terms: returns what the books say of rest days. Whoever folds or shows a streak needs it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (three tables, and what decisions need)
@@ -94,22 +99,40 @@ class AccountStore:
         ledger: LedgerStore,
         shards: int,
         amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES,
+        daily_terms: Callable[[], DailyTerms] = lambda: NO_TERMS,
     ) -> None:
         self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
-        self.ledger, self._amnesties = ledger, amnesties
+        self.ledger, self._amnesties, self.daily_terms = ledger, amnesties, daily_terms
+
+    def judging_by(self, daily_terms: Callable[[], DailyTerms]) -> "AccountStore":
+        """Return the same store with what other books say of rest days."""
+        other = copy(self)
+        other.daily_terms = daily_terms
+        return other
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
         item = get_one(self._dynamodb, self._profiles, {"user_id": user_id}, is_strong)
-        return profile_from(decode_item(item)) if item else Profile(user_id)
+        return self._read(item) if item else self.blank(user_id)
+
+    def blank(self, user_id: str) -> Profile:
+        """Return the profile of a user who is not seen yet."""
+        return self.with_terms(Profile(user_id))
+
+    def with_terms(self, profile: Profile) -> Profile:
+        """Return a profile with what the books say of rest days."""
+        return with_daily_terms(profile, self.daily_terms())
+
+    def _read(self, item: Item) -> Profile:
+        return profile_from(decode_item(item), self.daily_terms())
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
         """Read many profiles in bulk, by user; a blank one for a user not seen yet."""
         users = set(user_ids)
         keys = [{"user_id": user} for user in sorted(users)]
-        profiles = (profile_from(decode_item(item)) for item in get_all(self._dynamodb, self._profiles, keys))
+        profiles = (self._read(item) for item in get_all(self._dynamodb, self._profiles, keys))
         by_user = {profile.user_id: profile for profile in profiles}
-        return {user: by_user.get(user) or Profile(user) for user in users}
+        return {user: by_user.get(user) or self.blank(user) for user in users}
 
     def all_profiles(self) -> Iterator[Profile]:
         """Yield all users' profiles, strongly consistent.
@@ -118,7 +141,7 @@ class AccountStore:
         """
         for item in scan_all(self._dynamodb, TableName=self._profiles, ConsistentRead=True):
             with suppress(KeyError, TypeError, ValueError):
-                yield profile_from(decode_item(item))
+                yield self._read(item)
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
         """Read days in bulk, by user and date; those that do not exist are left out."""

@@ -85,15 +85,20 @@ class LedgerStore:
         )
 
     def protection(self, account_id: str, until: str) -> list[Entry]:
-        """Return the entries up to a place that concern freezes or pauses, oldest first.
+        """Return the entries up to a place that concern freezes, pauses or rest days, oldest first.
 
         Strongly consistent. The whole ledger up to the place is read, and billed: a user of ten years with
         twenty events a week has some four megabytes. These entries are never carried (split_carriers).
         """
         span = {":since": BEFORE_ALL, ":until": key_of_stamp(until)}
-        values = {":account": account_id, **span, ":pause": Setting.PAUSE.value}
+        values = {
+            ":account": account_id,
+            **span,
+            ":pause": Setting.PAUSE.value,
+            ":rest": Setting.REST_DAYS.value,
+        }
         names = {"#freeze": "freeze", "#setting": "setting"}
-        only = "attribute_exists(#freeze) OR #setting = :pause"
+        only = "attribute_exists(#freeze) OR #setting IN (:pause, :rest)"
         found = self._query(
             SPAN, values, FilterExpression=only, ExpressionAttributeNames=names, ConsistentRead=True
         )

@@ -26,10 +26,12 @@ from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import STAMP, arrow_table, connect, cursor, files_between, query, tables
 from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import Values, rows_of_users
+from analytics.recompute.lake_books import lake_books
 from analytics.recompute.lake_users import ROWS, LakeUsers
 from analytics.recompute.settled_table import Files, SettledFile
 from analytics.recompute.user_fold import ENTRY, AllEntriesNeeded, UserFold, entry_of
 from analytics.recompute.user_shares import ALL, UserShare
+from rules.book.daily import DailyTerms
 from rules.engagement.ledger import Entry
 from rules.lake.entities import ENTITIES
 
@@ -44,7 +46,7 @@ def recompute(objects: Objects, today: date, *, anew: bool = False, share: UserS
     settled = fold_file.empty() if anew else fold_file.load(files)
     until = max(today - SETTLED_AFTER, settled.until or date.min)
     later_files = {LEDGER: files_between(files[LEDGER], settled.until, None)}
-    lake_fold = LakeFold(objects, share, until, settled.rows)
+    lake_fold = LakeFold(objects, share, until, settled.rows, lake_books(objects).daily_terms)
     users = lake_fold.continue_stored_folds(later_files)
     if users:
         lake_fold.fold_from_beginning(files, users)
@@ -67,6 +69,7 @@ class LakeFold:
     share: UserShare
     until: date  # the partitions up to this date get settled
     stored_folds: pa.Table  # of the share's users, from an earlier night (STORED_FOLDS)
+    daily_terms: DailyTerms  # what the books say of rest days
     _pass_results: list[pa.Table] = field(default_factory=list)  # each has other users (PASS_RESULTS)
 
     def continue_stored_folds(self, files: Files) -> set[str]:
@@ -98,12 +101,16 @@ class LakeFold:
         with arrow_table(db, "read", self._read(files, users)):
             db.execute(f"CREATE TABLE {LEDGER} AS FROM read")
         with arrow_table(db, "stored_folds", stored_folds):
-            folds = {row["user_id"]: UserFold.of(row) for row in query(db, FOLDS_OF_READ_USERS).to_pylist()}
+            folds = {
+                row["user_id"]: UserFold.of(row, self.daily_terms)
+                for row in query(db, FOLDS_OF_READ_USERS).to_pylist()
+            }
         results: list[dict[str, Any]] = []
         needing_all: set[str] = set()
         for user_id, rows in rows_of_users(db.cursor(), ENTRIES, _ledger_row):
             try:
-                results.append(self._fold_user(folds.get(user_id) or UserFold(user_id), rows))
+                fold = folds.get(user_id) or UserFold(user_id, daily_terms=self.daily_terms)
+                results.append(self._fold_user(fold, rows))
             except AllEntriesNeeded:
                 needing_all.add(user_id)
             if len(results) >= USERS_AT_ONCE:

@@ -14,12 +14,23 @@ from functools import lru_cache
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
+from rules.book.daily import DailyRules, DailyTerms, Weekday
 from rules.book.point_rules import Cap
 from rules.engagement.account import profile_with_entries
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Setting, active_events
 from rules.engagement.reconciliation import DIGEST_BITS, digest_of
-from rules.engagement.streak import Checkpoint, Cover, Streak, cover_until, fold, is_still_settled, lapse_date
+from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choice_text
+from rules.engagement.streak import (
+    NO_REST_DAYS,
+    Checkpoint,
+    Cover,
+    Streak,
+    cover_until,
+    fold,
+    is_still_settled,
+    lapse_date,
+)
 
 Row = Mapping[str, Any]
 # The fields of a draft that its row in the lake has.
@@ -83,8 +94,10 @@ class UserFold:
     settled_cover: Cover = field(default_factory=Cover)
     active: dict[date, int] = field(default_factory=dict)  # later date -> how many events make it active
 
+    daily_terms: DailyTerms = NO_TERMS  # what the books say of rest days
+
     def __post_init__(self) -> None:
-        self.profile = Profile(self.user_id)
+        self.profile = Profile(self.user_id, cover=Cover(rest=RestDays(self.daily_terms)))
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Add later entries, oldest first. An opening entry may come twice. Raises AllEntriesNeeded."""
@@ -165,13 +178,14 @@ class UserFold:
                 "pauses": cover.pauses,
                 "skipped": sorted(cover.skipped),
                 "opening": cover.opening and cover.opening.text,
+                **({"rest": _rest_values(cover.rest)} if cover.rest.terms or cover.rest.chosen else {}),
             },
             "active": sorted(self.active.items()),
         }
         return json.dumps(state, default=date.isoformat)
 
     @classmethod
-    def of(cls, row: Row) -> "UserFold":
+    def of(cls, row: Row, daily_terms: DailyTerms = NO_TERMS) -> "UserFold":
         """Return the fold again. row: the answer of `row`, with the column `state`."""
         state, has_ledger = json.loads(row["state"]), row["ledger_head"] is not None
         fold = cls(
@@ -185,8 +199,9 @@ class UserFold:
             settled_on=date.fromisoformat(state["settled_on"]) if state["settled_on"] else None,
             settled_cover=_cover_from(state["cover"]),
             active={date.fromisoformat(day): events for day, events in state["active"]},
+            daily_terms=daily_terms,
         )
-        fold.profile = profile_from(json.loads(row["profile"]))
+        fold.profile = profile_from(json.loads(row["profile"]), daily_terms)
         return fold
 
 
@@ -207,4 +222,21 @@ def _cover_from(values: Mapping[str, Any]) -> Cover:
         tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in values["pauses"]),
         frozenset(map(date.fromisoformat, values["skipped"])),
         opening=Checkpoint.of(values["opening"]) if values["opening"] else None,
+        rest=_rest_from(values["rest"]) if "rest" in values else NO_REST_DAYS,
+    )
+
+
+def _rest_values(rest: RestDays) -> list[Any]:
+    terms = [(since, sorted(rules.rest_days), rules.chosen_max) for since, rules in rest.terms]
+    return [terms, [choice_text(*choice) for choice in rest.chosen]]
+
+
+def _rest_from(values: Sequence[Any]) -> RestDays:
+    terms, choices = values
+    return RestDays(
+        tuple(
+            (date.fromisoformat(since), DailyRules(frozenset(map(Weekday, weekdays)), most))
+            for since, weekdays, most in terms
+        ),
+        tuple(map(choice_of_text, choices)),
     )

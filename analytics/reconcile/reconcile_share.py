@@ -25,6 +25,7 @@ from analytics.reconcile.findings import PROGRESS, RESULT, Findings, NightPlan
 from analytics.reconcile.journals import day_item, figures_of, journal_of
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.stored_profiles import readable_profile
+from rules.book.daily import DailyTerms
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.brought_forward import brought_forward_as
 from rules.engagement.reconciliation import LAKE_LAG, REVIEW, contradictions, has_lapsed
@@ -67,20 +68,28 @@ class ProfileScan:
         self.in_flight += other.in_flight
 
 
+@dataclass(frozen=True, slots=True)
+class RightItems:
+    """What decides how a profile's item is written, besides the profile."""
+
+    shards: int  # of a region in the leaderboard's index
+    daily_terms: DailyTerms  # what the books say of rest days
+
+
 def scan_profiles(
-    scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, shards: int, now: datetime
+    scans: Sequence[Scan], expected: Iterable[str], lake: LakeUsers, items: RightItems, now: datetime
 ) -> ProfileScan:
     """Scan the profiles of some parts of the table.
 
     expected: users whom the lake knows. One of them without a profile is a candidate, too.
-    shards: of a region in the leaderboard's index.
+    items: how a right item is written.
     """
 
     def run_scan(scan: Scan) -> ProfileScan:
         result = ProfileScan()
         for page in scan():
             for item in page:
-                _scan_profile(result, item, lake, shards, now)
+                _scan_profile(result, item, lake, items, now)
         return result
 
     total = ProfileScan()
@@ -91,13 +100,15 @@ def scan_profiles(
     return total
 
 
-def _scan_profile(result: ProfileScan, stored: Item, lake: LakeUsers, shards: int, now: datetime) -> None:
+def _scan_profile(
+    result: ProfileScan, stored: Item, lake: LakeUsers, items: RightItems, now: datetime
+) -> None:
     user_id = stored["user_id"]["S"]
     result.seen.add(user_id)
     user = lake.user(user_id)
     if is_ahead(stored, user):
         result.in_flight += 1
-    if not looks_right(stored, user, shards, now):
+    if not looks_right(stored, user, items, now):
         result.candidates.add(user_id)
     elif "run_length" not in stored and has_lapsed(decode_item(stored).get("lapses_at"), now):
         result.lapsed.append(stored)
@@ -109,12 +120,12 @@ def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
     return bool(head > (lake.head or "" if lake else ""))
 
 
-def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
+def looks_right(stored: Item, lake: LakeUser | None, items: RightItems, now: datetime) -> bool:
     """Whether a profile agrees with the lake, and its item is exactly as this system would write it."""
-    profile = readable_profile(stored)
+    profile = readable_profile(stored, items.daily_terms)
     if profile is None or lake is None or not lake.is_sound:
         return False
-    if not _is_as_written(stored, profile, shards, now):
+    if not _is_as_written(stored, profile, items.shards, now):
         return False
     if profile.streak and not is_consistent_streak(profile.streak, profile.cover):
         return False
@@ -214,7 +225,7 @@ class ShareReconciliation:
 
     def _all_users(self, lake: LakeUsers, now: datetime) -> Suspects:
         scans = [partial(self._profiles, set(), segment, SEGMENTS) for segment in range(SEGMENTS)]
-        scan = scan_profiles(scans, lake.ids, lake, self.reconciler.accounts.shards, now)
+        scan = scan_profiles(scans, lake.ids, lake, self._right_items(), now)
         return Suspects(scan, self._without_left_out({*lake.ids, *scan.seen}), frozenset(), lake)
 
     def _changed_since(self, last_compared_at: datetime, lake: LakeUsers, now: datetime) -> Suspects:
@@ -233,8 +244,7 @@ class ShareReconciliation:
         expected = self._without_left_out(having_turn | touched | lapsing)
         read_expected = partial(projections.some_profiles, sorted(expected))
         scans = [partial(self._profiles, expected, segment, NIGHTS) for segment in turns]
-        shards = self.reconciler.accounts.shards
-        scan = scan_profiles([read_expected, *scans], expected, lake, shards, now)
+        scan = scan_profiles([read_expected, *scans], expected, lake, self._right_items(), now)
         users_of_unread_days: set[str] = set()  # the lake's days of these users are incomplete
         if self.plan.span:  # the operator has named dates to compare
             days = days_between(self.objects, *self.plan.span, self.share)
@@ -245,6 +255,10 @@ class ShareReconciliation:
             scan.candidates | having_turn | users_of_unread_days | users_of_wrong_days
         )
         return Suspects(scan, to_examine, (expected & touched) - to_examine, lake)
+
+    def _right_items(self) -> RightItems:
+        accounts = self.reconciler.accounts
+        return RightItems(accounts.shards, accounts.daily_terms())
 
     def _profiles(self, left_out: Collection[str], segment: int, segments: int) -> Iterator[list[Item]]:
         """Yield pages of the share's profiles in a segment of the table, without those of `left_out`."""

@@ -131,7 +131,8 @@ class Reconciler:
         reason = f"{LEDGER_DOUBT}: {'; '.join(reasons)}"[:EVIDENCE_MAX]
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             stored = self.projections.profile(user_id)
-            before = (readable_profile(stored) if stored else None) or kept_of(user_id, stored)
+            terms = self.accounts.daily_terms()
+            before = (readable_profile(stored, terms) if stored else None) or kept_of(user_id, stored, terms)
             after = put_under_review(before, now, reason)
             if stored and after == before:
                 return
@@ -154,7 +155,7 @@ class Reconciler:
             profile,
             days,
             entries,
-            kept_of(user_id, profile),
+            kept_of(user_id, profile, self.accounts.daily_terms()),
             had_profile=lake is not None and lake.head is not None,
             shards=self.accounts.shards,
             faults=faults,

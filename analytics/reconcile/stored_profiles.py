@@ -10,9 +10,11 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import Item, decode_item, encode_item
+from rules.book.daily import DailyTerms
 from rules.days import zone
 from rules.engagement.account_state import Profile
 from rules.engagement.reconciliation import REVIEW
+from rules.engagement.rest_days import NO_TERMS
 
 # What reading a damaged item or row may raise.
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -24,10 +26,13 @@ KEPT = (
 )
 
 
-def readable_profile(stored: Item) -> Profile | None:
-    """Return the profile that an item holds. None if it cannot be read, or contradicts itself."""
+def readable_profile(stored: Item, daily_terms: DailyTerms = NO_TERMS) -> Profile | None:
+    """Return the profile that an item holds. None if it cannot be read, or contradicts itself.
+
+    daily_terms: what the books say of rest days. It decides when a streak lapses.
+    """
     try:
-        profile = profile_from(decode_item(stored))
+        profile = profile_from(decode_item(stored), daily_terms)
         _check_consistent(profile)
     except UNREADABLE:
         return None
@@ -47,8 +52,10 @@ def _check_consistent(profile: Profile) -> None:
         raise TypeError(profile.user_id)
 
 
-def kept_of(user_id: str, stored: Item | None) -> Profile:
+def kept_of(user_id: str, stored: Item | None, daily_terms: DailyTerms = NO_TERMS) -> Profile:
     """Return what a repair keeps of a stored profile (KEPT), as a profile with nothing else.
+
+    daily_terms: what the books say of rest days, which no profile stores.
 
     Each attribute is read by itself, so that one that is damaged spoils no other. Such a one is left out.
     """
@@ -68,4 +75,4 @@ def kept_of(user_id: str, stored: Item | None) -> Profile:
         except UNREADABLE:
             continue
         readable |= decode_item(attribute)
-    return profile_from({"user_id": user_id, **BLANK, **readable})
+    return profile_from({"user_id": user_id, **BLANK, **readable}, daily_terms)

@@ -37,6 +37,7 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 from rules.engagement.ledger import Entry
+from rules.engagement.rest_days import RestDays
 from rules.engagement.streak import Cover
 from rules.lake.entities import USER_GOALS, row_of
 
@@ -51,7 +52,8 @@ def goal_row(user_id: str, entries: Sequence[Entry], books: Books, at: datetime)
     entries: the whole ledger. at: when the night began. Raises one of UNREADABLE for a ledger that cannot be
     folded.
     """
-    history, cover = ordered_history(entries), profile_with_entries(Profile(user_id), entries).cover
+    blank = Profile(user_id, cover=Cover(rest=RestDays(books.daily_terms)))
+    history, cover = ordered_history(entries), profile_with_entries(blank, entries).cover
     known = KnownPeriods(unsettled_goals(books), books, measured_days(history))
     period_of = {name: rule.per for version in books.versions for name, rule in version.book.streaks.items()}
     end = at.date() + PERIOD_MAX + ZONES_SPAN

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, entry_item, profile_item
+from adapters.engagement.account_items import day_attributes, entry_item, profile_item, with_daily_terms
 from adapters.platform.items import Item, decode_item, encode_item
+from analytics.reconcile.reconcile_share import RightItems
 from analytics.reconcile.stored_profiles import kept_of
 from analytics.restore.user_rows import LakeRows, Row
 from rules.days import key_of_stamp, stamp
@@ -48,10 +49,10 @@ class RebuiltUser:
     profile: Profile | None = None
 
 
-def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
+def rebuild_user(rows: LakeRows, stored: Sequence[Entry], items: RightItems, now: datetime) -> RebuiltUser:
     """Return the items that the tables must have of a user.
 
-    stored: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
+    stored: the entries that the ledger's table has, oldest first. items: how a right item is written.
     If table and lake contradict each other about the account, no item of it is rebuilt.
     """
     user = RebuiltUser(rows.user_id)
@@ -68,7 +69,7 @@ def rebuild_user(rows: LakeRows, stored: Sequence[Entry], shards: int, now: date
     user.entries_to_mark = list(_entries_to_mark(entries, stored))
     user.items[DAYS] = [encode_item(day_attributes(day)) for day in days_of(entries).values()]
     user.items[DAYS] += [item_of(row["item"]) for row in rows.items.get(DAYS, ())]
-    _add_profile(user, rows, entries, shards, now)
+    _add_profile(user, rows, entries, items, now)
     user.items[REWARDS] = list(_rewards(user, rows.items.get(REWARDS, ()), entries))
     claims = list(_claims(user, rows.items.get(KEYS, ()), entries, now))
     user.items[KEYS] = claims
@@ -87,7 +88,7 @@ def _entries_to_mark(entries: Sequence[Entry], stored: Sequence[Entry]) -> Itera
 
 
 def _add_profile(
-    user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int, now: datetime
+    user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], items: RightItems, now: datetime
 ) -> None:
     """Add the user's profile, if there is an entry, or a copy of the profile."""
     if not entries and not rows.items.get(PROFILES):
@@ -97,8 +98,8 @@ def _add_profile(
         kept = replace(kept, version=1, updated_at=entries[-1].created_at if entries else OPENED_AT)
     if lack:
         user.lacks.append(Lack(PROFILES, rows.user_id, lack))
-    user.profile = profile_of(kept, entries)
-    user.items[PROFILES] = [profile_item(user.profile, shards, now)]
+    user.profile = profile_of(with_daily_terms(kept, items.daily_terms), entries)
+    user.items[PROFILES] = [profile_item(user.profile, items.shards, now)]
 
 
 def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:

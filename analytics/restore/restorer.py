@@ -18,6 +18,7 @@ from adapters.platform.items import Item
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
+from analytics.reconcile.reconcile_share import RightItems
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.restored_users import DAYS, LEDGER, ORDER, PROFILES, Lack, RebuiltUser, rebuild_user
 from analytics.restore.user_rows import LakeBefore, LakeRows, Row
@@ -100,7 +101,8 @@ class Restorer:
         stored: list[Entry] = []
         if LEDGER not in self._tables_to_replace:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
-        user = rebuild_user(rows, stored, self.accounts.shards, now)
+        items = RightItems(self.accounts.shards, self.accounts.daily_terms())
+        user = rebuild_user(rows, stored, items, now)
         if LEDGER not in self.keep:
             for entry in user.entries_to_mark:
                 self.tables[LEDGER].put(entry)

@@ -64,11 +64,12 @@ class CountedUsers:
         inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
         settings = inputs.settings.get(user_id, NO_SETTINGS)
         today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
-        before = actual_world(rows, settings, inputs.question.now)
+        before = actual_world(rows, settings, inputs.question.now, inputs.timeline.real.daily_terms)
         user = UserReplay(rows, inputs.timeline, self._terms, self._measures, settings).replay()
         after = user.world(inputs.question.now)
         streak_before = folded_streak(before, today)
         is_same = (before.active, before.cover) == (after.active, after.cover)
+        is_same = is_same and before.cover.rest.is_same(after.cover.rest)
         streak_after = streak_before if is_same else folded_streak(after, today)
         streak_before.count(figures.runs_before)
         streak_after.count(figures.runs_after)

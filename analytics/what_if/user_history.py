@@ -16,10 +16,12 @@ from analytics.lake.curated_files import table_of
 from analytics.recompute.user_fold import dates_of
 from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import RulingTerms, Timeline
+from rules.book.daily import DailyTerms
 from rules.book.measures import COUNTED, measures_of
 from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote, Setting
 from rules.engagement.lots import Spending, expired_points
+from rules.engagement.rest_days import NO_TERMS, Choice, RestDays, choice_of_text
 from rules.engagement.streak import Checkpoint, Cover, net_freezes, paused_dates_a_year
 
 NO_DATES: frozenset[date] = frozenset()
@@ -97,6 +99,7 @@ class UserSettings:
     # The dates of the events contradict each other (rule 8). So if some events no longer count, others of
     # them may decide on the dates.
     is_doubtful: bool = False
+    chosen: tuple[Choice, ...] = ()  # the user's choices of rest days
 
 
 @dataclass(slots=True)
@@ -152,8 +155,10 @@ def _read_object(text: str | None) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def actual_world(rows: Sequence[LedgerRow], settings: UserSettings, now: datetime) -> World:
-    """Return a user's points and streak by the ledger as it is."""
+def actual_world(
+    rows: Sequence[LedgerRow], settings: UserSettings, now: datetime, daily_terms: DailyTerms = NO_TERMS
+) -> World:
+    """Return a user's points and streak by the ledger as it is. daily_terms: of the books that there are."""
     lots: dict[date, int] = defaultdict(int)
     spendings: list[Spending] = []
     freezes: list[tuple[date, int]] = []
@@ -175,13 +180,16 @@ def actual_world(rows: Sequence[LedgerRow], settings: UserSettings, now: datetim
                 spendings.append(Spending(unstamp(when) if when else row.at, -row.points))
             if row.freeze_date and row.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED):
                 freezes.append((row.freeze_date, 1 if row.freeze == FreezeNote.GRANTED else -1))
-    cover = Cover(net_freezes(freezes), settings.pauses, settings.skipped, opening=settings.opening)
+    rest = RestDays(daily_terms, settings.chosen)
+    cover = Cover(
+        net_freezes(freezes), settings.pauses, settings.skipped, opening=settings.opening, rest=rest
+    )
     expired = expired_points(lots, spendings, now)
     return World(earned, earned + other_points - expired, expired, active, cover)
 
 
 SETTINGS = ("version", "timezone", "skipped_dates", "opening")  # of a row of a profile
-# The newest row of each profile, with all pauses by the entries of the ledger.
+# The newest row of each profile, with all pauses and choices of rest days by the entries of the ledger.
 NEWEST_SETTINGS = f"""
 CREATE TABLE settings AS
 WITH newest AS (
@@ -190,11 +198,14 @@ WITH newest AS (
 ), paused AS (
   SELECT account_id AS user_id, string_agg(DISTINCT set_to, ',' ORDER BY set_to) AS pauses FROM ledger
   WHERE setting = '{Setting.PAUSE}' GROUP BY account_id
+), rested AS (
+  SELECT account_id AS user_id, string_agg(DISTINCT set_to, ',' ORDER BY set_to) AS choices FROM ledger
+  WHERE setting = '{Setting.REST_DAYS}' GROUP BY account_id
 )
-SELECT * FROM newest FULL JOIN paused USING (user_id)
+SELECT * FROM newest FULL JOIN paused USING (user_id) FULL JOIN rested USING (user_id)
 """  # noqa: S608 (no input)
-WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening FROM settings
-WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
+WITH_COVER = """SELECT user_id, pauses, skipped_dates, opening, choices FROM settings
+WHERE pauses > '' OR skipped_dates > '' OR opening > '' OR choices > ''"""
 ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
 USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
 
@@ -202,7 +213,7 @@ USERS_OF_ZONES = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELE
 def user_settings(
     objects: Objects, timeline: Timeline, now: datetime
 ) -> tuple[dict[str, UserSettings], dict[str, date]]:
-    """Return the settings of users who have pauses, skipped dates or an opening.
+    """Return the settings of users who have pauses, skipped dates, an opening or rest days of their own.
 
     Also returns the date that is today, of users for whom it is another one than in UTC.
     """
@@ -216,12 +227,13 @@ def user_settings(
             USERS_OF_ZONES, [[zone for zone, day in today_of.items() if day != in_utc]]
         ).fetchall()
     settings = {}
-    for user, pauses_text, skipped_text, opening_text in rows:
+    for user, pauses_text, skipped_text, opening_text, choices_text in rows:
         pauses = pauses_of(pauses_text)
         skipped = frozenset(dates_of(skipped_text))
         allowed, _ = judged_pauses(pauses, timeline)
         opening = Checkpoint.of(opening_text) if opening_text else None
-        settings[user] = UserSettings(pauses, skipped, opening, allowed)
+        chosen = tuple(choice_of_text(text) for text in (choices_text or "").split(",") if text)
+        settings[user] = UserSettings(pauses, skipped, opening, allowed, chosen=chosen)
     return settings, {user: today_of[zone] for user, zone in others}
 
 

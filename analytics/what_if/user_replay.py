@@ -34,6 +34,7 @@ from rules.engagement.ledger import (
 )
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
+from rules.engagement.rest_days import RestDays
 from rules.engagement.spending import FreezesHeldMax, check_freeze, spendable
 from rules.engagement.streak import Cover, fold, net_freezes, revocation_date
 
@@ -154,7 +155,8 @@ class UserReplay:
         """What protects the streak."""
         settings = self.settings
         freezes = net_freezes(self._freezes.changes)
-        return Cover(freezes, settings.pauses_after, self._skipped(), opening=settings.opening)
+        rest = RestDays(self.timeline.predicted.daily_terms, settings.chosen)
+        return Cover(freezes, settings.pauses_after, self._skipped(), opening=settings.opening, rest=rest)
 
     @property
     def active(self) -> set[date]:
@@ -334,8 +336,10 @@ class UserReplay:
 
     @property
     def _is_as_it_was(self) -> bool:
-        """Whether active dates, freezes and pauses have not differed so far."""
-        settings = self.settings
+        """Whether active dates, freezes, pauses and rest days have not differed so far."""
+        settings, timeline = self.settings, self.timeline
+        if timeline.real.daily_terms != timeline.predicted.daily_terms:
+            return False
         return not (self._changes_activity or self.impossible or settings.pauses != settings.pauses_after)
 
     def _freeze_refusal(self, row: LedgerRow) -> str:

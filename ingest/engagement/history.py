@@ -145,7 +145,13 @@ def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:
     return view | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
 
 
-COVER_REASONS = (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
+COVER_REASONS = (
+    DateReason.FREEZE,
+    DateReason.PAUSE,
+    DateReason.REST,
+    DateReason.SKIPPED,
+    DateReason.AMNESTY,
+)
 ACTIVITY_VIEW = open_object(
     {
         "activity": list_of(

@@ -1,4 +1,7 @@
-"""What users and admins set: time zone, pauses, the end of a review (rules 2 and 8). Each is an entry."""
+"""What users and admins set: time zone, pauses, rest days, the end of a review (rules 2 and 8).
+
+Each is an entry.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +28,17 @@ from ingest.web.json_schema import (
     closed_object,
     flag,
     list_of,
+    one_of,
     text,
     text_or_null,
 )
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_refusal, days_in, integer
 from rules.book.book import PauseRules
-from rules.days import UnknownZone, today
+from rules.book.daily import REST_DAYS_MAX, WEEKDAYS, Weekday, weekday_names
+from rules.days import UnknownZone, stamp, today
 from rules.engagement.account import change_timezone, decide_settings
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.rest_days import ChoiceTooSoon, chosen_anew
 from rules.engagement.review import end_review
 from rules.engagement.streak import YEAR, paused_dates_a_year
 from rules.user_ids import user_id_problem
@@ -50,6 +56,19 @@ PAUSE = closed_object(
     {
         "first": text("not before the user's today", pattern=DATE),
         "last": text("the book's pauses.dates_max is the most dates of a pause", pattern=DATE),
+    }
+)
+REST_DAYS = closed_object(
+    {
+        "rest_days": list_of(one_of(WEEKDAYS), maxItems=REST_DAYS_MAX)
+        | {"description": "the book's daily.rest_days_chosen is the most of them; none: no rest days"}
+    }
+)
+REST_DAYS_VIEW = closed_object(
+    {
+        "user_id": TEXT,
+        "rest_days": list_of(one_of(WEEKDAYS)),
+        "from": text_or_null("the first date on which they count; null: nothing was ever chosen"),
     }
 )
 SPAN = closed_object({"first": TEXT, "last": TEXT})
@@ -153,6 +172,29 @@ class Preferences:
             return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(pauses))))
 
         return self.accounts.reaching_back(self._change(user_id, now, add_pause), date.min), is_new
+
+    def choose_rest_days(self, user_id: str, weekdays: Sequence[Weekday], now: datetime) -> Profile:
+        """Set the user's own rest days, from the first date on that has begun nowhere on earth.
+
+        The same again changes nothing. Raises 409 rest_days_not_offered if the book lets nobody choose; 422
+        for more weekdays than it allows; 409 rest_days_kept within 28 days of the last choice.
+        """
+        most = self.books.books().at(now).book.daily.chosen_max
+        if not most:
+            raise ApiError(409, "rest_days_not_offered", "the book of rules lets nobody choose rest days")
+        if len(set(weekdays)) > most:
+            raise invalid_field("rest_days", f"has {len(set(weekdays))} weekdays; at most {most}")
+
+        def choose(profile: Profile) -> Profile:
+            try:
+                rest = chosen_anew(profile.cover.rest, weekdays, now)
+            except ChoiceTooSoon as error:
+                again = stamp(error.again_at)
+                reason = f"rest days were chosen less than 28 days ago; again at {again}"
+                raise ApiError(409, "rest_days_kept", reason, {"again_at": again}) from None
+            return replace(profile, cover=replace(profile.cover, rest=rest))
+
+        return self._change(user_id, now, choose)
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:
@@ -258,6 +300,19 @@ def pause_span(body: Mapping[str, Any], now: datetime) -> tuple[date, date]:
 def pauses_view(profile: Profile) -> dict[str, Any]:
     """Return the contract's answer to a new pause."""
     return {"user_id": profile.user_id, "pauses": spans_view(profile.cover.pauses)}
+
+
+def rest_days_view(profile: Profile) -> dict[str, Any]:
+    """Return the contract's answer to a choice of rest days."""
+    return {"user_id": profile.user_id, **(newest_choice(profile) or {"rest_days": [], "from": None})}
+
+
+def newest_choice(profile: Profile) -> dict[str, Any] | None:
+    """Return the user's newest choice of rest days; None if none was made."""
+    if not profile.cover.rest.chosen:
+        return None
+    since, weekdays = profile.cover.rest.chosen[-1]
+    return {"rest_days": weekday_names(weekdays), "from": since.isoformat()}
 
 
 def spans_view(spans: Sequence[Span]) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.expiry import Settler, is_due
 from ingest.engagement.points.balance import AVAILABLE, DEBT
-from ingest.engagement.preferences import SPAN, spans_view
+from ingest.engagement.preferences import SPAN, newest_choice, spans_view
 from ingest.web.json_schema import (
     COUNT,
     TEXT,
@@ -23,6 +23,7 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
+from rules.book.daily import WEEKDAYS, weekday_names
 from rules.book.levels import Level, standing_of
 from rules.days import DAY, is_skipped
 from rules.engagement.account_state import (
@@ -72,6 +73,12 @@ PROFILE = open_object(
         "as_of?": TEXT,
         "alias?": text_or_null("the name on the boards that the user chose; null: a pseudonym"),
         "pauses?": list_of(SPAN) | {"description": "those that have not ended by as_of, oldest first"},
+        "rest_days?": list_of(one_of(WEEKDAYS))
+        | {"description": "the weekdays on which, as of as_of, a date without activity is no miss"},
+        "rest_days_chosen?": open_object(
+            {"rest_days": list_of(one_of(WEEKDAYS)), "from": TEXT},
+            description="the user's newest choice of rest days, which may begin later than as_of",
+        ),
     }
 )
 PROFILES = closed_object(
@@ -84,6 +91,7 @@ DAY_RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
     DateReason.PAUSE: "a paused date is no miss; it adds 0",
+    DateReason.REST: "a rest day is no miss; it adds 0",
     DateReason.SKIPPED: "a date that the zone skipped is no miss",
     DateReason.AMNESTY: "a date that an outage touched is no miss; it adds 0",
     DateReason.MISSED: "a missed date that nothing covers ends the run",
@@ -109,7 +117,9 @@ class Profiles:
     def get(self, user_id: str) -> Profile:
         """Return a user's profile; a blank one for a user not seen yet."""
         profile = self.cache.profile(user_id)
-        if profile is None:
+        if profile:
+            profile = self.accounts.with_terms(profile)
+        else:
             # What is kept for others must be the newest there is. A read for one answer costs half as much.
             profile = self.accounts.profile(user_id, is_strong=self.cache.is_configured)
             if profile.version:
@@ -161,6 +171,8 @@ class Profiles:
             "as_of": when.isoformat(),
             "alias": profile.alias,
             "pauses": spans_view([span for span in profile.cover.pauses if span[1] >= when]),
+            "rest_days": weekday_names(profile.cover.rest.on(when)),
+            **({"rest_days_chosen": chosen} if (chosen := newest_choice(profile)) else {}),
         }
 
     def _with_protection(self, profile: Profile, until: date, count_read: CountRead) -> Profile:

@@ -86,6 +86,7 @@ class UserServices:
             ledger,
             config.leaderboard_shards,
             self.amnesties.recent,
+            books.daily_terms,
         )
         self.amnesty_applier = AmnestyApplier(accounts, redis)
 

@@ -33,6 +33,8 @@ from ingest.engagement.points import points_api  # noqa: F401 (its routes are th
 from ingest.engagement.preferences import (
     PAUSE,
     PAUSES_VIEW,
+    REST_DAYS,
+    REST_DAYS_VIEW,
     REVIEW,
     REVIEW_LIST,
     TIMEZONE,
@@ -41,6 +43,7 @@ from ingest.engagement.preferences import (
     known_zone,
     pause_span,
     pauses_view,
+    rest_days_view,
     review_view,
     timezone_view,
 )
@@ -52,6 +55,7 @@ from ingest.web.caller import ApiError
 from ingest.web.json_schema import FLAG, one_of, text
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, integer
 from ingest.web.routes import PAGE, POSITION, in_query, limit_to
+from rules.book.daily import Weekday
 from rules.days import OTHER_REGION, REGIONS
 from rules.engagement import boards
 from rules.engagement.boards import GLOBAL
@@ -133,7 +137,7 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
     """Active dates, newest first.
 
     With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
-    pause or the zone covers, each with its reason.
+    pause, a rest day or the zone covers, each with its reason.
     """
     count_read = partial(user_services.count_history, user_services.require_reach(user_id))
     page = services().histories.activity(user_id, app.query)
@@ -182,6 +186,19 @@ def post_pause(user_id: str) -> Response[str]:
     first, last = pause_span(app.body(), now)
     profile, is_new = services().preferences.pause(user_id, first, last, now)
     return json_response(201 if is_new else 200, pauses_view(profile))
+
+
+@app.route("PUT /v1/users/{user_id}/rest-days", body=REST_DAYS, answer=REST_DAYS_VIEW)
+def put_rest_days(user_id: str) -> dict[str, Any]:
+    """Choose rest days.
+
+    They are weekdays on which a date without activity is no miss, as many as the book's
+    daily.rest_days_chosen. A choice counts from the first date on that has begun nowhere on earth, and stays
+    for 28 days at least.
+    """
+    user_services.require_command(user_id)
+    weekdays = [Weekday.of(name) for name in app.body()["rest_days"]]
+    return rest_days_view(services().preferences.choose_rest_days(user_id, weekdays, clock.now()))
 
 
 @app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE, answer=TIMEZONE_VIEW)

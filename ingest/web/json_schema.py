@@ -42,6 +42,8 @@ CODES = {
     "rate_limited": "too many requests in this minute, or of a dear kind today; see Retry-After",
     "redemption_ended": "what became of the redemption is settled; details say how",
     "receipt_refused": "the time receipt proves nothing: it is forged, foreign, used, out of order, expired",
+    "rest_days_kept": "rest days may be changed once in 28 days; details say when again",
+    "rest_days_not_offered": "the book of rules lets nobody choose rest days",
     "reward_limit": "the user has as many of this reward as one user may have",
     "reward_not_valid": "the reward is not offered now",
     "sold_out": "nothing is left of the reward",

@@ -20,7 +20,7 @@ from typing import Any
 from adapters import clock
 from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.engagement.account_items import profile_from
+from adapters.engagement.account_items import profile_from, with_daily_terms
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
@@ -112,6 +112,10 @@ class NoticeSteps:
         """Return the levels of the book in force."""
         return self.books.books().at(now).book.levels if self.books else ()
 
+    def with_terms(self, profile: Profile) -> Profile:
+        """Return a profile with what the books say of rest days."""
+        return with_daily_terms(profile, self.books.daily_terms()) if self.books else profile
+
     def _notices_of(
         self, state: Any, change: Change, now: datetime, levels: Sequence[Level]
     ) -> tuple[list[Notice], Any]:
@@ -119,7 +123,7 @@ class NoticeSteps:
         if isinstance(change, Profile):
             if change.version <= state.version:  # the record came twice, or out of order
                 return [], state
-            return notices_of_profile(state, change, unstamp(change.updated_at), levels)
+            return notices_of_profile(state, self.with_terms(change), unstamp(change.updated_at), levels)
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
         if isinstance(change, Question):
@@ -275,7 +279,8 @@ class NotificationWriter:
             if not items:  # an erased user, whom the index may still have
                 continue
             try:
-                step = partial(_timed_notices, profile=profile_from(decode_item(items[0])), at=now)
+                profile = self.steps.with_terms(profile_from(decode_item(items[0])))
+                step = partial(_timed_notices, profile=profile, at=now)
                 shares |= self._write_steps(holder, [step], now)
             except OutboxConflict:
                 continue
@@ -341,8 +346,10 @@ class _Parts:
 
 def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
     ledger, days = LedgerStore(dynamodb, config.rewards_ledger_table), config.daily_activity_table
-    accounts = AccountStore(dynamodb, config.user_streaks_table, days, ledger, 1)
     books = BookStore(dynamodb, config.rule_books_table)
+    accounts = AccountStore(
+        dynamodb, config.user_streaks_table, days, ledger, 1, daily_terms=books.daily_terms
+    )
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
     return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table), books)

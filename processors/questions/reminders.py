@@ -13,6 +13,7 @@ from typing import Any
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.tables import chunks
@@ -41,6 +42,7 @@ class RemindersSettings:
 
     user_streaks_table: str
     subscriptions_table: str
+    rule_books_table: str
     platform_application_arn: str  # see NotifySettings
 
 
@@ -109,7 +111,8 @@ def _parts(config: RemindersSettings, client: ClientOf) -> Reminder | None:
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only
-    accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
+    terms = DailyTermsStore(dynamodb, config.rule_books_table)
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1, daily_terms=terms.recent)
     reminders = ReminderStore(SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
     return Reminder(accounts, reminders, Sender(reminders.claims, push, logger))

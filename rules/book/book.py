@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from rules.book.daily import NO_REST, DailyRules, DailyTerms, DatedRules, daily_terms
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
 from rules.book.levels import Level
 from rules.book.measures import measures_of, sums_of
@@ -156,6 +157,7 @@ class Book:
     levels: tuple[Level, ...] = ()  # in ascending order
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
+    daily: DailyRules = NO_REST  # the rest days of the daily streak
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
@@ -211,6 +213,12 @@ class Version:
     published_at: datetime = EPOCH
     author: str = ""  # who published it
     note: str = ""
+    known_daily: DailyRules | None = None  # the book's, if it is known without reading the book
+
+    @property
+    def daily(self) -> DailyRules:
+        """What the version says of the daily streak. Many ask for it who need nothing else of the book."""
+        return self.book.daily if self.known_daily is None else self.known_daily
 
     @cached_property
     def book(self) -> Book:
@@ -245,6 +253,14 @@ class Books:
         self._by_effect = sorted(self.versions, key=_order_of_effect)
         self._effective_at = [version.effective_at for version in self._by_effect]
         self._by_number = {version.number: version for version in self.versions}
+
+    @cached_property
+    def daily_terms(self) -> DailyTerms:
+        """What the books say of rest days (rules.book.daily.daily_terms)."""
+        return daily_terms(
+            DatedRules(version.number, version.effective_at, version.published_at, version.daily)
+            for version in self.versions
+        )
 
     @property
     def newest(self) -> Version:

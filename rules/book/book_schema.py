@@ -3,6 +3,7 @@
 from typing import Any
 
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
+from rules.book.daily import REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.rewards import REWARD_NAME
@@ -138,6 +139,21 @@ _PAUSES = _object(
     },
     "pauses of a streak; left out: users can have none",
 )
+_DAILY = _object(
+    [],
+    {
+        "rest_days": {
+            "type": "array",
+            "items": {"enum": WEEKDAYS},
+            "minItems": 1,
+            "maxItems": REST_DAYS_MAX,
+            "uniqueItems": True,
+            "description": "the weekdays on which a date without activity is no miss, for all users",
+        },
+        "rest_days_chosen": _whole(1, REST_DAYS_MAX, "or how many weekdays each user may choose"),
+    },
+    "rest days of the daily streak; exactly one of rest_days and rest_days_chosen. Left out: none",
+)
 _OFFLINE = _object(
     ["days_max", "days_a_year"],
     {
@@ -233,6 +249,7 @@ _STREAK = _object(
         },
         "freezes": _flag("whether a freeze covers a missed period; default: false"),
         "pauses": _flag("whether a pause covers a missed period; default: false"),
+        "rest_days": _flag("per day: whether a rest date of `daily` is no miss; default: false"),
         "description": _note(500),
     },
     "one streak",
@@ -292,6 +309,7 @@ BOOK: Schema = {
             "boosts": {"type": "array", "items": _BOOST, "maxItems": 100},
             "freezes": _FREEZES,
             "pauses": _PAUSES,
+            "daily": _DAILY,
             "offline": _OFFLINE,
             "expiry": _EXPIRY,
             "rewards": _by_name(500, REWARD_NAME, _REWARD, "the catalogue, by id"),

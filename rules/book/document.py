@@ -28,6 +28,7 @@ from rules.book.book import (
     Timing,
 )
 from rules.book.contracts import Path, contract_faults
+from rules.book.daily import daily_rules
 from rules.book.goal_rules import (
     DAILY,
     UNIT,
@@ -101,6 +102,7 @@ def read_book(document: Section) -> Book:
         levels=tuple(map(_level, document.get("levels", ()))),
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
+        daily=daily_rules(document.get("daily")),
     )
 
 
@@ -154,6 +156,7 @@ def _streak(section: Section, keeping: list[str]) -> StreakRule:
         event_types=frozenset(section.get("event_types", keeping)),
         freezes=section.get("freezes", False),
         pauses=section.get("pauses", False),
+        rest_days=section.get("rest_days", False),
     )
 
 
@@ -280,7 +283,7 @@ def _overlap(one: Boost, other: Boost) -> bool:
 
 
 def _limit_faults(document: Section) -> Faults:
-    """Yield the faults of the sections pauses, offline, expiry and answers."""
+    """Yield the faults of the sections pauses, offline, expiry, daily and answers."""
     pauses, offline, expiry = (document.get(name) for name in ("pauses", "offline", "expiry"))
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
         yield ("pauses", "dates_max"), "is more than dates_a_year"
@@ -288,6 +291,8 @@ def _limit_faults(document: Section) -> Faults:
         yield ("offline", "days_max"), "is more than days_a_year"
     if expiry is not None and len(expiry) != 1:
         yield ("expiry",), "must have after_days or end_of, and not both"
+    if "daily" in document and len(document["daily"]) != 1:
+        yield ("daily",), "must have rest_days or rest_days_chosen, and not both"
     if "answers" in document:
         answers = _answers(document["answers"])
         if answers.timing and answers.timing.from_ms > answers.timing.to_ms:
@@ -356,6 +361,8 @@ def _streak_faults(document: Section) -> Faults:
             reason = f"is more than the {dates_max} that every {section['per']} has"
             yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
         yield from _type_name_faults(document, section, path)
+        if section.get("rest_days") and section["per"] != StreakPeriod.DAY:
+            yield (*path, "rest_days"), f"are dates: a streak per {section['per']} has none"
         if "sum" in needs:
             yield from _sum_faults(document, path, section)
 

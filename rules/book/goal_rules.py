@@ -73,6 +73,7 @@ class StreakRule:
     event_types: frozenset[str]  # the types of events that count
     freezes: bool = False  # whether the user's freezes cover a missed period
     pauses: bool = False  # whether the user's pauses cover one
+    rest_days: bool = False  # whether a rest date is no miss; of a streak of days
     # Whether this is the rule of the one period that had begun when the streak was declared. That period
     # counts if it is reached, and is no miss if it is not.
     is_opening: bool = False

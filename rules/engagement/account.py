@@ -381,6 +381,7 @@ def _streak_with(account: Account, event_dates: set[date], lost: set[date], cove
         *(cover.skipped ^ profile.cover.skipped),
         *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
         *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
+        *(since for since, _ in set(cover.rest.chosen) ^ set(profile.cover.rest.chosen)),
     ]
     streak = profile.streak
     changed = [*pending_dates, *(day for day in protected if streak and day < streak.last)]

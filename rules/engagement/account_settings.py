@@ -14,6 +14,7 @@ from rules.days import unstamp
 from rules.engagement.account_state import Profile, otherwise_skipped
 from rules.engagement.ledger import Draft, EntryKind, Setting
 from rules.engagement.lots import Hold, holds_without
+from rules.engagement.rest_days import choice_of_text, choice_text
 from rules.engagement.review import (
     SKEWS_KEPT_MAX,
     TZ_CHANGES_KEPT_MAX,
@@ -52,6 +53,9 @@ def _zone_changes(before: Profile, after: Profile) -> Iterator[tuple[Setting, st
 def _cover_changes(before: Profile, after: Profile) -> Iterator[tuple[Setting, str]]:
     for first, last in sorted(set(after.cover.pauses) - set(before.cover.pauses)):
         yield Setting.PAUSE, f"{first}/{last}"
+    for since, weekdays in after.cover.rest.chosen:
+        if (since, weekdays) not in before.cover.rest.chosen:
+            yield Setting.REST_DAYS, choice_text(since, weekdays)
     if skipped := otherwise_skipped(after) - otherwise_skipped(before):
         yield Setting.SKIPPED, " ".join(map(str, sorted(skipped)))
     if with_skipped(before, skipped).amnesties != after.amnesties:
@@ -86,7 +90,7 @@ def appended(before: Sequence[Value], after: Sequence[Value]) -> Sequence[Value]
     return after
 
 
-def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0911 (one case for each setting)
+def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0911, PLR0912 (a case for each)
     """Count a SETTING entry into a profile. Raises ValueError for a text that setting_drafts never wrote."""
     text = draft.set_to or ""
     at, _, rest = text.partition(" ")
@@ -105,6 +109,9 @@ def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0
             return replace(
                 profile, cover=replace(cover, pauses=tuple(sorted({*cover.pauses, (first, last)})))
             )
+        case Setting.REST_DAYS:
+            chosen = cover.rest.with_choice(*choice_of_text(text))
+            return replace(profile, cover=replace(cover, rest=chosen))
         case Setting.SKIPPED:
             return with_skipped(profile, set(map(date.fromisoformat, text.split(" "))))
         case Setting.AMNESTIES:

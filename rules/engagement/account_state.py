@@ -116,6 +116,7 @@ class DateReason(StrEnum):
     COUNTED = "counted"
     FREEZE = "covered_by_freeze"
     PAUSE = "paused"
+    REST = "rest_day"
     SKIPPED = "skipped_by_zone"
     AMNESTY = "amnesty"
     MISSED = "missed"
@@ -166,7 +167,9 @@ def _neutral_reason(profile: Profile, day: date) -> DateReason | None:
     """Return why a date without activity is no miss, although no freeze covers it; None if it is one."""
     if day in profile.cover.skipped:
         return DateReason.AMNESTY if amnesty_of(profile, day) else DateReason.SKIPPED
-    return DateReason.PAUSE if profile.cover.is_neutral(day) else None
+    if profile.cover.is_paused(day):
+        return DateReason.PAUSE
+    return DateReason.REST if profile.cover.rest.includes(day) else None
 
 
 def amnesty_of(profile: Profile, day: date) -> int | None:

@@ -40,6 +40,7 @@ def settled_checkpoints(profile: Profile) -> Sequence[Checkpoint]:
     left_out = newest.freezes_used + len(settled) - 1
     left_out += sum(day <= newest.last for day, _ in cover.freezes)
     left_out += sum(is_old_pause(last, newest.last) for _, last in cover.pauses)
+    left_out += len(cover.rest.chosen) - len(cover.rest.since(newest.last).chosen)
     return settled if left_out >= LEFT_OUT_MIN else ()
 
 
@@ -73,6 +74,7 @@ def bring_forward(profile: Profile, start: Checkpoint) -> Profile:
         freezes=tuple((day, change) for day, change in cover.freezes if day > start.last),
         pauses=tuple(sorted(each for each in cover.pauses if not is_old_pause(each[1], start.last))),
         brought_forward=sums,
+        rest=cover.rest.since(start.last),
     )
     return replace(profile, streak=later_streak, cover=later_cover)
 
@@ -84,14 +86,22 @@ def begins_before(profile: Profile, since: date) -> bool:
 
 
 def whole_profile(profile: Profile, entries: Sequence[Entry]) -> Profile:
-    """Return a profile with all freezes, covered dates and pauses. It has no checkpoints: fold all dates.
+    """Return a profile with all freezes, covered dates, pauses and choices of rest days. It has no
+    checkpoints: fold all dates.
 
-    entries: those of the ledger that concern freezes or pauses, oldest first, up to the profile's watermark.
+    entries: those of the ledger that concern freezes, pauses or rest days, oldest first, up to the profile's
+    watermark.
     """
     blank = Profile(profile.user_id)
     protection = profile_with_entries(blank, entries).cover
     spent = tuple(sorted(journalled_freezes(blank, entries)))
-    cover = replace(profile.cover, freezes=protection.freezes, pauses=protection.pauses, brought_forward=None)
+    cover = replace(
+        profile.cover,
+        freezes=protection.freezes,
+        pauses=protection.pauses,
+        brought_forward=None,
+        rest=replace(profile.cover.rest, chosen=protection.rest.chosen),
+    )
     streak = profile.streak and replace(profile.streak, spent=spent, checkpoints=())
     return replace(profile, streak=streak, cover=cover)
 

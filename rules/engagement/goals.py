@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from rules.book.book import Book, Books, Version
+from rules.book.daily import DailyRules, weekday_names
 from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import DAY
 from rules.engagement.account_state import Profile
@@ -26,6 +27,7 @@ from rules.engagement.packed_dates import (
     unpack_changes,
     unpack_spans,
 )
+from rules.engagement.rest_days import Choice, choice_of_text, choice_text
 from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
@@ -45,17 +47,27 @@ class PeriodOutcome(StrEnum):
     FREEZABLE = "f"  # missed; a freeze may cover it
     PAUSABLE = "p"  # missed; a pause may cover it
     COVERABLE = "b"  # missed; either may cover it
+    # The same four, where a rest date is no miss
+    RESTABLE = "n"
+    FREEZABLE_OR_REST = "g"
+    PAUSABLE_OR_REST = "q"
+    COVERABLE_OR_REST = "c"
 
 
-# By whether freezes, and whether pauses count for the streak
+# By whether freezes, whether pauses, and whether rest days count for the streak
 MISSED = {
-    (False, False): PeriodOutcome.MISSED,
-    (True, False): PeriodOutcome.FREEZABLE,
-    (False, True): PeriodOutcome.PAUSABLE,
-    (True, True): PeriodOutcome.COVERABLE,
+    (False, False, False): PeriodOutcome.MISSED,
+    (True, False, False): PeriodOutcome.FREEZABLE,
+    (False, True, False): PeriodOutcome.PAUSABLE,
+    (True, True, False): PeriodOutcome.COVERABLE,
+    (False, False, True): PeriodOutcome.RESTABLE,
+    (True, False, True): PeriodOutcome.FREEZABLE_OR_REST,
+    (False, True, True): PeriodOutcome.PAUSABLE_OR_REST,
+    (True, True, True): PeriodOutcome.COVERABLE_OR_REST,
 }
-BY_FREEZES = frozenset({PeriodOutcome.FREEZABLE, PeriodOutcome.COVERABLE})
-BY_PAUSES = frozenset({PeriodOutcome.PAUSABLE, PeriodOutcome.COVERABLE})
+BY_FREEZES = frozenset(letter for (freezes, _, _), letter in MISSED.items() if freezes)
+BY_PAUSES = frozenset(letter for (_, pauses, _), letter in MISSED.items() if pauses)
+BY_REST_DAYS = frozenset(letter for (_, _, rest_days), letter in MISSED.items() if rest_days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +137,23 @@ def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: Measu
         return PeriodOutcome.UNASKED
     if progress(rule, first, days) >= rule.need.at_least:
         return PeriodOutcome.REACHED
-    return PeriodOutcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses]
+    return PeriodOutcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses, rule.rest_days]
 
 
-def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool) -> bool:
-    """Whether a period without success is no miss: the zone skipped most of its dates, or they were paused.
+def is_neutral(
+    per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool = False, by_rest_days: bool = False
+) -> bool:
+    """Whether a period without success is no miss: most of its dates were skipped, paused or rest dates.
 
-    by_pauses: whether pauses count for the streak.
+    by_pauses, by_rest_days: whether pauses, and whether rest days count for the streak.
     """
     dates = dates_of(per, first)
-    neutral = sum(day in cover.skipped or (by_pauses and cover.is_neutral(day)) for day in dates)
+    neutral = sum(
+        day in cover.skipped
+        or (by_pauses and cover.is_paused(day))
+        or (by_rest_days and cover.rest.includes(day))
+        for day in dates
+    )
     return 2 * neutral > len(dates)
 
 
@@ -169,7 +188,9 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
             longest = max(longest, length)
         elif length and letter != PeriodOutcome.UNASKED:  # a miss after a miss costs nothing
             first = per.later(past.first, index)
-            if is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
+            if is_neutral(
+                per, first, cover, by_pauses=letter in BY_PAUSES, by_rest_days=letter in BY_REST_DAYS
+            ):
                 continue
             if letter in BY_FREEZES and cover.granted(per.last(first)) > len(spent):
                 spent.append(first)
@@ -192,7 +213,11 @@ def shown_goal_streak(
         status = StreakStatus.ACTIVE
     elif not state.length:
         status = StreakStatus.BROKEN if state.reached else StreakStatus.NONE
-    elif rule is None or rule.is_opening or is_neutral(past.per, past.end, cover, by_pauses=rule.pauses):
+    elif (
+        rule is None
+        or rule.is_opening
+        or is_neutral(past.per, past.end, cover, by_pauses=rule.pauses, by_rest_days=rule.rest_days)
+    ):
         status = StreakStatus.ACTIVE
     else:
         status = StreakStatus.AT_RISK
@@ -203,11 +228,11 @@ def shown_goal_streak(
 class SettledGoals:
     """The stored part of a user's streaks: the letters of all periods that ended before a date.
 
-    It also has the freezes and pauses that began before the date, because a profile may lack the older ones
-    (rules.engagement.brought_forward). A reader who has read the days of these periods stores it. It follows
-    from the ledger, so it may be deleted at any time. It is no longer used (is_usable) once an entry has
-    changed one of these days or freezes, which the profile then says (Profile.past_entry), or once a version
-    of the book took effect in the past.
+    It also has the freezes, pauses and choices of rest days that began before the date, because a profile may
+    lack the older ones (rules.engagement.brought_forward). A reader who has read the days of these periods
+    stores it. It follows from the ledger, so it may be deleted at any time. It is no longer used (is_usable)
+    once an entry has changed one of these days or freezes, which the profile then says (Profile.past_entry),
+    or once a version of the book took effect in the past.
     """
 
     until: date  # the periods ended before it
@@ -216,22 +241,26 @@ class SettledGoals:
     version: int = 0  # the newest version of the book at that time
     freezes: Changes = ()
     pauses: Spans = ()
+    rest_days: tuple[Choice, ...] = ()  # the user's choices that count from earlier dates on
 
     @property
     def text(self) -> str:
-        """As a text: a line with date, head, version and edition; freezes; pauses; a line for each streak."""
+        """As a text: date, head, version, edition, chosen rest days; freezes; pauses; a line for each
+        streak.
+        """
         lines = (
             f"{name} {past.per} {past.first.isoformat()} {past.letters}"
             for name, past in sorted(self.past.items())
         )
-        first_line = f"{self.until.isoformat()} {self.head} {self.version} {EDITION}"
+        choices = (choice_text(*choice).replace(" ", ",") for choice in self.rest_days)
+        first_line = " ".join((self.until.isoformat(), self.head, str(self.version), str(EDITION), *choices))
         return "\n".join((first_line, pack_changes(self.freezes), pack_spans(self.pauses), *lines))
 
     @classmethod
     def of(cls, text: str) -> "SettledGoals":
         """Read a text; raises ValueError for any other text, and for one of another edition."""
         first_line, freezes, pauses, *lines = text.split("\n")
-        until, head, version, edition = first_line.split(" ")
+        until, head, version, edition, *choices = first_line.split(" ")
         if int(edition) != EDITION:
             raise ValueError(f"edition {edition} was kept by other rules")
         past = {}
@@ -241,7 +270,8 @@ class SettledGoals:
                 PeriodOutcome(letter)  # raises ValueError for a letter that is none
             past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), letters)
         protection = unpack_changes(freezes), unpack_spans(pauses)
-        return cls(date.fromisoformat(until), head, past, int(version), *protection)
+        rest_days = tuple(choice_of_text(choice.replace(",", " ")) for choice in choices)
+        return cls(date.fromisoformat(until), head, past, int(version), *protection, rest_days)
 
     def whole_cover(self, cover: Cover) -> Cover | None:
         """Return a profile's cover with the freezes and pauses that the profile lacks.
@@ -255,7 +285,8 @@ class SettledGoals:
             return None
         later = (change for change in cover.freezes if change[0] >= self.until)
         pauses = tuple(sorted({*self.pauses, *cover.pauses}))
-        return replace(cover, freezes=(*self.freezes, *later), pauses=pauses, brought_forward=None)
+        rest = replace(cover.rest, chosen=tuple(sorted({*self.rest_days, *cover.rest.chosen})))
+        return replace(cover, freezes=(*self.freezes, *later), pauses=pauses, brought_forward=None, rest=rest)
 
 
 def unsettled_goals(books: Books) -> SettledGoals:
@@ -337,7 +368,8 @@ class KnownPeriods:
         reached = {name: periods for name, periods in past.items() if periods.letters}
         freezes = tuple((day, change) for day, change in sorted(cover.freezes) if day < until)
         pauses = tuple(sorted(span for span in cover.pauses if span[0] < until))
-        return SettledGoals(until, head, reached, self.books.newest.number, freezes, pauses)
+        choices = tuple(choice for choice in cover.rest.chosen if choice[0] < until)
+        return SettledGoals(until, head, reached, self.books.newest.number, freezes, pauses, choices)
 
     def standing(
         self, name: str, per: StreakPeriod, when: date, cover: Cover
@@ -370,6 +402,7 @@ class PeriodReason(StrEnum):
     REACHED = "reached"
     FREEZE = "covered_by_freeze"
     PAUSE = "paused"
+    REST = "rest_day"
     SKIPPED = "skipped_by_zone"
     MISSED = "missed"
     OPEN = "not_over_yet"
@@ -391,9 +424,8 @@ def explain_period(
         reason = PeriodReason.REACHED
     elif letter is PeriodOutcome.UNASKED and (is_over or not is_asked):
         reason = PeriodReason.UNASKED
-    elif is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
-        is_skipped = is_neutral(per, first, cover, by_pauses=False)
-        reason = PeriodReason.SKIPPED if is_skipped else PeriodReason.PAUSE
+    elif neutral := _neutral_reason(per, first, cover, letter):
+        reason = neutral
     elif not is_over:
         return PeriodReason.OPEN, before.length
     elif not before.reached:
@@ -401,6 +433,20 @@ def explain_period(
     else:
         reason = PeriodReason.FREEZE if first in after.spent else PeriodReason.MISSED
     return reason, after.length
+
+
+def _neutral_reason(
+    per: StreakPeriod, first: date, cover: Cover, letter: PeriodOutcome
+) -> PeriodReason | None:
+    """Return why a period is no miss, although no freeze covers it; None if it is one."""
+    if is_neutral(per, first, cover):
+        return PeriodReason.SKIPPED
+    if letter in BY_PAUSES and is_neutral(per, first, cover, by_pauses=True):
+        return PeriodReason.PAUSE
+    by_rest_days, by_pauses = letter in BY_REST_DAYS, letter in BY_PAUSES
+    if by_rest_days and is_neutral(per, first, cover, by_pauses=by_pauses, by_rest_days=True):
+        return PeriodReason.REST
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,10 +511,12 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
 
     The line says from when it counts.
 
-    books: all versions, this one among them.
+    Rest days have a line, too. books: all versions, this one among them.
     """
     before = Books(each for each in books.versions if each.number != version.number)
     old, new = before.at(version.effective_at).book, version.book
+    if new.daily != old.daily:
+        yield rest_days_line(old.daily, new.daily, first_date_judged(version).isoformat())
     for name, rule in new.streaks.items():
         if name not in old.streaks:
             begin = streak_beginning(before, version, rule)
@@ -491,6 +539,25 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
         yield f"{name}: {prefix}{meaning}"
     if new.levels != old.levels:
         yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
+
+
+def rest_days_line(old: DailyRules, new: DailyRules, first: str) -> str:
+    """Return in words what a version does to rest days. first: the first date that it judges, in words."""
+    if new.rest_days:
+        weekdays = " and ".join(weekday_names(new.rest_days))
+        meaning = f"no user misses a {weekdays.replace(' and ', ' or a ')}"
+    elif new.chosen_max:
+        meaning = f"a user may choose {new.chosen_max} weekday{'s' * (new.chosen_max > 1)}"
+    else:
+        meaning = "a date without activity on any weekday is a miss"
+    ends = "; choices that users have made no longer count" if old.chosen_max and not new.chosen_max else ""
+    return f"rest days: from {first} on, {meaning}{ends}. No earlier date changes"
+
+
+def first_date_judged(version: Version) -> date:
+    """Return the first date whose rest days a version judges: it begins in UTC when the version is known."""
+    begun = max(version.effective_at, version.published_at).astimezone(UTC)
+    return begun.date() if midnight(begun.date()) == begun else begun.date() + DAY
 
 
 def _instant(at: datetime) -> str:

@@ -64,6 +64,7 @@ class Setting(StrEnum):
     ZONE_SEEN = "zone_seen"  # another zone than before, which an event named
     CLOCK = "clock"  # another error of a device's clock
     PAUSE = "pause"
+    REST_DAYS = "rest_days"  # the weekdays that the user has chosen, and from which date on
     SKIPPED = "skipped"  # dates that the user's zones left out
     AMNESTIES = "amnesties"  # all dates that amnesties make neutral
     OPENING = "opening"  # the streak that came from another system

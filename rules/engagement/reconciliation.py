@@ -26,8 +26,9 @@ from rules.engagement.ledger import (
     active_dates,
 )
 from rules.engagement.lots import expiry_of
+from rules.engagement.rest_days import RestDays
 from rules.engagement.review import is_in_doubt
-from rules.engagement.streak import fold
+from rules.engagement.streak import Cover, fold
 
 # An older entry that is still not in the lake is late. A younger one is in flight.
 LAKE_LAG = timedelta(hours=2)
@@ -105,7 +106,8 @@ def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It is whole.
 
     kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, which
-    version an import made, a review because the ledger is in doubt. Nothing else of it counts.
+    version an import made, a review because the ledger is in doubt; and with what the books say of rest days.
+    Nothing else of it counts.
     """
     begun = Profile(
         kept.user_id,
@@ -113,6 +115,7 @@ def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
         updated_at=kept.updated_at,
         alias=kept.alias,
         backfilled=kept.backfilled,
+        cover=Cover(rest=RestDays(kept.cover.rest.terms)),
     )
     profile = profile_with_entries(begun, entries)
     if is_in_doubt(kept):

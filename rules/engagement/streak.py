@@ -1,4 +1,4 @@
-"""The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
+"""The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, what protects it, and a date.
 
 It is a fold over all active dates. The fold can continue from a checkpoint, so nobody reads all dates again.
 """
@@ -11,8 +11,10 @@ from enum import StrEnum
 from itertools import pairwise
 
 from rules.days import DAY
+from rules.engagement.rest_days import RestDays
 
 YEAR = timedelta(days=365)
+NO_REST_DAYS = RestDays()
 NEWEST_KEPT = 2  # how many of the newest checkpoints are always kept
 
 
@@ -89,10 +91,15 @@ class Cover:
     brought_forward: "BroughtForward | None" = None
     # The streak that was imported from another system; dates up to its end are already in it (rule 20)
     opening: Checkpoint | None = None
+    rest: RestDays = NO_REST_DAYS
 
     def is_neutral(self, day: date) -> bool:
         """Whether a date without activity is no miss."""
-        return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
+        return day in self.skipped or self.is_paused(day) or self.rest.includes(day)
+
+    def is_paused(self, day: date) -> bool:
+        """Whether a date lies in a pause."""
+        return any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
         """Return the freezes granted up to a date, less those revoked by then, or spent before the start."""
@@ -156,7 +163,7 @@ def spend_freezes(
     """Spend a freeze on each missed date strictly between two dates.
 
     spent: the dates that freezes have covered before. Returns whether the run survives, and all dates that
-    freezes have covered then.
+    freezes have covered then. It ends at the first date that nothing covers, however long the gap is.
     """
     day = after + DAY
     while day < until:
@@ -298,6 +305,7 @@ def cover_until(cover: Cover, last: date) -> Cover:
         tuple(sorted((first, min(end, last)) for first, end in cover.pauses if first <= last)),
         frozenset(day for day in cover.skipped if day <= last),
         opening=cover.opening,
+        rest=cover.rest.until(last),
     )
 
 
@@ -309,6 +317,8 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     then the caller folds all dates anew.
     """
     if (before.pauses, before.skipped, before.opening) != (now.pauses, now.skipped, now.opening):
+        return False
+    if not before.rest.is_same(now.rest):
         return False
     changes = Counter(dict(net_freezes(now.freezes)))
     changes.subtract(dict(net_freezes(before.freezes)))

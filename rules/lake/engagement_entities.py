@@ -282,7 +282,15 @@ STREAKS = Entity(
     spread="user_id",
     left_out=frozenset(
         {
-            *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen", "skews_seen", "amnesties"),
+            *(
+                "rest_days",
+                "recent_tz_changes",
+                "observed_zone",
+                "observed_at",
+                "zones_seen",
+                "skews_seen",
+                "amnesties",
+            ),
             *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
             *("applied_through", "streak_checkpoints", "holds", "past_entry"),
             *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),

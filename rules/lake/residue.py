@@ -21,6 +21,8 @@ from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 from rules.user_ids import ERASED
 
+# Settings whose texts stay: they have dates and weekdays alone.
+STREAK_SETTINGS = (Setting.PAUSE, Setting.REST_DAYS)
 PREFIX = ERASED  # the names of residues begin with this, and no user id does
 NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
@@ -199,8 +201,8 @@ RESIDUES: Mapping[str, Residue] = {
             "created_at": lambda row, *_: _entry_place(row["created_at"], row["seq"]),
             "event_id": _event_id("event_id"),
             "reverses": _reverses,
-            # Dates stay: those of pauses are part of what streaks were made of.
-            "set_to": lambda row, *_: row["set_to"] if row["setting"] == Setting.PAUSE else None,
+            # Dates stay: those of pauses and rest days are part of what streaks were made of.
+            "set_to": lambda row, *_: row["set_to"] if row["setting"] in STREAK_SETTINGS else None,
             "seal": lambda row, names, _: names.seal(row),
         },
         words={"reward_id": None},

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from rules.book.book import Book, Boost, Declarer, EventType
+from rules.book.daily import NO_REST, DailyRules, Weekday, weekday_names
 from rules.book.document import read_book
 from rules.book.goal_rules import (
     AchievementRule,
@@ -28,10 +29,10 @@ TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
 # The kinds of rows
 EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT = "event_type", "boost", "streak", "achievement"
-LEVEL, BOOK = "level", "book"
+LEVEL, DAILY, BOOK = "level", "daily", "book"
 # The sections of a document that are in its row of kind BOOK
 BOOK_SECTIONS = ("freezes", "pauses", "expiry", "offline", "answers")
-FREEZES, PAUSES = "freezes", "pauses"  # what covers a missed period
+FREEZES, PAUSES, REST_DAYS = "freezes", "pauses", "rest_days"  # what covers a missed period
 ALL, ANY = "all", "any"  # the values of the column `combined`
 
 
@@ -64,6 +65,10 @@ def book_items(book: Book) -> Iterator[Row]:
     for level in book.levels:
         identity = {"item": f"{LEVEL}/{level.name}", "kind": LEVEL, "name": level.name}
         yield {**identity, "at_least": level.points, "title": level.title or None}
+    if book.daily != NO_REST:
+        weekdays = ",".join(weekday_names(book.daily.rest_days)) or None
+        most = book.daily.chosen_max or None
+        yield {"item": DAILY, "kind": DAILY, "rest_days": weekdays, "rest_days_chosen": most}
 
 
 def _type_row(rule: EventType) -> Row:
@@ -92,7 +97,8 @@ def _boost_row(boost: Boost) -> Row:
 
 
 def _streak_row(rule: StreakRule) -> Row:
-    covers = [*([FREEZES] if rule.freezes else []), *([PAUSES] if rule.pauses else [])]
+    flags = {FREEZES: rule.freezes, PAUSES: rule.pauses, REST_DAYS: rule.rest_days}
+    covers = [name for name, is_covering in flags.items() if is_covering]
     return {
         "per": rule.per.value,
         "need": rule.need.kind.value,
@@ -122,9 +128,11 @@ RULES = Entity(
     (
         Required("version", INTEGER, "the version of the book of rules"),
         Required(
-            "item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0, level/NAME or book", 128
+            "item", TEXT, "event_type/X, boost/0, streak/X, achievement/X/0, level/X, daily or book", 128
         ),
-        Required("kind", TEXT, "event_type, boost, streak, achievement, level or book (all the rest)", 16),
+        Required(
+            "kind", TEXT, "event_type, boost, streak, achievement, level, daily or book (all the rest)", 16
+        ),
         Required("effective_at", TIMESTAMP, "from when the version is in force"),
         Required("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book"),
         Required("author", TEXT, "who published it", 512),
@@ -157,7 +165,7 @@ RULES = Entity(
             "streak, achievement: the property that is summed; event_type: the one that earns",
             64,
         ),
-        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", 32),
+        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses, rest_days", 32),
         Field("streak", TEXT, "achievement: the streak in a condition", 64),
         Field("combined", TEXT, "achievement: whether all or any condition must be true", 8),
         Field("of_history", BOOLEAN, "achievement: whether its date may be before its declaration"),
@@ -165,6 +173,8 @@ RULES = Entity(
         Field("points_each", INTEGER, "event_type: how many thousandths of the property earn"),
         Field("points_earned", INTEGER, "event_type: points of each whole points_each"),
         Field("title", TEXT, "level: what people see in place of the name", 400),
+        Field("rest_days", TEXT, "daily: weekdays without a miss, separated by commas", 64),
+        Field("rest_days_chosen", INTEGER, "daily: how many weekdays a user may choose"),
     ),
     key=("version", "item"),
     occurred="stored_at",
@@ -175,7 +185,7 @@ RULES = Entity(
 
 
 def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
-    """Return a book with the event types, boosts, streaks, achievements and levels of one version.
+    """Return a book with the event types, boosts, streaks, achievements, levels and rest days of one version.
 
     rows: all rows of the version, from curated files. The rest of the book has its defaults.
     """
@@ -192,7 +202,13 @@ def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
         streaks=streaks,
         achievements=_achievements(all_rows),
         levels=tuple(sorted(levels, key=lambda level: level.points)),
+        daily=next((_daily(row) for row in all_rows if row["kind"] == DAILY), NO_REST),
     )
+
+
+def _daily(row: Mapping[str, Any]) -> DailyRules:
+    names = (row["rest_days"] or "").split(",")
+    return DailyRules(frozenset(Weekday.of(name) for name in names if name), row["rest_days_chosen"] or 0)
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:
@@ -223,6 +239,7 @@ def _streak(row: Mapping[str, Any]) -> StreakRule:
         frozenset(row["event_types"].split(",")),
         freezes=FREEZES in covers,
         pauses=PAUSES in covers,
+        rest_days=REST_DAYS in covers,
     )
 
 

@@ -65,6 +65,7 @@ PROFILE_ATTRIBUTES = frozenset(
         *("user_id", "version", "streak_updated_at", "chosen_zone", "observed_zone", "observed_at"),
         *(
             "pauses",
+            "rest_days",
             "brought_forward",
             "skipped_dates",
             "opening",

@@ -14,7 +14,7 @@ from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
-SETTINGS = ("chosen_zone", "pauses", "alias", "holds")
+SETTINGS = ("chosen_zone", "pauses", "rest_days", "alias", "holds")
 
 
 class LedgerContradiction(ValueError):

@@ -13,7 +13,7 @@ from tests.support.message_schema import problems
 
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(1, soak=1000)))
 # What notifications do not tell: what changes by a clock, as a hold lapses; what is told apart; users' settings.
-UNTOLD = ("streak_status", "as_of", "available", "achievements", "alias", "pauses")
+UNTOLD = ("streak_status", "as_of", "available", "achievements", "alias", "pauses", "rest_days")
 EARNED = NoticeType.ACHIEVEMENT_EARNED
 
 

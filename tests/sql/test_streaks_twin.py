@@ -2,9 +2,9 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from analytics.warehouse.ddl import SCHEMAS, declared_tables
 from analytics.warehouse.duckdb_warehouse import sql_for
 from analytics.warehouse.models import ancestors, models
-from rules.days import skipped_dates
+from rules.book.book import Book, Books, Version
+from rules.book.daily import NO_REST, DailyRules, DailyTerms, Weekday, weekday_names
+from rules.days import EPOCH, skipped_dates
+from rules.engagement.rest_days import NO_TERMS, Choice, RestDays, choice_text
 from rules.engagement.streak import Checkpoint, Cover, Streak, fold
 from tests.support.examples import examples
 
@@ -27,6 +30,7 @@ COLUMNS = {
     "daily_activity": ("user_id", "activity_date", "events_count"),
     "ledger": ("account_id", "created_at", "kind", "points", "freeze", "freeze_date", "setting", "set_to"),
     "streaks": ("user_id", "version", "updated_at", "skipped_dates", "opening"),
+    "rules": (*("version", "item", "kind", "effective_at", "published_at", "rest_days", "rest_days_chosen"),),
 }
 MODEL = "marts.streaks_recomputed"
 Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
@@ -42,15 +46,18 @@ class User:
     skipped: frozenset[date]
     points: tuple[int, ...]
     opening: Checkpoint | None = None
+    chosen: tuple[Choice, ...] = ()
+    terms: DailyTerms = NO_TERMS  # of the books, the same for all users
 
     @property
     def cover(self) -> Cover:
-        return Cover(self.freezes, self.pauses, self.skipped, opening=self.opening)
+        rest = RestDays(self.terms, self.chosen)
+        return Cover(self.freezes, self.pauses, self.skipped, opening=self.opening, rest=rest)
 
     def row(self, name: str) -> tuple[Any, ...] | None:
         """What the query must answer; None for a user that is in no table that it reads users from."""
         streak = fold(self.days, self.cover)
-        if streak is None and not (self.freezes or self.pauses or self.points):
+        if streak is None and not (self.freezes or self.pauses or self.points or self.chosen):
             return None
         told = streak or Streak(date.min, 0, 0, 0)
         spent = ",".join(day.isoformat() for day in told.spent) or None
@@ -65,6 +72,34 @@ def crowd_of(seed: int, size: int) -> list[User]:
     """Make up users; drawing each date by hypothesis takes longer than everything else together."""
     chance = random.Random(seed)
     return [user_of(chance) for _ in range(size)]
+
+
+def versions_of(seed: int) -> list[Version]:
+    """Make up versions of the book: with rest days, with such that users choose, with none; some of the past."""
+    chance = random.Random(f"books {seed}")
+    versions = [version(1, EPOCH, EPOCH, NO_REST)]
+    for number in range(2, 2 + chance.choice((0, 0, 1, 2, 4))):
+        base = datetime.combine(chance.choice(BASES), datetime.min.time(), UTC)
+        effective = base + timedelta(days=chance.randrange(-5, 40), hours=chance.choice((0, 0, 9)))
+        published = effective + timedelta(days=chance.choice((0, 0, -3, 6)), minutes=chance.choice((0, 1)))
+        weekdays = frozenset(chance.sample(list(Weekday), chance.choice((1, 2, 2, 6))))
+        rules = (DailyRules(weekdays), DailyRules(chosen_max=chance.choice((1, 2, 3))), NO_REST)
+        versions.append(version(number, effective, published, chance.choice(rules)))
+    return versions
+
+
+def version(number: int, effective: datetime, published: datetime, rules: DailyRules) -> Version:
+    return Version(number, effective, lambda: Book({}, daily=rules), published)
+
+
+def choices_of(chance: random.Random, base: date) -> tuple[Choice, ...]:
+    """Make up a user's choices of rest days."""
+    firsts = sorted(
+        {base + timedelta(days=chance.randrange(-60, 40)) for _ in range(chance.choice((0, 1, 1, 3)))}
+    )
+    return tuple(
+        (first, tuple(sorted(chance.sample(list(Weekday), chance.randrange(4))))) for first in firsts
+    )
 
 
 def user_of(chance: random.Random) -> User:
@@ -84,7 +119,18 @@ def user_of(chance: random.Random) -> User:
         skipped_dates(chance.choice(ZONES)) | {near() for _ in range(chance.choice((0, 0, 0, 2)))},
         tuple(chance.randrange(50) for _ in range(chance.randrange(4))),
         Checkpoint(near(), *chance.choice(OPENINGS), 0) if chance.random() < 0.3 else None,
+        choices_of(chance, base),
     )
+
+
+def rules_rows(versions: Sequence[Version]) -> Iterator[tuple[Any, ...]]:
+    """Yield the lake's rows of versions, as far as they matter here."""
+    for each in versions:
+        at = (each.effective_at, each.published_at)
+        yield (each.number, "event_type/READ", "event_type", *at, None, None)
+        if each.daily != NO_REST:
+            weekdays = ",".join(weekday_names(each.daily.rest_days)) or None
+            yield (each.number, "daily", "daily", *at, weekdays, each.daily.chosen_max or None)
 
 
 def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:
@@ -108,6 +154,9 @@ def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:
             )
         for first, last in user.pauses:
             set_to = ("pause", f"{first}/{last}")
+            found["ledger"].append((name, BASES[0], "SETTING", 0, None, None, *set_to))
+        for choice in user.chosen:
+            set_to = ("rest_days", choice_text(*choice))
             found["ledger"].append((name, BASES[0], "SETTING", 0, None, None, *set_to))
         found["streaks"] += profiles_of(name, user)
     return found
@@ -162,10 +211,11 @@ def on_duckdb() -> Select:
     return select
 
 
-def check(select: Select, crowd: list[User]) -> None:
-    named = {f"u{place}": user for place, user in enumerate(crowd)}
+def check(select: Select, crowd: list[User], versions: Sequence[Version] = ()) -> None:
+    terms = Books(versions).daily_terms if versions else NO_TERMS
+    named = {f"u{place}": replace(user, terms=terms) for place, user in enumerate(crowd)}
     wanted = {name: row for name, user in named.items() if (row := user.row(name))}
-    found = {row[0]: row for row in select(rows(named))}
+    found = {row[0]: row for row in select(rows(named) | {"rules": list(rules_rows(versions))})}
     assert found.keys() == wanted.keys()
     for name, row in wanted.items():
         assert found[name] == row, named[name]
@@ -182,4 +232,4 @@ QUIET = settings(
 @settings(QUIET, max_examples=examples(12))
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_duckdb(on_duckdb: Select, seed: int) -> None:
-    check(on_duckdb, crowd_of(seed, 150))
+    check(on_duckdb, crowd_of(seed, 150), versions_of(seed))

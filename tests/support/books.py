@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from adapters.book_store import BookStore, shipped_version
 from rules.book.book import Books, Boost, Declarer, EventType, Version
+from rules.book.daily import daily_rules
 from rules.book.goal_rules import thousandths
 from rules.book.point_rules import AmountRule, Cap, Period
 
@@ -69,6 +70,11 @@ def boosted(boosts: Sequence[AnyBoost], amounts: Mapping[str, AnyAmount] = Mappi
     }
     book = replace(SHIPPED, boosts=made, event_types={**TYPES, **types})
     return replace(shipped_version(), read=lambda: book)
+
+
+def resting(version: Version, daily: Mapping[str, Any]) -> Version:
+    """A version with rest days. daily: the section of a document."""
+    return replace(version, read=lambda: replace(version.book, daily=daily_rules(daily)))
 
 
 class KnownBooks(BookStore):

@@ -5,8 +5,10 @@ from uuid import NAMESPACE_OID, uuid5
 
 from hypothesis import strategies as st
 
+from rules.book.daily import NO_REST, DailyRules, Weekday
 from rules.days import key_of_stamp, stamp
 from rules.engagement.events import Event
+from rules.engagement.rest_days import RestDays
 from rules.engagement.streak import Cover, net_freezes
 from tests.support.books import TYPES as BOOK_TYPES
 from tests.support.books import judged
@@ -57,7 +59,24 @@ def covers(draw: st.DrawFn, base: date, revocations: bool = True) -> Cover:
         freezes=net_freezes(freezes),
         pauses=tuple(sorted((first, first + timedelta(days=length)) for first, length in pauses)),
         skipped=frozenset(draw(st.lists(near(base), max_size=2))),
+        rest=draw(rest_days(base)),
     )
+
+
+@st.composite
+def rest_days(draw: st.DrawFn, base: date) -> RestDays:
+    """What some versions of a book say of rest days around a base, mostly nothing, and a user's choices."""
+    if draw(st.integers(0, 2)):
+        return RestDays()
+    weekdays = st.sets(st.sampled_from(Weekday), max_size=6)
+    rules = st.one_of(
+        weekdays.map(lambda some: DailyRules(frozenset(some))),
+        st.integers(1, 3).map(lambda most: DailyRules(chosen_max=most)),
+        st.just(NO_REST),
+    )
+    terms = draw(st.dictionaries(near(base), rules, max_size=3))
+    chosen = draw(st.dictionaries(near(base), weekdays.map(lambda some: tuple(sorted(some))), max_size=2))
+    return RestDays(((date.min, draw(rules)), *sorted(terms.items())), tuple(sorted(chosen.items())))
 
 
 @st.composite

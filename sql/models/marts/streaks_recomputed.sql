@@ -1,7 +1,8 @@
 -- Twin of the streak rule (rules/engagement/streak.py), over the whole history of every user: of most months it reads
 -- a row a user, and not their days.
 --
--- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.
+-- A missed date costs a freeze, in date order, or ends the run; paused, skipped and rest dates are no misses.
+-- Rest dates are counted by arithmetic, because a gap may have years of them.
 -- For users who never had a freeze it is plain: a run ends in every gap with a missed date. For the others the
 -- recursion goes from one covered date to the next, so it is at most as deep as the user has freezes.
 WITH RECURSIVE
@@ -36,8 +37,91 @@ purses AS (
 paused AS (
     SELECT DISTINCT user_id, first_date, last_date FROM facts.user_cover_months WHERE kind = 'pause'
 ),
--- Each user's neutral dates (paused or skipped), each of them once.
-neutral AS (
+weekdays AS (
+    SELECT 0 AS weekday, 'monday' AS name UNION ALL SELECT 1, 'tuesday' UNION ALL SELECT 2, 'wednesday'
+    UNION ALL SELECT 3, 'thursday' UNION ALL SELECT 4, 'friday' UNION ALL SELECT 5, 'saturday' UNION ALL SELECT 6, 'sunday'
+),
+-- From which date on which version says what of rest days (Books.daily_terms in rules/book/book.py): the one that is in
+-- force when the date begins in UTC, among those that were published by then.
+versions AS (
+    SELECT
+        version,
+        effective_at,
+        published_at,
+        MAX(rest_days) AS rest_days,
+        MAX(rest_days_chosen) AS rest_days_chosen
+    FROM staging.rule_book
+    GROUP BY version, effective_at, published_at
+),
+beginnings AS (
+    SELECT DISTINCT
+        CASE
+            WHEN CAST(CAST(GREATEST(effective_at, published_at) AS DATE) AS TIMESTAMP) = GREATEST(effective_at, published_at)
+                THEN CAST(GREATEST(effective_at, published_at) AS DATE)
+            ELSE CAST(GREATEST(effective_at, published_at) AS DATE) + 1
+        END AS first_date
+    FROM versions
+),
+judging AS (
+    SELECT
+        beginnings.first_date,
+        versions.rest_days,
+        versions.rest_days_chosen,
+        ROW_NUMBER() OVER (
+            PARTITION BY beginnings.first_date ORDER BY versions.effective_at DESC, versions.version DESC
+        ) AS place
+    FROM beginnings
+    INNER JOIN versions
+        ON GREATEST(versions.effective_at, versions.published_at) <= CAST(beginnings.first_date AS TIMESTAMP)
+),
+terms AS (
+    SELECT
+        first_date,
+        rest_days,
+        rest_days_chosen,
+        LEAD(first_date) OVER (ORDER BY first_date) - 1 AS last_date
+    FROM judging
+    WHERE place = 1
+),
+choices AS (
+    SELECT
+        user_id,
+        first_date,
+        weekdays,
+        LEAD(first_date) OVER (PARTITION BY user_id ORDER BY first_date) - 1 AS last_date
+    FROM facts.user_cover_months
+    WHERE kind = 'rest_days'
+),
+chosen AS (
+    SELECT
+        choices.user_id,
+        weekdays.weekday,
+        terms.rest_days_chosen,
+        GREATEST(terms.first_date, choices.first_date) AS first_date,
+        LEAST(
+            COALESCE(terms.last_date, CAST('9999-12-31' AS DATE)), COALESCE(choices.last_date, CAST('9999-12-31' AS DATE))
+        ) AS last_date,
+        -- If a later book allows fewer, the first weekdays of the choice count.
+        ROW_NUMBER() OVER (
+            PARTITION BY choices.user_id, choices.first_date, terms.first_date ORDER BY weekdays.weekday
+        ) AS place
+    FROM choices
+    CROSS JOIN terms
+    INNER JOIN weekdays ON ' ' || choices.weekdays || ' ' LIKE '% ' || weekdays.name || ' %'
+    WHERE terms.rest_days_chosen > 0
+),
+-- A row for each user, span of dates, and weekday (0: Monday) that is a rest day in it.
+rest AS (
+    SELECT users.user_id, weekdays.weekday, terms.first_date, COALESCE(terms.last_date, CAST('9999-12-31' AS DATE)) AS last_date
+    FROM terms
+    INNER JOIN weekdays ON ',' || terms.rest_days || ',' LIKE '%,' || weekdays.name || ',%'
+    CROSS JOIN (SELECT DISTINCT user_id FROM facts.user_months) AS users
+    UNION ALL
+    SELECT user_id, weekday, first_date, last_date FROM chosen
+    WHERE place <= rest_days_chosen AND first_date <= last_date
+),
+-- Each user's other neutral dates (paused or skipped), each of them once.
+protected AS (
     SELECT paused.user_id, paused.first_date + numbers.n - 1 AS day
     FROM paused
     INNER JOIN numbers ON numbers.n <= paused.last_date - paused.first_date + 1
@@ -47,6 +131,15 @@ neutral AS (
     INNER JOIN numbers
         ON numbers.n <= LENGTH(profiles.skipped_dates) - LENGTH(REPLACE(profiles.skipped_dates, ',', '')) + 1
     WHERE profiles.skipped_dates <> ''
+),
+neutral AS (
+    SELECT protected.user_id, protected.day
+    FROM protected
+    LEFT JOIN rest
+        ON rest.user_id = protected.user_id
+        AND rest.weekday = MOD(protected.day - CAST('1900-01-01' AS DATE), 7) -- a Monday
+        AND protected.day BETWEEN rest.first_date AND rest.last_date
+    WHERE rest.user_id IS NULL
 ),
 -- What another system has told of a streak, up to a date (rule 20): `2026-01-31 12 90 300 0`.
 openings AS (
@@ -59,8 +152,8 @@ openings AS (
     FROM facts.profiles
     WHERE opening <> '' AND opening NOT LIKE '__________ 0 %' -- DuckDB fails at SPLIT_PART here, if all are NULL
 ),
--- Months whose dates are looked at one by one: a freeze or a neutral date may join their inner runs, or an opening tells
--- of some of their dates.
+-- Months whose dates are looked at one by one: a freeze, a neutral or a rest date may join their inner runs, or an
+-- opening tells of some of their dates.
 split AS (
     SELECT months.user_id, months.activity_month
     FROM facts.user_months AS months
@@ -73,6 +166,14 @@ split AS (
         ON neutral.user_id = months.user_id
         AND neutral.day > months.first_run_until
         AND neutral.day < months.last_run_since
+    UNION
+    SELECT months.user_id, months.activity_month
+    FROM facts.user_months AS months
+    INNER JOIN rest
+        ON rest.user_id = months.user_id
+        AND rest.first_date < months.last_run_since
+        AND rest.last_date > months.first_run_until
+    WHERE months.first_run_until < months.last_run_since
     UNION
     SELECT months.user_id, months.activity_month
     FROM facts.user_months AS months
@@ -138,7 +239,23 @@ gaps AS (
     FROM days
     WHERE activity_date - previous_date > 1
 ),
-neutral_in_gaps AS (
+-- Of each weekday: the weeks that begin with it up to the end, less those up to the beginning.
+rest_in_gaps AS (
+    SELECT
+        gaps.user_id,
+        gaps.activity_date,
+        SUM(
+            CAST(LEAST(gaps.activity_date - 1, rest.last_date) - CAST('1900-01-01' AS DATE) - rest.weekday AS BIGINT) / 7
+            - CAST(GREATEST(gaps.previous_date, rest.first_date - 1) - CAST('1900-01-01' AS DATE) - rest.weekday AS BIGINT) / 7
+        ) AS rest_dates
+    FROM gaps
+    INNER JOIN rest
+        ON rest.user_id = gaps.user_id
+        AND rest.first_date < gaps.activity_date
+        AND rest.last_date > gaps.previous_date
+    GROUP BY gaps.user_id, gaps.activity_date
+),
+other_in_gaps AS (
     SELECT gaps.user_id, gaps.activity_date, COUNT(*) AS neutral_dates
     FROM gaps
     INNER JOIN neutral
@@ -147,13 +264,27 @@ neutral_in_gaps AS (
         AND neutral.day < gaps.activity_date
     GROUP BY gaps.user_id, gaps.activity_date
 ),
+neutral_in_gaps AS (
+    SELECT
+        gaps.user_id,
+        gaps.activity_date,
+        COALESCE(other_in_gaps.neutral_dates, 0) AS other_dates,
+        COALESCE(other_in_gaps.neutral_dates, 0) + CAST(COALESCE(rest_in_gaps.rest_dates, 0) AS BIGINT) AS neutral_dates
+    FROM gaps
+    LEFT JOIN rest_in_gaps
+        ON rest_in_gaps.user_id = gaps.user_id AND rest_in_gaps.activity_date = gaps.activity_date
+    LEFT JOIN other_in_gaps
+        ON other_in_gaps.user_id = gaps.user_id AND other_in_gaps.activity_date = gaps.activity_date
+),
 misses AS (
     SELECT
         gaps.user_id,
         gaps.previous_date,
         gaps.activity_date,
         gaps.dates_between,
-        COALESCE(neutral_in_gaps.neutral_dates, 0) AS neutral_dates,
+        COALESCE(neutral_in_gaps.other_dates, 0) AS other_dates,
+        -- How many dates lie between missed ones at most: six of seven may be rest dates.
+        CASE WHEN neutral_in_gaps.neutral_dates > neutral_in_gaps.other_dates THEN 7 ELSE 1 END AS spread,
         gaps.dates_between - COALESCE(neutral_in_gaps.neutral_dates, 0) AS missed_dates
     FROM gaps
     LEFT JOIN neutral_in_gaps
@@ -170,7 +301,7 @@ candidates AS (
     FROM misses
     INNER JOIN purses ON purses.user_id = misses.user_id
     INNER JOIN numbers
-        ON numbers.n <= LEAST(misses.dates_between, purses.freezes_max + misses.neutral_dates)
+        ON numbers.n <= LEAST(misses.dates_between, misses.spread * (purses.freezes_max + misses.other_dates))
 ),
 missed AS (
     SELECT
@@ -181,7 +312,11 @@ missed AS (
         ROW_NUMBER() OVER (PARTITION BY candidates.user_id, candidates.activity_date ORDER BY candidates.day) AS place
     FROM candidates
     LEFT JOIN neutral ON neutral.user_id = candidates.user_id AND neutral.day = candidates.day
-    WHERE neutral.day IS NULL
+    LEFT JOIN rest
+        ON rest.user_id = candidates.user_id
+        AND rest.weekday = MOD(candidates.day - CAST('1900-01-01' AS DATE), 7)
+        AND candidates.day BETWEEN rest.first_date AND rest.last_date
+    WHERE neutral.day IS NULL AND rest.user_id IS NULL
 ),
 funded AS (
     SELECT

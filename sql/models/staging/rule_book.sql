@@ -57,7 +57,9 @@ SELECT
     stays,
     points_each,
     points_earned,
-    title
+    title,
+    rest_days,
+    rest_days_chosen
 FROM staging.rules
 WHERE kind <> 'book'
 UNION ALL
@@ -91,7 +93,9 @@ SELECT
     stays,
     CAST(NULL AS BIGINT) AS points_each,
     CAST(NULL AS BIGINT) AS points_earned,
-    title
+    title,
+    CAST(NULL AS VARCHAR(512)) AS rest_days,
+    CAST(NULL AS BIGINT) AS rest_days_chosen
 FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = 1) AS first_version
 WHERE first_version.stored = 0

@@ -13,7 +13,7 @@ from rules.engagement.streak import Cover, fold
 from tests.support.engagement_strategies import histories
 
 DAY = timedelta(days=1)
-COVERED = (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED)
+COVERED = (DateReason.FREEZE, DateReason.PAUSE, DateReason.REST, DateReason.SKIPPED)
 
 
 @given(histories(days_min=1), st.integers(0, 20))

@@ -53,7 +53,8 @@ def test_a_fold_from_a_position_is_the_fold_of_the_whole_history(data: st.DataOb
     left = cover.granted(on) - len(before.spent)
     later = tuple(each for each in cover.freezes if each[0] > on)
     freezes = tuple(sorted([*([(on, left)] if left else []), *later]))
-    brought = Cover(freezes, cover.pauses, cover.skipped, opening=replace(before.checkpoint, freezes_used=0))
+    opening = replace(before.checkpoint, freezes_used=0)
+    brought = Cover(freezes, cover.pauses, cover.skipped, opening=opening, rest=cover.rest)
     whole, told = fold(days, cover), fold(data.draw(st.permutations(days)), brought)
     assert figures(told) == figures(whole)
     assert whole

@@ -20,6 +20,17 @@ from tests.support.examples import examples
 DAY = timedelta(days=1)
 
 
+def rests(cover: Cover, day: date) -> bool:
+    """Whether a date is a rest date, read once more from the lists."""
+    rules = [rules for since, rules in cover.rest.terms if since <= day]
+    chosen = [weekdays for since, weekdays in cover.rest.chosen if since <= day]
+    if not rules:
+        return False
+    if rules[-1].chosen_max:
+        return bool(chosen) and day.weekday() in chosen[-1][: rules[-1].chosen_max]
+    return day.weekday() in rules[-1].rest_days
+
+
 def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[int, int, list[date]]:
     """The same answer by another way: every date one by one, with the freezes held counted up and down."""
     length = longest = held = 0
@@ -36,7 +47,12 @@ def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[i
         if day in active:
             length += 1
             longest = max(longest, length)
-        elif length and day not in cover.skipped and not any(a <= day <= b for a, b in cover.pauses):
+        elif (
+            length
+            and day not in cover.skipped
+            and not any(a <= day <= b for a, b in cover.pauses)
+            and not rests(cover, day)
+        ):
             if held > 0:
                 held -= 1
                 spent.append(day)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.account_store import AccountContended
+from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.platform.objects import FolderObjects
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import RESULT, Findings
@@ -31,7 +31,7 @@ def test_an_account_that_others_keep_changing_is_not_said_to_wait(
     monkeypatch.setattr(Reconciler, "put_under_review", review)
     no_store: Any = None
     objects, share, night = FolderObjects(tmp_path), UserShare(0, 1), {"run_id": "night", "repair": repair}
-    steps = ShareSteps(objects, no_store, no_store, no_store, shares=1)
+    steps = ShareSteps(objects, AccountStore(no_store, "", "", no_store, 1), no_store, no_store, shares=1)
     steps.plan(night, NIGHT)
     doubted = {Doubt.CONTRADICTED.value: {"bob": ["b"], "ada": ["a"]}, Doubt.LACKING.value: {"cleo": ["c"]}}
     Findings(users=3, doubted=doubted).save_share(objects, "night", share, RESULT)

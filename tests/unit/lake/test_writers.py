@@ -260,7 +260,8 @@ def notifications() -> Iterator[dict[str, Any]]:
 
 
 def rules() -> Iterator[dict[str, Any]]:
-    yield from documents(published(a_document()))
+    for daily in ({"rest_days": ["saturday"]}, {"rest_days_chosen": 2}):
+        yield from documents(published({**a_document(), "daily": daily}))
 
 
 def table_items() -> Iterator[dict[str, Any]]:

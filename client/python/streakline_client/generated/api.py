@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a52870831654b73395b4e1ec13e5488909be14eee249ef6fe97a91faa879078b."""
+"""Made by `make clients` from the API with the digest 20d636a074d072c2014a607139578248791d8c04bece23346173a6adccfafbca."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
@@ -65,6 +65,11 @@ class BookPauses(TypedDict):
     dates_a_year: int
 
 
+class BookDaily(TypedDict):
+    rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    rest_days_chosen: NotRequired[int]
+
+
 class BookOffline(TypedDict):
     days_max: int
     days_a_year: int
@@ -117,6 +122,7 @@ class BookStreaks(TypedDict):
     event_types: NotRequired[list[str]]
     freezes: NotRequired[bool]
     pauses: NotRequired[bool]
+    rest_days: NotRequired[bool]
     description: NotRequired[str]
 
 
@@ -174,6 +180,7 @@ class Book(TypedDict):
     boosts: NotRequired[list[BookBoost]]
     freezes: NotRequired[BookFreezes]
     pauses: NotRequired[BookPauses]
+    daily: NotRequired[BookDaily]
     offline: NotRequired[BookOffline]
     expiry: NotRequired[BookExpiry]
     rewards: NotRequired[dict[str, BookRewards]]
@@ -866,6 +873,15 @@ class GetUsersResponseUserPaus(TypedDict):
     last: str
 
 
+GetUsersResponseUserRestDaysChosen = TypedDict(
+    "GetUsersResponseUserRestDaysChosen",
+    {
+        "rest_days": list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]],
+        "from": str,
+    },
+)
+
+
 class GetUsersResponseUser(TypedDict):
     user_id: str
     current_streak: int
@@ -883,6 +899,8 @@ class GetUsersResponseUser(TypedDict):
     as_of: NotRequired[str]
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersResponseUserPaus]]
+    rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    rest_days_chosen: NotRequired[GetUsersResponseUserRestDaysChosen]
 
 
 class GetUsersResponse(TypedDict):
@@ -929,6 +947,15 @@ class GetUsersUserIdResponsePaus(TypedDict):
     last: str
 
 
+GetUsersUserIdResponseRestDaysChosen = TypedDict(
+    "GetUsersUserIdResponseRestDaysChosen",
+    {
+        "rest_days": list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]],
+        "from": str,
+    },
+)
+
+
 class GetUsersUserIdResponse(TypedDict):
     user_id: str
     current_streak: int
@@ -946,6 +973,8 @@ class GetUsersUserIdResponse(TypedDict):
     as_of: NotRequired[str]
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersUserIdResponsePaus]]
+    rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    rest_days_chosen: NotRequired[GetUsersUserIdResponseRestDaysChosen]
 
 
 class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
@@ -983,7 +1012,7 @@ class GetUsersUserIdActivityResponseActivityItem(TypedDict):
 
 class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
     date: str
-    reason: Literal["covered_by_freeze", "paused", "skipped_by_zone", "amnesty"]
+    reason: Literal["covered_by_freeze", "paused", "rest_day", "skipped_by_zone", "amnesty"]
 
 
 class GetUsersUserIdActivityResponse(TypedDict):
@@ -1290,6 +1319,20 @@ class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
     duplicate: NotRequired[bool]
 
 
+class PutUsersUserIdRestDaysRequest(TypedDict):
+    rest_days: list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]
+
+
+PutUsersUserIdRestDaysResponse = TypedDict(
+    "PutUsersUserIdRestDaysResponse",
+    {
+        "user_id": str,
+        "rest_days": list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]],
+        "from": str | None,
+    },
+)
+
+
 class GetUsersUserIdRewardsResponseReward(TypedDict):
     reward: str
     title: NotRequired[str]
@@ -1365,7 +1408,7 @@ class GetUsersUserIdStreaksNameExplainResponse(TypedDict):
     name: str
     date: str
     counts: bool
-    reason: Literal["reached", "covered_by_freeze", "paused", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
+    reason: Literal["reached", "covered_by_freeze", "paused", "rest_day", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
     rule: str
     rules_version: int
     streak_length: int

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest a52870831654b73395b4e1ec13e5488909be14eee249ef6fe97a91faa879078b.
+// Made by `make clients` from the API with the digest 20d636a074d072c2014a607139578248791d8c04bece23346173a6adccfafbca.
 
 export interface paths {
     "/": {
@@ -823,7 +823,7 @@ export interface paths {
         };
         /**
          * Active dates, newest first
-         * @description With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a pause or the zone covers, each with its reason.
+         * @description With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a pause, a rest day or the zone covers, each with its reason.
          */
         get: operations["getUsersUserIdActivity"];
         put?: never;
@@ -1172,6 +1172,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/rest-days": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Choose rest days
+         * @description They are weekdays on which a date without activity is no miss, as many as the book's daily.rest_days_chosen. A choice counts from the first date on that has begun nowhere on earth, and stays for 28 days at least.
+         */
+        put: operations["putUsersUserIdRest-Days"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/rewards": {
         parameters: {
             query?: never;
@@ -1429,6 +1449,13 @@ export interface components {
                 /** @description the first instant at which it no longer applies */
                 until: string;
             }[];
+            /** @description rest days of the daily streak; exactly one of rest_days and rest_days_chosen. Left out: none */
+            daily?: {
+                /** @description the weekdays on which a date without activity is no miss, for all users */
+                rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                /** @description or how many weekdays each user may choose */
+                rest_days_chosen?: number;
+            };
             /** @description by name */
             event_types: {
                 [key: string]: {
@@ -1565,16 +1592,18 @@ export interface components {
                      * @enum {unknown}
                      */
                     per: "day" | "week" | "month";
+                    /** @description per day: whether a rest date of `daily` is no miss; default: false */
+                    rest_days?: boolean;
                 };
             };
         };
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
-                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
                 details?: unknown;
                 message: string;
             };
@@ -3420,6 +3449,13 @@ export interface operations {
                                 first: string;
                                 last: string;
                             }[];
+                            /** @description the weekdays on which, as of as_of, a date without activity is no miss */
+                            rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                            /** @description the user's newest choice of rest days, which may begin later than as_of */
+                            rest_days_chosen?: {
+                                from: string;
+                                rest_days: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                            };
                             /** @enum {string} */
                             streak_status: "active" | "at_risk" | "broken" | "none";
                             timezone: string;
@@ -3489,6 +3525,13 @@ export interface operations {
                             first: string;
                             last: string;
                         }[];
+                        /** @description the weekdays on which, as of as_of, a date without activity is no miss */
+                        rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                        /** @description the user's newest choice of rest days, which may begin later than as_of */
+                        rest_days_chosen?: {
+                            from: string;
+                            rest_days: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                        };
                         /** @enum {string} */
                         streak_status: "active" | "at_risk" | "broken" | "none";
                         timezone: string;
@@ -3614,7 +3657,7 @@ export interface operations {
                             /** Format: date */
                             date: string;
                             /** @enum {string} */
-                            reason: "covered_by_freeze" | "paused" | "skipped_by_zone" | "amnesty";
+                            reason: "covered_by_freeze" | "paused" | "rest_day" | "skipped_by_zone" | "amnesty";
                         }[];
                         /** @description null: no more */
                         cursor: string | null;
@@ -4493,6 +4536,40 @@ export interface operations {
             };
         };
     };
+    "putUsersUserIdRest-Days": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description the book's daily.rest_days_chosen is the most of them; none: no rest days */
+                    rest_days: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                };
+            };
+        };
+        responses: {
+            /** @description Choose rest days */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description the first date on which they count; null: nothing was ever chosen */
+                        from: string | null;
+                        rest_days: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
     getUsersUserIdRewards: {
         parameters: {
             query?: {
@@ -4669,7 +4746,7 @@ export interface operations {
                             property?: string;
                         };
                         /** @enum {string} */
-                        reason: "reached" | "covered_by_freeze" | "paused" | "skipped_by_zone" | "missed" | "not_over_yet" | "not_asked" | "before_first_period";
+                        reason: "reached" | "covered_by_freeze" | "paused" | "rest_day" | "skipped_by_zone" | "missed" | "not_over_yet" | "not_asked" | "before_first_period";
                         rule: string;
                         rules_version: number;
                         streak_length: number;

@@ -1,0 +1,96 @@
+"""What a book says of the daily streak: on which weekdays a date without activity is no miss."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from rules.days import DAY
+
+REST_DAYS_MAX = 6  # a week has at least one date on which something is asked for
+
+
+class Weekday(IntEnum):
+    """A day of the week, numbered as date.weekday() does."""
+
+    MONDAY = 0
+    TUESDAY = 1
+    WEDNESDAY = 2
+    THURSDAY = 3
+    FRIDAY = 4
+    SATURDAY = 5
+    SUNDAY = 6
+
+    @classmethod
+    def of(cls, name: str) -> "Weekday":
+        """Return the weekday of a name in small letters; raises ValueError for any other text."""
+        for weekday in cls:
+            if weekday.name.lower() == name:
+                return weekday
+        raise ValueError(f"{name} is no weekday")
+
+
+def weekday_names(weekdays: Iterable[Weekday]) -> list[str]:
+    """Return the names of weekdays, from Monday on: `["saturday", "sunday"]`."""
+    return [weekday.name.lower() for weekday in sorted(weekdays)]
+
+
+WEEKDAYS = weekday_names(Weekday)
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRules:
+    """The rest days of a book. It has weekdays, or lets users choose some, and not both."""
+
+    rest_days: frozenset[Weekday] = frozenset()
+    chosen_max: int = 0  # how many weekdays a user may choose
+
+
+NO_REST = DailyRules()
+DailyTerms = tuple[tuple[date, DailyRules], ...]  # rules, each from its date on until the next
+
+
+def daily_rules(section: Mapping[str, Any] | None) -> DailyRules:
+    """Return what a document's section `daily` says; None: it has none."""
+    if not section:
+        return NO_REST
+    weekdays = frozenset(map(Weekday.of, section.get("rest_days", ())))
+    return DailyRules(weekdays, section.get("rest_days_chosen", 0))
+
+
+class DatedRules(NamedTuple):
+    """What a version says, and since when."""
+
+    number: int
+    effective_at: datetime
+    published_at: datetime
+    rules: DailyRules
+
+
+def daily_terms(versions: Iterable[DatedRules]) -> DailyTerms:
+    """Return what versions say of dates: rules, each from its date on until the next. Empty for no rest days.
+
+    The version that is in force when a date begins in UTC judges it, among those that had been published by
+    then; before any had been, the one with the lowest number. So a version that takes effect in the past
+    changes no date that has begun. versions: at least one.
+    """
+    in_order = sorted(versions, key=lambda version: (version.effective_at, version.number))
+    first = min(in_order, key=lambda version: version.number)
+    terms = [(date.min, first.rules)]
+    for day in sorted({_first_date_at(_known_in_force_at(version)) for version in in_order}):
+        begins = datetime.combine(day, time(), UTC)
+        rules = [version.rules for version in in_order if _known_in_force_at(version) <= begins][-1]
+        if rules != terms[-1][1]:
+            terms.append((day, rules))
+    return tuple(terms) if len(terms) > 1 or terms[0][1] != NO_REST else ()
+
+
+def _known_in_force_at(version: DatedRules) -> datetime:
+    return max(version.effective_at, version.published_at)
+
+
+def _first_date_at(instant: datetime) -> date:
+    """Return the first date that begins at an instant or later, in UTC."""
+    day = instant.astimezone(UTC).date()
+    return day if datetime.combine(day, time(), UTC) == instant else day + DAY
