@@ -1,4 +1,4 @@
-// Lets a person take a freeze, pause the streak, and say in which time zone dates are and under which name the boards
+// Lets a person take a freeze, pause the streak, choose rest days, and say in which time zone dates are and under which name the boards
 // show them.
 
 import { ask, part } from "./api.js";
@@ -17,6 +17,30 @@ const lasts = ({ first, last }) => first === last ? dayName(first) : `${dayName(
 const zones = (chosen) => {
   const known = Intl.supportedValuesOf?.("timeZone") ?? [];
   return known.includes(chosen) ? known : [chosen, ...known];
+};
+
+const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const weekdayName = (name) => dayName(`2024-01-0${WEEKDAYS.indexOf(name) + 1}`, { weekday: "long" }); // it began on a Monday
+const rests = (names) => names.length ? names.map(weekdayName).join(" and ") : "no day";
+
+// Returns the choice of rest days; nothing where the book lets nobody choose. save: sends the names of the chosen weekdays.
+const restDays = (profile, most, save) => {
+  if (!most) return [];
+  const chosen = profile.rest_days_chosen ?? { rest_days: [], from: profile.as_of };
+  const boxes = WEEKDAYS.map((name) => h("input", { type: "checkbox", value: name, checked: chosen.rest_days.includes(name) }));
+  const full = () => {
+    const taken = boxes.filter((box) => box.checked).length;
+    for (const box of boxes) box.disabled = taken >= most && !box.checked;
+  };
+  full();
+  return [
+    h("h3", {}, "Rest days"),
+    h("p", { class: "note" }, chosen.from > profile.as_of
+      ? `From ${dayName(chosen.from)} on you rest on ${rests(chosen.rest_days)}.`
+      : `A rest day without activity is no miss. Choose up to ${number(most)}, once in 28 days. They count from the day after tomorrow at the latest.`),
+    h("form", { class: "row", onchange: full, onsubmit: save(() => boxes.filter((box) => box.checked).map((box) => box.value)) },
+      ...boxes.map((box) => h("label", {}, box, ` ${weekdayName(box.value)}`)), h("button", { class: "quiet" }, "Choose")),
+  ];
 };
 
 // Returns the card. book: the book in force. words: what the last press has led to. again: shows the view anew, with words.
@@ -62,6 +86,9 @@ export const settingsCard = (profile, book, view, root, words, again) => {
       : h("p", { class: "note" }, "None. A paused day is no miss: for holidays, or when you are ill."),
     h("form", { class: "row", onsubmit: press(() => send("POST", "pauses", { first: first.value, last: last.value }), () => `Your streak is paused: ${lasts({ first: first.value, last: last.value })}.`) },
       h("label", { for: "pause-first" }, "From"), first, h("label", { for: "pause-last" }, "to"), last, h("button", { class: "quiet" }, "Pause")),
+    ...restDays(profile, book.daily?.rest_days_chosen, (days) => press(
+      () => send("PUT", "rest-days", { rest_days: days() }),
+      (answer) => `You rest on ${rests(answer.rest_days)}${answer.from ? `, from ${dayName(answer.from)} on` : ""}.`)),
     h("h3", {}, "Time zone"),
     h("form", { class: "row", onsubmit: press(() => send("PUT", "timezone", { timezone: zone.value }), (answer) => `Your days are days of ${answer.timezone.replaceAll("_", " ")} from now on.`) },
       h("label", { for: "zone" }, "Your days are days of"), zone, h("button", { class: "quiet" }, "Set")),

@@ -18,7 +18,10 @@ const DAY_MILLISECONDS = 86_400_000;
 const datesUpTo = (last) => Array.from({ length: DAYS_SHOWN }, (_, index) =>
   new Date(Date.parse(`${last}T00:00:00Z`) - (DAYS_SHOWN - 1 - index) * DAY_MILLISECONDS).toISOString().slice(0, 10));
 
-const explainer = (profile, active, view) => {
+// Returns the date of this device so many days from now.
+const dateIn = (days) => new Date(Date.now() + days * DAY_MILLISECONDS).toISOString().slice(0, 10);
+
+const explainer = (profile, active, resting, view) => {
   const { node, explain } = explanation(view);
   const input = h("input", { type: "date", id: "explain-date", value: profile.as_of, max: profile.as_of, required: true });
   const ask = (date) => {
@@ -28,11 +31,12 @@ const explainer = (profile, active, view) => {
   };
   const strip = h("ol", { class: "days" }, datesUpTo(profile.as_of).map((date) => h("li", {},
     h("button", {
-      type: "button", "data-date": date, "aria-pressed": "false", class: active.has(date) ? "on" : "off",
+      type: "button", "data-date": date, "aria-pressed": "false", class: active.has(date) ? "on" : resting.has(date) ? "off rest" : "off",
       onclick: () => ask(date),
     }, h("span", {}, dayName(date, { weekday: "narrow" })), h("b", {}, Number(date.slice(8))),
+    resting.has(date) && !active.has(date) && h("i", { "aria-hidden": "true" }, "\u263e\ufe0e"),
     // The name begins with what is seen, so who speaks to the page can say that (WCAG 2.5.3).
-    h("span", { class: "unseen" }, `: ${dayName(date)}, ${active.has(date) ? "active" : "no activity"}. Explain`)))));
+    h("span", { class: "unseen" }, `: ${dayName(date)}, ${active.has(date) ? "active" : resting.has(date) ? "a rest day" : "no activity"}. Explain`)))));
   return h("section", { class: "card", "aria-labelledby": "days-title" },
     h("h2", { id: "days-title" }, "Your days"), strip,
     h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); ask(input.value); } },
@@ -59,13 +63,15 @@ export const show = async (root, view, words = "") => {
   const user = `v1/users/${part(view.person.user)}`;
   const [profile, activity, ledger, { book }, told] = await Promise.all([
     view.refreshFigures(view.signal),
-    get(`${user}/activity?limit=60`, view.signal),
+    // Wherever the person is, these are more dates than are shown.
+    get(`${user}/activity?limit=60&covered=true&from=${dateIn(-DAYS_SHOWN - 1)}&to=${dateIn(1)}`, view.signal),
     ledgerCard(view),
     get("v1/rules", view.signal),
     get(`${user}/achievements`, view.signal).catch(() => ({ achievements: [] })), // refused where a history is too long
   ]);
   const active = new Set(activity.activity.map((day) => day.activity_date));
   const news = newsOf(view.person.user, profile, told.achievements);
+  const resting = new Set(activity.covered.filter((day) => day.reason === "rest_day").map((day) => day.date));
   root.replaceChildren(
     h("h1", { tabindex: "-1" }, "You"),
     ...news.length ? [newsCard(news)] : [],
@@ -77,7 +83,7 @@ export const show = async (root, view, words = "") => {
         figure("Longest streak", count(profile.longest_streak, "day")),
         figure("Freezes", number(profile.freezes_available), "each covers a missed day"))),
     ...profile.level ? [levelCard(profile.level, profile.total_bestie_points)] : [],
-    explainer(profile, active, view),
+    explainer(profile, active, resting, view),
     ...told.achievements.length || told.secrets ? [achievementsCard(told)] : [],
     settingsCard(profile, book, view, root, words, (led) => show(root, view, led)), ledger);
   say(words || `Your streak is ${count(profile.current_streak, "day")}.${spokenNews(news)}`);

@@ -20,8 +20,10 @@ from streakline_client.shapes import (
     Leaderboard,
     Pauses,
     Rank,
+    RestDays,
     Rewards,
     TakenFreeze,
+    Weekday,
     Zone,
 )
 from streakline_client.tracker import Queueing, Tracker
@@ -155,6 +157,16 @@ class Streakline(QuestionCalls):
         span = {"first": _date_text(first), "last": _date_text(last)}
         pauses: Pauses = self._calls.call("POST", f"/v1/users/{self._user}/pauses", body=span)
         return pauses
+
+    def set_rest_days(self, *weekdays: Weekday) -> RestDays:
+        """Choose rest days, such as "saturday": weekdays on which a date without activity is no miss.
+
+        The book says how many. None at all ends them. They count from a date that has begun nowhere yet, and
+        stay for 28 days.
+        """
+        path, body = f"/v1/users/{self._user}/rest-days", {"rest_days": list(weekdays)}
+        chosen: RestDays = self._calls.call("PUT", path, body=body)
+        return chosen
 
     def set_timezone(self, timezone: str) -> Zone:
         """Set the zone of the user's dates, such as Europe/Berlin. Past dates stay as they are."""

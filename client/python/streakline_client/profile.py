@@ -8,6 +8,7 @@ from typing import Any, cast
 from streakline_client.shapes import Profile
 
 DAY = timedelta(days=1)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 class ShownProfile(Profile):
@@ -39,15 +40,26 @@ class _Run:
     known_until: date | None  # the date up to which the run is known to go on; None: it has ended
     length: int  # dates
     freezes: int  # that the user has
+    rest: frozenset[int]  # the weekdays without a miss, 0: Monday
 
     def reached(self, day: date) -> "_Run":
         """Return the run on the morning of a date. Each missed date uses up a freeze, or ends the run."""
         if self.known_until is None:
             return replace(self, length=0)
-        missed = max(0, (day - self.known_until).days - 1)
+        missed = self._missed_before(day, self.known_until)
         if missed > max(0, self.freezes):  # a run that ends has used up all freezes. A debt of freezes stays
             return replace(self, length=0, freezes=min(0, self.freezes))
         return replace(self, freezes=self.freezes - missed)
+
+    def _missed_before(self, day: date, known_until: date) -> int:
+        """Return how many dates between two are no rest dates. A gap of years is counted, not walked."""
+        weeks, days = divmod(max(0, (day - known_until).days - 1), 7)
+        others = (known_until + (number + 1) * DAY for number in range(days))
+        return weeks * (7 - len(self.rest)) + sum(each.weekday() not in self.rest for each in others)
+
+    def rests_on(self, day: date) -> bool:
+        """Whether a date is a rest date."""
+        return day.weekday() in self.rest
 
     def with_date(self, day: date) -> "_Run":
         """Return the run after an active date."""
@@ -84,7 +96,7 @@ def _with_streak(shown: Any, run: _Run, today: date) -> Profile:
     if is_active:
         status = "active"
     elif run_today.length:
-        status = "at_risk"
+        status = "active" if run.rests_on(today) else "at_risk"
     else:
         status = "broken" if run.last else "none"
     streak = {"current_streak": run_today.length, "streak_status": status}
@@ -96,4 +108,5 @@ def _run_of(profile: Profile) -> _Run:
     last, known_until = date.fromisoformat(last_text) if last_text else None, None
     if last and profile["streak_status"] in ("active", "at_risk"):
         known_until = max(last, date.fromisoformat(as_of) - DAY) if as_of else last
-    return _Run(last, known_until, profile["current_streak"], profile["freezes_available"])
+    rest = frozenset(map(WEEKDAYS.index, profile.get("rest_days", ())))
+    return _Run(last, known_until, profile["current_streak"], profile["freezes_available"], rest)

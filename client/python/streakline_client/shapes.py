@@ -1,5 +1,7 @@
 """The shapes of the API by short names; all of them are generated."""
 
+from typing import Literal
+
 from streakline_client.generated import api
 
 Event = api.Event
@@ -13,6 +15,8 @@ Entry = api.PostUsersUserIdRedemptionsResponse
 Achievements = api.GetUsersUserIdAchievementsResponse
 TakenFreeze = api.PostUsersUserIdFreezesResponse
 Pauses = api.PostUsersUserIdPausesResponse
+RestDays = api.PutUsersUserIdRestDaysResponse
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 Zone = api.PutUsersUserIdTimezoneResponse
 Alias = api.PutUsersUserIdAliasResponse
 Leaderboard = api.GetLeaderboardsBoardResponse

@@ -10,7 +10,8 @@ import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { Sender } from './sender.js';
 import type {
-  Achievements, Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, Rewards, SentEvent, TakenFreeze, Zone,
+  Achievements, Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RestDays, Rewards, SentEvent,
+  TakenFreeze, Weekday, Zone,
 } from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. */
@@ -180,6 +181,14 @@ export class Streakline extends QuestionsApi {
   /** Pause the streak on a span of dates (YYYY-MM-DD), today the earliest: none of them is a miss. Returns all pauses. */
   pause({ first, last }: { first: string; last: string }): Promise<Pauses> {
     return this.http.call('POST', this.path('/pauses'), { first, last });
+  }
+
+  /**
+   * Choose rest days, such as 'saturday': weekdays on which a date without activity is no miss. The book says how many; none at
+   * all ends them. They count from a date that has begun nowhere yet, and stay for 28 days.
+   */
+  setRestDays(weekdays: readonly Weekday[]): Promise<RestDays> {
+    return this.http.call('PUT', this.path('/rest-days'), { rest_days: weekdays });
   }
 
   /** Set the zone of the user's dates, such as Europe/Berlin. Past dates stay as they are. */

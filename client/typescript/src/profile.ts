@@ -12,7 +12,10 @@ export const nobody = (user: string): Profile => ({
   timezone: 'UTC', total_bestie_points: 0, balance: 0, freezes_available: 0, active_days: 0,
 });
 
-interface Run { last: string | null; until: string | null; length: number; freezes: number; days: number }
+// As Date.getUTCDay() counts them.
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+
+interface Run { last: string | null; until: string | null; length: number; freezes: number; days: number; rest: readonly number[] }
 
 /**
  * Return what a profile will be when the service has these dates, as of today. Dates up to the last known one are left to
@@ -29,6 +32,7 @@ export function estimated(profile: Profile, dates: readonly string[], today: str
     length: profile.current_streak,
     freezes: profile.freezes_available,
     days: profile.active_days,
+    rest: (profile.rest_days ?? []).map((name) => WEEKDAYS.indexOf(name)),
   };
   let longest = profile.longest_streak;
   for (const date of later) {
@@ -37,7 +41,7 @@ export function estimated(profile: Profile, dates: readonly string[], today: str
     longest = Math.max(longest, run.length);
   }
   const now = run.last !== null && run.last >= today ? run : reached(run, today);
-  const status = run.last === null ? 'none' : run.last >= today ? 'active' : now.length > 0 ? 'at_risk' : 'broken';
+  const status = run.last === null ? 'none' : run.last >= today ? 'active' : now.length > 0 ? (rests(run, today) ? 'active' : 'at_risk') : 'broken';
   return {
     ...profile,
     current_streak: now.length, longest_streak: longest, streak_status: status, last_activity_date: run.last,
@@ -45,10 +49,19 @@ export function estimated(profile: Profile, dates: readonly string[], today: str
   };
 }
 
+const rests = (run: Run, date: string): boolean => run.rest.includes(new Date(`${date}T00:00:00Z`).getUTCDay());
+
+/** Return how many dates between two are no rest dates. A gap of years is counted, not walked. */
+function missedBetween(run: Run, until: string, date: string): number {
+  const between = Math.max(0, daysBetween(until, date) - 1);
+  const days = Array.from({ length: between % 7 }, (_, number) => plusDays(until, number + 1));
+  return Math.floor(between / 7) * (7 - run.rest.length) + days.filter((day) => !rests(run, day)).length;
+}
+
 /** Return a run as it is on the morning of a date: each missed date uses up a freeze, or ends it. */
 function reached(run: Run, date: string): Run {
   if (run.until === null) return { ...run, length: 0 };
-  const missed = Math.max(0, daysBetween(run.until, date) - 1);
+  const missed = missedBetween(run, run.until, date);
   if (missed > Math.max(0, run.freezes)) return { ...run, length: 0, freezes: Math.min(0, run.freezes) };
   return { ...run, freezes: run.freezes - missed };
 }

@@ -31,11 +31,12 @@ export const ENGLISH = {
   date_active: 'active',
   date_covered_by_freeze: 'covered by a freeze',
   date_paused: 'paused',
+  date_rest_day: 'a rest day',
   date_skipped_by_zone: 'skipped by the time zone',
   date_amnesty: 'an outage: no miss',
   date_missed: 'missed',
   count_active: '{n} active' as Forms,
-  count_covered: '{n} covered by a freeze or a pause' as Forms,
+  count_covered: '{n} covered by a freeze, a pause or a rest day' as Forms,
   count_missed: '{n} missed' as Forms,
   no_dates: 'No active day yet.',
 
