@@ -200,8 +200,8 @@ def a_zone_in_the_profile_alone(patch: Patch) -> None:
 BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     no_condition_on_the_head: (1, 2, 3),
     lost_deactivation: (2, 1),
-    unconditional_profile: (2, 4),
-    unconditional_day: (23, 145, 209),
+    unconditional_profile: (122, 123),
+    unconditional_day: (54, 185),
     swallowed_partial_failure: (2, 3),
     forgotten_duplicates: (2, 1),
     blind_trust_in_the_fast_path: (1, 2),

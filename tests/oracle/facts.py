@@ -85,6 +85,9 @@ class Facts:
     keys: dict[str, Held] = field(default_factory=dict)
     pauses: list[tuple[date, date]] = field(default_factory=list)
     pauses_told_at: list[int] = field(default_factory=list)
+    rest: frozenset[int] = frozenset()  # rest days of the book, 0: Monday
+    rest_chosen: int = 0  # how many a user may choose
+    choices: list[tuple[date, frozenset[int]]] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
     moves_told_at: list[int] = field(default_factory=list)
     renewed: dict[str, Taken] = field(default_factory=dict)

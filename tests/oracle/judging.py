@@ -24,6 +24,7 @@ CALLED = {
     "freeze": {"covered_by_freeze"},
     "paused": {"paused"},
     "skipped": {"skipped_by_zone", "paused"},
+    "rest": {"rest_day"},
     "missed": {"missed"},
     "open": {"not_over_yet"},
 }
@@ -59,6 +60,8 @@ class Judge:
                     self.facts.moves_told_at.append(each.last_step)
                 case plans.Pause():
                     self._pause(each)
+                case plans.Rest():
+                    self._rest(each)
                 case plans.Release():
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
                     self.released = True
@@ -84,6 +87,26 @@ class Judge:
             self.must(heard.status in (200, 201), f"{action}: {heard.status} {heard.body}")
             self.facts.pauses = with_it
             self.facts.pauses_told_at.append(heard.last_step)
+
+    def _rest(self, heard: "Told") -> None:
+        action = heard.action
+        assert isinstance(action, plans.Rest)
+        wanted = frozenset(map(plans.WEEKDAYS.index, action.weekdays))
+        tomorrow_everywhere = (heard.clock + timedelta(hours=14)).date() + DAY
+        since, last = self.facts.choices[-1] if self.facts.choices else (date.min, frozenset())
+        if wanted == last:
+            self.must(heard.status == 200, f"{action}: {heard.status}, though it is so")
+        elif tomorrow_everywhere < since + timedelta(days=28):
+            kept = heard.body.get("error", {}).get("code") == "rest_days_kept"
+            self.must(
+                heard.status == 409 and kept, f"{action}: {heard.status}, though one was made on {since}"
+            )
+        else:
+            self.must(heard.status == 200, f"{action}: {heard.status} {heard.body}")
+            # The first answer may have been lost, just before a date began.
+            first = date.fromisoformat(heard.body["from"])
+            self.must(first in (tomorrow_everywhere, tomorrow_everywhere - DAY), f"{action}: from {first}")
+            self.facts.choices.append((first, wanted))
 
     def _posts(self, answers: "Sequence[Told]", unanswered: Sequence[plans.Action]) -> None:
         heard: dict[str, list[tuple[plans.Body, dict[str, Any], Told]]] = defaultdict(list)
@@ -200,7 +223,7 @@ class Judge:
             "freezes_available": expected.freezes,
             "active_days": expected.active_days,
         }
-        covered = expected.reasons.get(date.fromisoformat(profile["as_of"])) in ("paused", "skipped")
+        covered = expected.reasons.get(date.fromisoformat(profile["as_of"])) in ("paused", "skipped", "rest")
         shown["streak_status"] = "active" if covered and expected.status == "at_risk" else expected.status
         different = {name: (profile[name], value) for name, value in shown.items() if profile[name] != value}
         self.must(not different, f"as of {profile['as_of']} (shown, expected): {different}")

@@ -176,7 +176,14 @@ class LedgerReading:
         instants = {day: self._instants(day) for day in self.days}
         far = max(self.days, default=date.min.replace(year=1970)) + timedelta(days=60)
         skipped = self.facts.skipped(min(self.days), far) if self.days else frozenset()
-        return Protection(tuple(self.changes), tuple(self.facts.pauses), skipped | left_out(instants))
+        return Protection(
+            tuple(self.changes),
+            tuple(self.facts.pauses),
+            skipped | left_out(instants),
+            self.facts.rest,
+            self.facts.rest_chosen,
+            tuple(self.facts.choices),
+        )
 
     def _undo(self, name: str, entry: Entry) -> None:
         undone = entry["reverses"]

@@ -25,7 +25,7 @@ import ingest.engagement.users_api
 import processors.engagement
 from tests.faults.turns import Killed, Turns, current
 from tests.oracle.points_reading import ByAmount, TimedBoost
-from tests.support.books import boosted
+from tests.support.books import boosted, resting
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
 
@@ -104,6 +104,7 @@ class Machines:
     patch: Any
     boosts: Sequence[TimedBoost] = ()
     amounts: Mapping[str, ByAmount] = field(default_factory=dict)
+    rest: Mapping[str, Any] = field(default_factory=dict)  # of the book: its section `daily`
     now: datetime = EARLY
     step: int = 0
     faults_left: int = FAULTS_MAX
@@ -124,7 +125,9 @@ class Machines:
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        self.patch.setattr("adapters.book_store.shipped_version", lambda: boosted(self.boosts, self.amounts))
+        book = resting(boosted(self.boosts, self.amounts), self.rest)
+        self.patch.setattr("adapters.book_store.shipped_version", lambda: book)
+        self.patch.setattr("adapters.engagement.daily_terms_store.SHIPPED", book.daily)
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()

@@ -9,6 +9,7 @@ from tests.oracle.calendar_dates import zone_of
 
 Body = dict[str, Any]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 TYPES = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED", "WORKOUT_COMPLETED", "APP_OPENED")
 
 
@@ -53,6 +54,13 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """The user chooses rest days."""
+
+    weekdays: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Move:
     zone: str
 
@@ -74,7 +82,7 @@ class Sweep:
     """DynamoDB deletes what has expired."""
 
 
-Action = Post | Redeem | TakeFreeze | Undo | Pause | Move | Release | Again | Sweep
+Action = Post | Redeem | TakeFreeze | Undo | Pause | Rest | Move | Release | Again | Sweep
 
 
 @dataclass(frozen=True)
@@ -106,10 +114,11 @@ class Plan:
     by_amount: bool  # whether workouts earn by their minutes
     phases: tuple[Phase, ...]
     batches: tuple[int, ...] = (1, 3, 8, 20)
+    rests: str = ""  # "book": weekends are rest days; "chosen": users choose two weekdays; "": neither
 
     def __str__(self) -> str:
         title = f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}"
-        lines = [f"{title}, boosted={self.boosted}, by_amount={self.by_amount}"]
+        lines = [f"{title}, boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}"]
         for phase in self.phases:
             lines.append(
                 f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
@@ -154,6 +163,8 @@ class Planner:
         self.types = self.chance.sample(TYPES, k=2)
         self.by_amount = seed % 4 == 2
         self.minutes = random.Random(f"minutes {seed}")  # so that all else is as without amounts
+        self.rest_chance = random.Random(f"rest {seed}")  # so other plans stay as they are
+        self.rests = self.rest_chance.choice(("", "book", "chosen"))
 
     def plan(self) -> Plan:
         chance = self.chance
@@ -165,6 +176,7 @@ class Planner:
         return Plan(
             *(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, self.by_amount),
             tuple(phases),
+            rests=self.rests,
         )
 
     def _days(self, number: int) -> list[Phase]:
@@ -280,6 +292,9 @@ class Planner:
         if chance.random() < 0.1:
             first = self.now.date() - 3 * DAY
             found.append(Pause(first, first + DAY))
+        if self.rests == "chosen" and self.seed % 3 != 1 and self.rest_chance.random() < 0.6:
+            weekdays = self.rest_chance.sample(WEEKDAYS, self.rest_chance.choice((0, 1, 2, 2)))
+            found.append(Rest(tuple(sorted(weekdays, key=WEEKDAYS.index))))
         if self.place and chance.random() < 0.2:
             found.append(Move(self.place))
         if chance.random() < 0.3:

@@ -23,6 +23,11 @@ from tests.support.engine import Engine
 ACTORS_MAX = 3
 STEPS_MAX = 2_000
 PLAYED = Counter[int]()
+RESTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "book": {"rest_days": ["saturday", "sunday"]},
+    "chosen": {"rest_days_chosen": 2},
+}
 BOOSTS = (
     TimedBoost(datetime(2011, 1, 1, tzinfo=UTC), datetime(2026, 5, 9, tzinfo=UTC), 2),
     TimedBoost(
@@ -206,6 +211,9 @@ class Round:
             case plans.Pause(first, last):
                 body = {"first": first.isoformat(), "last": last.isoformat()}
                 return machines.call(handler, "POST", f"{user}/pauses", body, "user")
+            case plans.Rest(weekdays):
+                rest_body = {"rest_days": list(weekdays)}
+                return machines.call(handler, "PUT", f"{user}/rest-days", rest_body, "user")
             case plans.Move(zone):
                 return machines.call(handler, "PUT", f"{user}/timezone", {"timezone": zone}, "user")
             case plans.Release():
@@ -232,10 +240,14 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
     """Play a plan under a new name; returns what is wrong."""
     with patch.context() as wiring:
         boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
+        rest = RESTS[plan.rests]
         chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
         machines = Machines(
-            *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts)
+            *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts),
+            rest,
         )
-        return Round(plan, machines, Facts(boosts, amounts)).play()
+        weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
+        facts = Facts(boosts, amounts, rest=weekdays, rest_chosen=rest.get("rest_days_chosen", 0))
+        return Round(plan, machines, facts).play()

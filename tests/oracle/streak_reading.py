@@ -1,7 +1,7 @@
 """Rules 2 and 3, read again: a streak told from nothing but dates. Slow and plain. Imports nothing of the product."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 DAY = timedelta(days=1)
@@ -14,6 +14,15 @@ class Protection:
     changes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()
     skipped: frozenset[date] = frozenset()
+    rest: frozenset[int] = frozenset()  # weekdays of the book, 0: Monday
+    rest_chosen: int = 0  # how many the user may choose
+    choices: tuple[tuple[date, frozenset[int]], ...] = ()  # each from its date on
+
+    def rests(self, day: date) -> bool:
+        if not self.rest_chosen:
+            return day.weekday() in self.rest
+        known = [weekdays for since, weekdays in self.choices if since <= day]
+        return bool(known) and day.weekday() in known[-1]
 
     def paused(self, day: date) -> bool:
         return any(first <= day <= last for first, last in self.pauses)
@@ -22,7 +31,7 @@ class Protection:
         """The same without one change of freezes."""
         left = list(self.changes)
         left.remove(change)
-        return Protection(tuple(left), self.pauses, self.skipped)
+        return replace(self, changes=tuple(left))
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ def told(active: Iterable[date], protection: Protection, asked: date) -> Streak:
             alive, reasons[day] = True, "counted"
         elif day in protection.skipped or protection.paused(day):
             reasons[day] = "skipped" if day in protection.skipped else "paused"
+        elif protection.rests(day):
+            reasons[day] = "rest"
         elif day == asked:
             reasons[day] = "open" if alive else "missed"
         elif alive and _granted(protection, day) - len(spent) > 0:
