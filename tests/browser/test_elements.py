@@ -132,7 +132,7 @@ def test_the_calendar_by_keyboard_alone(browser: Any) -> None:
         ]
         assert page.page.evaluate("scrollY") == 0, "the keys do not scroll the page as well"
         said = page.page.locator("streakline-calendar [role=status]").text_content()
-        assert said == "March 2026: 8 active, 3 covered by a freeze or a pause, 6 missed"
+        assert said == "March 2026: 8 active, 3 covered by a freeze, a pause or a rest day, 6 missed"
 
 
 def test_a_button_that_leads_nowhere_keeps_the_keyboard(browser: Any) -> None:
