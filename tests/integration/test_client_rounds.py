@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import date, timedelta
+from uuid import uuid4
 
 import pytest
 from streakline_client import Answer, Queueing, Refused, Reply, Request, Streakline
@@ -109,7 +110,8 @@ def test_an_answerers_stats_follow(agent: Streakline, api: Engine) -> None:
 
 
 def test_a_person_protects_a_streak_and_sets_zone_and_name(api: Engine) -> None:
-    me = Streakline("", token("ann"), user="ann", transport=in_process, queue=Queueing(is_sending=False))
+    user = f"protector-{uuid4().hex[:8]}"
+    me = Streakline("", token(user), user=user, transport=in_process, queue=Queueing(is_sending=False))
     freeze = me.take_freeze()
     assert (freeze["points"], freeze["freeze"]) == (0, "freeze_granted")
     assert me.take_freeze(key="k")["entry_id"] == me.take_freeze(key="k")["entry_id"]
