@@ -4,12 +4,11 @@ UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 # The functions run on Python 3.13. Where the machine has it, so do the project's own commands: on the PATH, or where
 # pyenv keeps it. Otherwise uv takes what it finds of 3.11 and 3.12. UV_PYTHON=3.12 picks one.
-ifndef UV_PYTHON
-UV_PYTHON := $(shell for python in python3.13 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13.*/bin/python3.13; do \
+FOUND_PYTHON := $(shell v="$(or $(UV_PYTHON),3.13)"; for python in "python$$v" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/"$$v".*/bin/"python$$v"; do \
   "$$python" -c 'import sys, venv; print(sys.executable)' 2>/dev/null && exit; done)
-ifneq ($(UV_PYTHON),)
+ifneq ($(FOUND_PYTHON),)
+override UV_PYTHON := $(FOUND_PYTHON)
 export UV_PYTHON
-endif
 endif
 # Images of Python set it. Without compiled files each process compiles what it imports: 17 s of CPU for each worker
 # of `make test`, 2 s for each start of the emulator.
