@@ -60,6 +60,9 @@ def _structural_faults(document: Any, path: Path, reason: str) -> list[Fault]:
     """Return the faults behind a problem with the schema. What is missing may be there under another name."""
     if reason == MISSING:
         return [Fault(path, reason), *_wrong_keys(document, path[:-1])]
+    if path == ("daily", "day_starts_at"):
+        # YAML reads 5:30 without quotation marks as the number 330.
+        return [Fault(path, 'must be a time from "00:00" to "06:00", in quotation marks')]
     return [*_wrong_keys(document, path)] or [Fault(path, reason)]
 
 

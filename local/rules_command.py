@@ -24,7 +24,7 @@ from rules.book.daily import NO_REST, daily_rules
 from rules.book.document import BookRefused, most_points, read_book
 from rules.book.succession import differences
 from rules.days import parse_moment
-from rules.engagement.goals import beginnings, rest_days_line
+from rules.engagement.goals import beginnings, day_starts_line, rest_days_line
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
@@ -69,8 +69,12 @@ def check_command(file: Path) -> None:
     book = check(file)
     lines = [*earnings(book.document), *level_spans(book.document)]
     daily = daily_rules(book.document.get("daily"))
-    if daily != NO_REST:
-        lines.append(rest_days_line(NO_REST, daily, "the first date that begins under it, in UTC,"))
+    first = "the first date that begins under it, in UTC,"
+    if daily.rest != NO_REST.rest:
+        lines.append(rest_days_line(NO_REST, daily, first))
+    if daily.day_starts_at != NO_REST.day_starts_at:
+        starts = NO_REST.day_starts_at, daily.day_starts_at
+        lines.append(day_starts_line(*starts, first, "the date after"))
     print(f"{file.name}: a book of rules", *lines, sep="\n")
 
 

@@ -21,7 +21,7 @@ from local.api import Api
 from local.command import DAY, FILE, command, option, show
 from local.event_sources import Body, from_csv
 from local.stack import Stack
-from rules.days import UnknownZone
+from rules.days import AT_MIDNIGHT, DayStarts, UnknownZone, start_on
 from rules.user_ids import path_part
 from rules.zone_names import find_zone
 
@@ -56,18 +56,26 @@ class Expected:
     total_bestie_points: int
 
 
-def local_date(body: Body) -> date:
-    """Return an event's date in the zone that it names, or else in the offset that it was written with."""
+def local_date(body: Body, starts: DayStarts = AT_MIDNIGHT) -> date:
+    """Return an event's date in the zone that it names, or else in the offset that it was written with.
+
+    starts: when dates begin (Books.day_starts).
+    """
+    local = _local_time(body)
+    return local.date() - timedelta(days=local.time() < start_on(local.date(), starts))
+
+
+def _local_time(body: Body) -> datetime:
     moment = datetime.fromisoformat(body["occurred_at"].replace("Z", "+00:00"))
     try:
         name = find_zone(body.get("timezone") or "")
     except UnknownZone:
-        return moment.date()
+        return moment
     if name[0] in "+-":
         hours, minutes = int(name[1:3]), int(name[4:6])
         delta = timedelta(hours=hours, minutes=minutes)
-        return moment.astimezone(timezone(-delta if name[0] == "-" else delta)).date()
-    return moment.astimezone(ZoneInfo(name)).date()
+        return moment.astimezone(timezone(-delta if name[0] == "-" else delta))
+    return moment.astimezone(ZoneInfo(name))
 
 
 def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:

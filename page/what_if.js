@@ -81,6 +81,7 @@ const drawn = (report) => {
   return [
     h("h3", {}, `What if ${report.book} had been in force`),
     h("p", {}, `Of ${count(users.all, "user")} ${number(users.gain)} would have a higher balance, ${number(users.lose)} a lower one, and ${number(users.same)} the same.`),
+    ...(report.limits ?? []).map((limit) => h("p", { class: "note" }, limit)),
     totals(report), ...goals(report.goals), ...levels(report.levels), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
   ];
 };

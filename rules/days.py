@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,6 +22,11 @@ STAMP_KEY = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z(\.\d{6})?", re.ASC
 WHOLE_SECOND = len("2026-11-20T10:00:00")
 MICROSECOND = timedelta(microseconds=1)
 DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+# The times of day at which dates begin, by the clock on the wall: each from its date on until the next.
+DayStarts = tuple[tuple[date, time], ...]
+AT_MIDNIGHT: DayStarts = ()
+LATEST_START = time(6)  # no book lets dates begin later
 # The tz database's areas; a zone outside them (an offset, UTC) belongs to the region "other".
 REGIONS = (
     "africa", "america", "antarctica", "arctic", "asia",
@@ -85,7 +90,9 @@ def sent_zone(name: str) -> tzinfo:
     return sent
 
 
-def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None) -> tuple[date, str]:
+def date_of(
+    moment: Moment, timezone_given: str | None, zone_stored: str | None, starts: DayStarts
+) -> tuple[date, str]:
     """Return the activity date and the zone it was read in.
 
     The event's own timezone wins, then the offset it was written with, then the user's stored
@@ -94,7 +101,44 @@ def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None)
     if timezone_given:
         sent_zone(timezone_given)  # refuses offsets where nobody lives, which stored zones may have
     name = timezone_given or moment.offset or zone_stored or "UTC"
-    return moment.utc.astimezone(zone(name)).date(), name
+    return local_date(moment.utc, name, starts), name
+
+
+def local_date(instant: datetime, name: str, starts: DayStarts) -> date:
+    """Return the date that an instant belongs to in a zone. Nothing else turns instants into dates of users.
+
+    A time before the start of its calendar date belongs to the date before: to the last one that the zone
+    had. starts: when dates begin (Books.day_starts).
+    """
+    local = instant.astimezone(zone(name))
+    day = local.date()
+    if starts and local.time() < start_on(day, starts):
+        day -= DAY
+        while is_skipped(day, name):
+            day -= DAY
+    return day
+
+
+def start_on(day: date, starts: DayStarts) -> time:
+    """Return the time of day at which a date begins."""
+    return next((start for since, start in reversed(starts) if since <= day), time())
+
+
+def start_of(day: date, name: str, starts: DayStarts) -> datetime:
+    """Return the instant (UTC) at which a local date begins. A date that the zone skips begins with the next.
+
+    If clocks are set back, the first of two equal times counts. If they are set forward over the start, the
+    date begins with the jump.
+    """
+    local = datetime.combine(day, start_on(day, starts), zone(name))
+    begin, before = local.astimezone(UTC), local.replace(fold=1).astimezone(UTC)
+    while begin - before > SECOND:  # the time does not exist: the jump lies between the two
+        middle = before + (begin - before) // 2
+        if local_date(middle, name, starts) < day:
+            before = middle
+        else:
+            begin = middle
+    return begin.replace(microsecond=0)
 
 
 @lru_cache(maxsize=4096)
@@ -123,16 +167,6 @@ def skipped_dates(name: str) -> frozenset[date]:
             days = (date(year, 1, 1) + number * DAY for number in range(-1, 367))
             skipped |= {day for day in days if is_skipped(day, name)}
     return frozenset(skipped)
-
-
-def today(now: datetime, name: str) -> date:
-    """Return the local date of an instant."""
-    return now.astimezone(zone(name)).date()
-
-
-def start_of(day: date, name: str) -> datetime:
-    """Return the instant (UTC) at which a local date begins."""
-    return datetime(day.year, day.month, day.day, tzinfo=zone(name)).astimezone(UTC)
 
 
 def region_of(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
 from adapters.platform.tables import get_one
 from rules.book.daily import DailyTerms
-from rules.days import key_of_stamp, region_of, stamp_of_key, start_of
+from rules.days import key_of_stamp, region_of, stamp_of_key
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.boards import partition_of
@@ -125,7 +125,7 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
 
 
 def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[str, Any]:
-    lapses_at = start_of(lapse_date(streak, profile.cover), profile.zone)
+    lapses_at = profile.start_of(lapse_date(streak, profile.cover))
     return {
         "current_streak": streak.length,
         "longest_streak": streak.longest,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, time
 from functools import lru_cache
 from typing import Any
 
@@ -227,7 +227,10 @@ def _cover_from(values: Mapping[str, Any]) -> Cover:
 
 
 def _rest_values(rest: RestDays) -> list[Any]:
-    terms = [(since, sorted(rules.rest_days), rules.chosen_max) for since, rules in rest.terms]
+    terms = [
+        (since, sorted(rules.rest_days), rules.chosen_max, f"{rules.day_starts_at:%H:%M}")
+        for since, rules in rest.terms
+    ]
     return [terms, [choice_text(*choice) for choice in rest.chosen]]
 
 
@@ -235,8 +238,11 @@ def _rest_from(values: Sequence[Any]) -> RestDays:
     terms, choices = values
     return RestDays(
         tuple(
-            (date.fromisoformat(since), DailyRules(frozenset(map(Weekday, weekdays)), most))
-            for since, weekdays, most in terms
+            (
+                date.fromisoformat(since),
+                DailyRules(frozenset(map(Weekday, weekdays)), most, time.fromisoformat(start)),
+            )
+            for since, weekdays, most, start in terms
         ),
         tuple(map(choice_of_text, choices)),
     )

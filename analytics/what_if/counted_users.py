@@ -6,7 +6,7 @@ Of each user there are two *worlds*: the points and streak as they are, and as t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from analytics.what_if.user_history import LedgerRow, MeasuresMemo, UserSettings
 from analytics.what_if.user_replay import JudgedEvent, UserReplay
 from rules.book.goal_rules import UNIT
 from rules.book.point_rules import AmountRule, Cap
-from rules.days import EPOCH
+from rules.days import EPOCH, local_date
 from rules.engagement.events import instant_of
 from rules.engagement.ledger import INTO_DEBT, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
@@ -46,6 +46,11 @@ class ReplayInputs:
     settings: dict[str, UserSettings]  # by user; others have none
     other_dates: dict[str, date]  # today, by user; of users for whom it is another date than in UTC
 
+    @property
+    def in_utc(self) -> date:
+        """Today's date in UTC."""
+        return local_date(self.question.now, "UTC", self.timeline.real.day_starts)
+
 
 class CountedUsers:
     """Replays users, and adds up their figures."""
@@ -63,7 +68,7 @@ class CountedUsers:
         """Replay a user, and add the user's figures. rows: of one user, in the ledger's order."""
         inputs, figures, user_id = self._inputs, self._figures, rows[0].user_id
         settings = inputs.settings.get(user_id, NO_SETTINGS)
-        today = inputs.other_dates.get(user_id, inputs.question.now.astimezone(UTC).date())
+        today = inputs.other_dates.get(user_id, inputs.in_utc)
         before = actual_world(rows, settings, inputs.question.now, inputs.timeline.real.daily_terms)
         user = UserReplay(rows, inputs.timeline, self._terms, self._measures, settings).replay()
         after = user.world(inputs.question.now)

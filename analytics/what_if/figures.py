@@ -182,6 +182,7 @@ class WhatIfAnswer:
     users: pa.Table  # a row for each user (USERS)
     figures: Figures
     largest_changes: list[dict[str, Any]]  # the users who change most, and why
+    limits: list[str] = field(default_factory=list)  # sentences: what it cannot say
 
     def add(self, other: "WhatIfAnswer") -> None:
         """Count other users in."""

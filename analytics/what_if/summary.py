@@ -100,6 +100,7 @@ def summary(answer: WhatIfAnswer, book: str) -> Json:
             "listed": [asdict(act) for act in impossible_by_time[:IMPOSSIBLE_LISTED]],
         },
         "largest_changes": answer.largest_changes,
+        "limits": answer.limits,
     }
 
 

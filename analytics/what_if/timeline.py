@@ -21,6 +21,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from rules.book.book import Book, Books, Version
+from rules.book.daily import DailyTerms, with_starts_of
 from rules.book.measures import sums_of
 from rules.book.point_rules import AmountRule, Cap, lot_date
 from rules.days import EPOCH, MICROSECOND, key_of_stamp, stamp
@@ -182,6 +183,16 @@ class Timeline:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [version for version in self.real.versions if version.effective_at > until]
         return Books(versions)
+
+    @cached_property
+    def predicted_terms(self) -> DailyTerms:
+        """What these versions say of rest days. Dates begin as they did: no event is dated anew."""
+        return with_starts_of(self.predicted.daily_terms, self.real.daily_terms)
+
+    @property
+    def moves_dates(self) -> bool:
+        """Whether dates would have begun at other times."""
+        return self.predicted.day_starts != self.real.day_starts
 
     def book_at(self, now: datetime) -> Book:
         """Return the book in force at an instant."""

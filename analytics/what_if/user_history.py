@@ -18,7 +18,7 @@ from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import RulingTerms, Timeline
 from rules.book.daily import DailyTerms
 from rules.book.measures import COUNTED, measures_of
-from rules.days import EPOCH, MICROSECOND, UnknownZone, stamp, today, unstamp
+from rules.days import EPOCH, MICROSECOND, DayStarts, UnknownZone, local_date, stamp, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote, Setting
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.rest_days import NO_TERMS, Choice, RestDays, choice_of_text
@@ -221,8 +221,9 @@ def user_settings(
     with table_of(db, "profiles", objects, "streaks"), table_of(db, "ledger", objects, "ledger"):
         db.execute(NEWEST_SETTINGS)
         rows = db.execute(WITH_COVER).fetchall()
-        in_utc = now.astimezone(UTC).date()
-        today_of = {zone: _today(now, zone) for (zone,) in db.execute(ZONES).fetchall()}
+        starts = timeline.real.day_starts
+        in_utc = local_date(now, "UTC", starts)
+        today_of = {zone: _today(now, zone, starts) for (zone,) in db.execute(ZONES).fetchall()}
         others = db.execute(
             USERS_OF_ZONES, [[zone for zone, day in today_of.items() if day != in_utc]]
         ).fetchall()
@@ -243,11 +244,11 @@ def pauses_of(text: str | None) -> Pauses:
     return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
-def _today(now: datetime, zone: str) -> date:
+def _today(now: datetime, zone: str, starts: DayStarts) -> date:
     try:
-        return today(now, zone)
+        return local_date(now, zone, starts)
     except UnknownZone:
-        return now.astimezone(UTC).date()
+        return local_date(now, "UTC", starts)
 
 
 def judged_pauses(pauses: Pauses, timeline: Timeline) -> tuple[Pauses, Pauses]:

@@ -155,7 +155,7 @@ class UserReplay:
         """What protects the streak."""
         settings = self.settings
         freezes = net_freezes(self._freezes.changes)
-        rest = RestDays(self.timeline.predicted.daily_terms, settings.chosen)
+        rest = RestDays(self.timeline.predicted_terms, settings.chosen)
         return Cover(freezes, settings.pauses_after, self._skipped(), opening=settings.opening, rest=rest)
 
     @property
@@ -338,7 +338,7 @@ class UserReplay:
     def _is_as_it_was(self) -> bool:
         """Whether active dates, freezes, pauses and rest days have not differed so far."""
         settings, timeline = self.settings, self.timeline
-        if timeline.real.daily_terms != timeline.predicted.daily_terms:
+        if timeline.real.daily_terms != timeline.predicted_terms:
             return False
         return not (self._changes_activity or self.impossible or settings.pauses != settings.pauses_after)
 

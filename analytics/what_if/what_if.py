@@ -38,6 +38,10 @@ from rules.privacy.tombstones import SafeToLog
 
 # ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
 
+DATES_KEPT = (
+    "This cannot say what another start of the day would have led to: every event keeps the date that it has."
+)
+
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what the question's book would have led to. Raises ProcessDied."""
@@ -49,6 +53,8 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
         parts = _write_history(objects, Path(name), inputs, refused_events)
         answer = replay_history(inputs, Path(name), parts)
     _finish_answer(answer, settings)
+    if timeline.moves_dates:
+        answer.limits.append(DATES_KEPT)
     return answer
 
 

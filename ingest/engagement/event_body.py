@@ -152,7 +152,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     terms, refusal = _terms_and_refusal(body, moment, request)
     event_zone = _zone_of(body, moment)
     try:
-        day, zone = date_of(moment, event_zone, request.zones.get(user))
+        day, zone = date_of(moment, event_zone, request.zones.get(user), request.books.day_starts)
     except (OverflowError, ValueError):
         raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
     event = Event(

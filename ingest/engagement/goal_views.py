@@ -100,6 +100,7 @@ PERIOD_RULES = {
     PeriodReason.REACHED: "the period has what it needs; it adds 1",
     PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
     PeriodReason.REST: "the date is a rest day, so it is no miss; it adds 0",
+    PeriodReason.SHORT: "a new start of the day cut the date short, so it is no miss; it adds 0",
     PeriodReason.PAUSE: "most dates of the period were paused, so it is no miss; it adds 0",
     PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
     PeriodReason.MISSED: "a missed period that nothing covers ends the run",

@@ -35,7 +35,7 @@ from ingest.web.json_schema import (
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_refusal, days_in, integer
 from rules.book.book import PauseRules
 from rules.book.daily import REST_DAYS_MAX, WEEKDAYS, Weekday, weekday_names
-from rules.days import UnknownZone, stamp, today
+from rules.days import UnknownZone, stamp
 from rules.engagement.account import change_timezone, decide_settings
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.rest_days import ChoiceTooSoon, chosen_anew
@@ -164,7 +164,7 @@ class Preferences:
 
         def add_pause(profile: Profile) -> Profile:
             nonlocal is_new
-            local = today(now, profile.zone)
+            local = profile.local_date(now)
             is_new = (first, last) not in profile.cover.pauses
             if not is_new:
                 return profile

@@ -20,12 +20,13 @@ from ingest.web.json_schema import (
     list_of,
     one_of,
     open_object,
+    text,
     text_or_null,
     whole,
 )
 from rules.book.daily import WEEKDAYS, weekday_names
 from rules.book.levels import Level, standing_of
-from rules.days import DAY, is_skipped
+from rules.days import DAY, is_skipped, start_on
 from rules.engagement.account_state import (
     DateReason,
     Profile,
@@ -75,6 +76,7 @@ PROFILE = open_object(
         "pauses?": list_of(SPAN) | {"description": "those that have not ended by as_of, oldest first"},
         "rest_days?": list_of(one_of(WEEKDAYS))
         | {"description": "the weekdays on which, as of as_of, a date without activity is no miss"},
+        "day_starts_at?": text("when the date after as_of begins by the clock on the wall, such as 03:00"),
         "rest_days_chosen?": open_object(
             {"rest_days": list_of(one_of(WEEKDAYS)), "from": TEXT},
             description="the user's newest choice of rest days, which may begin later than as_of",
@@ -92,6 +94,7 @@ DAY_RULES = {
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
     DateReason.PAUSE: "a paused date is no miss; it adds 0",
     DateReason.REST: "a rest day is no miss; it adds 0",
+    DateReason.SHORT: "a date that a new start of the day cut short is no miss; it adds 0",
     DateReason.SKIPPED: "a date that the zone skipped is no miss",
     DateReason.AMNESTY: "a date that an outage touched is no miss; it adds 0",
     DateReason.MISSED: "a missed date that nothing covers ends the run",
@@ -172,6 +175,7 @@ class Profiles:
             "alias": profile.alias,
             "pauses": spans_view([span for span in profile.cover.pauses if span[1] >= when]),
             "rest_days": weekday_names(profile.cover.rest.on(when)),
+            "day_starts_at": f"{start_on(when + DAY, profile.day_starts):%H:%M}",
             **({"rest_days_chosen": chosen} if (chosen := newest_choice(profile)) else {}),
         }
 
@@ -222,6 +226,7 @@ class Profiles:
             "rule": DAY_RULES[reason],
             "zone": zone,
             "zone_skipped_it": is_skipped(when, zone),
+            "day_starts_at": f"{start_on(when, profile.day_starts):%H:%M}",
             "freeze_used": reason is DateReason.FREEZE,
             **({"amnesty": amnesty_of(profile, when)} if reason is DateReason.AMNESTY else {}),
             "streak_length": length,

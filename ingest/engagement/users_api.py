@@ -137,7 +137,7 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
     """Active dates, newest first.
 
     With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
-    pause, a rest day or the zone covers, each with its reason.
+    pause, a rest day, a short date or the zone covers, each with its reason.
     """
     count_read = partial(user_services.count_history, user_services.require_reach(user_id))
     page = services().histories.activity(user_id, app.query)

@@ -28,7 +28,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import cursor_at, cursor_of, cursor_refusal, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
-from rules.days import DAY, is_stamp, stamp
+from rules.days import DAY, DayStarts, is_stamp, stamp
 from rules.engagement.boards import with_ranks
 from rules.engagement.events import Event, InputRefused
 from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
@@ -162,6 +162,7 @@ class AnswerStats:
 
     store: UserStatsStore
     fingerprints: Fingerprints
+    books: BookStore  # when dates begin
 
     def view_of(self, fingerprint: str, caller: Caller, now: datetime) -> dict[str, Any]:
         """Return a person's stats. fingerprint: "me", the caller's own hash, or for an admin anybody's.
@@ -178,7 +179,7 @@ class AnswerStats:
             stored = self.store.of(fingerprint)
             if stored.version == 0:
                 raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
-        return _stats_view(stored.shown_hash, stored.stats, now)
+        return _stats_view(stored.shown_hash, stored.stats, now, self.books.books().day_starts)
 
     def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
         """Return {"entries"}: the `limit` people with the most points. Ties share a rank (1, 2, 2, 4)."""
@@ -208,8 +209,8 @@ def _position_of(cursor: str | None) -> AnswerPosition | None:
     return AnswerPosition(created_at, question_id)
 
 
-def _stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
-    streak, badges = streak_now(stats, now), earned_badges(stats)
+def _stats_view(person: str, stats: Stats, now: datetime, starts: DayStarts) -> dict[str, Any]:
+    streak, badges = streak_now(stats, now, starts), earned_badges(stats)
     by_category = {name: category.answers for name, category in sorted(stats.categories.items())}
     if stats.others:
         by_category[OTHERS] = stats.others

@@ -118,7 +118,7 @@ def _parts(config: QuestionsApiSettings, client: ClientOf) -> _Parts:
     return _Parts(
         questions,
         Answers(questions, writer, fingerprints, own, relayed, books, zones),
-        AnswerStats(stats, fingerprints),
+        AnswerStats(stats, fingerprints, books),
         OwnAnswers(responses, stats, fingerprints),
         QuestionCreator(questions.store, responses, quota, config.open_questions_max),
         RateLimit(counters, "questions", config.commands_per_minute, redis=redis),

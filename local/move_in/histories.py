@@ -182,7 +182,7 @@ class HistoryFiles:
         for row in read_rows(path):
             body = row if isinstance(row, RefusedRow) else self.check(row)
             if not isinstance(body, RefusedRow):
-                by_user[body["user_id"]].append(_history_row(row.line, body))
+                by_user[body["user_id"]].append(_history_row(row.line, body, self.books))
         result = ComparisonResult(users=len(by_user))
         with out.open("w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, quoting=csv.QUOTE_ALL)
@@ -234,7 +234,7 @@ class HistoryFiles:
         return applied_events(entries)
 
 
-def _history_row(line: int, body: Body) -> HistoryRow:
+def _history_row(line: int, body: Body, books: Books) -> HistoryRow:
     """Return what an event's row says. Its date is computed independently of the product's own code."""
     identifier = event_id(body["user_id"], body["idempotency_key"], parse_moment(body["occurred_at"]))
-    return HistoryRow(line, body["user_id"], identifier, local_date(body))
+    return HistoryRow(line, body["user_id"], identifier, local_date(body, books.day_starts))

@@ -13,6 +13,7 @@ def lines(figures: Json) -> Iterator[str]:
     users = figures["users"]
     as_of = f"as of {figures['as_of'][:19]}Z"
     yield f"{figures['book']} {span(figures)}, {as_of}: {figures['entries']:,} ledger entries"
+    yield from figures["limits"]
     yield ""
     counts = f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}"
     yield f"users       {users['all']:>14,}   {counts}"

@@ -27,6 +27,7 @@ def page(figures: Json) -> str:
     )
     parts = (
         f"<h1>{html.escape(title)}</h1><p class=note>{html.escape(readable(at))}</p>",
+        *(f"<p class=note>{html.escape(limit)}</p>" for limit in figures["limits"]),
         _section("All together", [totals, *_goals(figures["goals"]), *_levels(figures["levels"])]),
         _section("Who gains, and by what", _plots(figures)),
         _section(

@@ -21,7 +21,7 @@ from adapters.questions.message_claims import DueReminder, ReminderMarker, Remin
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.questions.messages import MessageOutcome, Sender, stop_at
-from rules.days import today
+from rules.days import local_date
 from rules.questions.notifications import (
     Subscription,
     claim_expires_at,
@@ -84,14 +84,14 @@ class Reminder:
         zone, quiet, now = subscription.timezone, subscription.quiet_hours, clock.now()
         reminder = DueReminder(subscription, due, next_reminder(max(now, due), zone, quiet))
         profile = self.accounts.profiles([subscription.owner])[subscription.owner]
-        is_timely = is_timely_reminder(due, now, zone, quiet)
+        is_timely = is_timely_reminder(due, now, zone, quiet, profile.day_starts)
         length = streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
         if not length:
             self.reminders.skip(reminder)
             return MessageOutcome.SKIPPED
-        key = f"reminder={today(due, zone)}"
+        key = f"reminder={local_date(due, zone, profile.day_starts)}"
         claim = self.reminders.claim_of(reminder, key, claim_expires_at(now), now)
-        outcome = self.sender.tell(claim, message_of_streak(length, now, zone), now)
+        outcome = self.sender.tell(claim, message_of_streak(length, now, zone, profile.day_starts), now)
         if outcome is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(reminder)

@@ -8,13 +8,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from rules.book.daily import NO_REST, DailyRules, DailyTerms, DatedRules, daily_terms
+from rules.book.daily import NO_REST, DailyRules, DailyTerms, DatedRules, daily_terms, day_starts
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
 from rules.book.levels import Level
 from rules.book.measures import measures_of, sums_of
 from rules.book.point_rules import AmountRule, Cap, Period
 from rules.book.rewards import Reward
-from rules.days import EPOCH
+from rules.days import EPOCH, DayStarts
 
 # A date's points of answers are kept in two digits of base 36 (adapters/questions/stats_items.py).
 DAY_POINTS_LIMIT = 36**2 - 1
@@ -157,7 +157,7 @@ class Book:
     levels: tuple[Level, ...] = ()  # in ascending order
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
-    daily: DailyRules = NO_REST  # the rest days of the daily streak
+    daily: DailyRules = NO_REST  # when dates begin, and the rest days of the daily streak
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
@@ -217,7 +217,7 @@ class Version:
 
     @property
     def daily(self) -> DailyRules:
-        """What the version says of the daily streak. Many ask for it who need nothing else of the book."""
+        """What the version says of dates and rest days. Many ask for it who need nothing else of the book."""
         return self.book.daily if self.known_daily is None else self.known_daily
 
     @cached_property
@@ -256,11 +256,16 @@ class Books:
 
     @cached_property
     def daily_terms(self) -> DailyTerms:
-        """What the books say of rest days (rules.book.daily.daily_terms)."""
+        """What the books say of dates and rest days (rules.book.daily.daily_terms)."""
         return daily_terms(
             DatedRules(version.number, version.effective_at, version.published_at, version.daily)
             for version in self.versions
         )
+
+    @property
+    def day_starts(self) -> DayStarts:
+        """When dates begin (rules.book.daily.day_starts)."""
+        return day_starts(self.daily_terms)
 
     @property
     def newest(self) -> Version:

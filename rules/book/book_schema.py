@@ -3,7 +3,7 @@
 from typing import Any
 
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
-from rules.book.daily import REST_DAYS_MAX, WEEKDAYS
+from rules.book.daily import DAY_START, REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.rewards import REWARD_NAME
@@ -151,8 +151,15 @@ _DAILY = _object(
             "description": "the weekdays on which a date without activity is no miss, for all users",
         },
         "rest_days_chosen": _whole(1, REST_DAYS_MAX, "or how many weekdays each user may choose"),
+        "day_starts_at": {
+            "type": "string",
+            "maxLength": 5,
+            "pattern": DAY_START,
+            "description": 'when dates begin by the clock on the wall, "00:00" to "06:00"; left out: "00:00"',
+        },
     },
-    "rest days of the daily streak; exactly one of rest_days and rest_days_chosen. Left out: none",
+    "rest days of the daily streak, one of rest_days and rest_days_chosen, and when dates begin. Left out: "
+    "no rest days, and midnight",
 )
 _OFFLINE = _object(
     ["days_max", "days_a_year"],

@@ -1,14 +1,18 @@
-"""What a book says of the daily streak: on which weekdays a date without activity is no miss."""
+"""What a book says of dates: when they begin, and on which weekdays one without activity is no miss."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from rules.days import DAY
+from rules.days import AT_MIDNIGHT, DAY, DayStarts
 
 REST_DAYS_MAX = 6  # a week has at least one date on which something is asked for
+MIDNIGHT = time()
+DAY_START = "^(0[0-5]:[0-5][0-9]|06:00)$"  # up to rules.days.LATEST_START
 
 
 class Weekday(IntEnum):
@@ -41,10 +45,20 @@ WEEKDAYS = weekday_names(Weekday)
 
 @dataclass(frozen=True, slots=True)
 class DailyRules:
-    """The rest days of a book. It has weekdays, or lets users choose some, and not both."""
+    """The rest days of a book, and when its dates begin.
+
+    It has weekdays, or lets users choose some, and not both.
+    """
 
     rest_days: frozenset[Weekday] = frozenset()
     chosen_max: int = 0  # how many weekdays a user may choose
+    # When a date begins by the clock on the wall. A date that the rules judge ends so on the next one.
+    day_starts_at: time = MIDNIGHT
+
+    @property
+    def rest(self) -> tuple[frozenset[Weekday], int]:
+        """What the rules say of rest days."""
+        return self.rest_days, self.chosen_max
 
 
 NO_REST = DailyRules()
@@ -56,7 +70,11 @@ def daily_rules(section: Mapping[str, Any] | None) -> DailyRules:
     if not section:
         return NO_REST
     weekdays = frozenset(map(Weekday.of, section.get("rest_days", ())))
-    return DailyRules(weekdays, section.get("rest_days_chosen", 0))
+    return DailyRules(
+        weekdays,
+        section.get("rest_days_chosen", 0),
+        time.fromisoformat(section.get("day_starts_at", "00:00")),
+    )
 
 
 class DatedRules(NamedTuple):
@@ -69,7 +87,7 @@ class DatedRules(NamedTuple):
 
 
 def daily_terms(versions: Iterable[DatedRules]) -> DailyTerms:
-    """Return what versions say of dates: rules, each from its date on until the next. Empty for no rest days.
+    """Return what versions say of dates: rules, each from its date on until the next; empty for NO_REST.
 
     The version that is in force when a date begins in UTC judges it, among those that had been published by
     then; before any had been, the one with the lowest number. So a version that takes effect in the past
@@ -84,6 +102,43 @@ def daily_terms(versions: Iterable[DatedRules]) -> DailyTerms:
         if rules != terms[-1][1]:
             terms.append((day, rules))
     return tuple(terms) if len(terms) > 1 or terms[0][1] != NO_REST else ()
+
+
+@lru_cache(maxsize=64)
+def day_starts(terms: DailyTerms) -> DayStarts:
+    """Return when dates begin.
+
+    The version that judges a date says when the date ends: so its own start is that of the next date. By then
+    every process has known the version for hours, wherever the date begins. And each date begins once.
+    """
+    starts = [(since, rules.day_starts_at) for since, rules in terms]
+    if all(start == MIDNIGHT for _, start in starts):
+        return AT_MIDNIGHT
+    return tuple((since if since == date.min else since + DAY, start) for since, start in starts)
+
+
+@lru_cache(maxsize=64)
+def short_dates(terms: DailyTerms) -> frozenset[date]:
+    """Return the dates that end earlier by the clock than they began, because a version moved the start.
+
+    Nobody who comes once in 24 hours is sure to come on one of them, so they are no misses.
+    """
+    starts = day_starts(terms)
+    changes = ((before, since, start) for (_, before), (since, start) in pairwise(starts))
+    return frozenset(since - DAY for before, since, start in changes if start < before)
+
+
+def with_starts_of(terms: DailyTerms, others: DailyTerms) -> DailyTerms:
+    """Return terms with the rest days that they have, and the dates of others."""
+    dates = sorted({since for since, _ in (*terms, *others)})
+    return tuple(
+        (day, replace(_rules_on(day, terms), day_starts_at=_rules_on(day, others).day_starts_at))
+        for day in dates
+    )
+
+
+def _rules_on(day: date, terms: DailyTerms) -> DailyRules:
+    return next((rules for since, rules in reversed(terms) if since <= day), NO_REST)
 
 
 def _known_in_force_at(version: DatedRules) -> datetime:

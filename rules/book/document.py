@@ -291,8 +291,9 @@ def _limit_faults(document: Section) -> Faults:
         yield ("offline", "days_max"), "is more than days_a_year"
     if expiry is not None and len(expiry) != 1:
         yield ("expiry",), "must have after_days or end_of, and not both"
-    if "daily" in document and len(document["daily"]) != 1:
-        yield ("daily",), "must have rest_days or rest_days_chosen, and not both"
+    daily = document.get("daily")
+    if daily is not None and (not daily or {"rest_days", "rest_days_chosen"} <= daily.keys()):
+        yield ("daily",), "must have rest_days or rest_days_chosen, and not both, or day_starts_at"
     if "answers" in document:
         answers = _answers(document["answers"])
         if answers.timing and answers.timing.from_ms > answers.timing.to_ms:

@@ -356,7 +356,7 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
             continue
         new_dates = {
             day
-            for day in amnesty.dates_in(zone_at(profile, amnesty.since))
+            for day in amnesty.dates_in(zone_at(profile, amnesty.since), profile.day_starts)
             if is_named or day >= since or day > last_active
         }
         if dates := dates.union(new_dates) - otherwise:

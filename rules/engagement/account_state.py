@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
-from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, MICROSECOND, today, zone
+from rules.book.daily import day_starts
+from rules.days import (
+    DAY,
+    GREATEST_OFFSET,
+    LATEST_START,
+    LEAST_OFFSET,
+    MICROSECOND,
+    DayStarts,
+    local_date,
+    start_of,
+)
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import Cover, Streak, shown_streak, spend_freezes
@@ -91,6 +101,19 @@ class Profile:
         return self.chosen_zone or self.observed_zone or "UTC"
 
     @property
+    def day_starts(self) -> DayStarts:
+        """When the user's dates begin, as the books say: a profile without their terms has midnight."""
+        return day_starts(self.cover.rest.terms)
+
+    def local_date(self, at: datetime) -> date:
+        """Return the user's date at an instant."""
+        return local_date(at, self.zone, self.day_starts)
+
+    def start_of(self, day: date) -> datetime:
+        """Return the instant (UTC) at which a date begins for the user."""
+        return start_of(day, self.zone, self.day_starts)
+
+    @property
     def balance(self) -> int:
         """Points that can be redeemed; below 0: a debt."""
         return self.head.balance if self.head else 0
@@ -106,7 +129,7 @@ def date_at(profile: Profile, at: datetime) -> date:
 
     It is later if the newest event came from a zone further east, where it was tomorrow already.
     """
-    local = today(at, profile.zone)
+    local = profile.local_date(at)
     return max(local, profile.streak.last) if profile.streak else local
 
 
@@ -117,6 +140,7 @@ class DateReason(StrEnum):
     FREEZE = "covered_by_freeze"
     PAUSE = "paused"
     REST = "rest_day"
+    SHORT = "short_date"
     SKIPPED = "skipped_by_zone"
     AMNESTY = "amnesty"
     MISSED = "missed"
@@ -169,7 +193,9 @@ def _neutral_reason(profile: Profile, day: date) -> DateReason | None:
         return DateReason.AMNESTY if amnesty_of(profile, day) else DateReason.SKIPPED
     if profile.cover.is_paused(day):
         return DateReason.PAUSE
-    return DateReason.REST if profile.cover.rest.includes(day) else None
+    if profile.cover.rest.includes(day):
+        return DateReason.REST
+    return DateReason.SHORT if profile.cover.rest.is_short(day) else None
 
 
 def amnesty_of(profile: Profile, day: date) -> int | None:
@@ -191,18 +217,22 @@ class Amnesty:
     declared_at: str = ""
     revoked_at: str = ""  # "": it is in force
 
-    def dates_in(self, zone_name: str) -> frozenset[date]:
-        """Return the local dates of a zone that the outage touched; none if it does not concern the zone."""
+    def dates_in(self, zone_name: str, starts: DayStarts) -> frozenset[date]:
+        """Return the local dates of a zone that the outage touched; none if it does not concern the zone.
+
+        starts: when dates begin (Books.day_starts).
+        """
         if self.zones and zone_name not in self.zones:
             return frozenset()
-        tz = zone(zone_name)
-        first, last = self.since.astimezone(tz).date(), (self.until - MICROSECOND).astimezone(tz).date()
+        ends = (self.since, self.until - MICROSECOND)
+        # If clocks are set back over the start of a date, an instant may have the date before once more.
+        first, last = sorted(local_date(each, zone_name, starts) for each in ends)
         return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
 
 
 def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
     """Return the first and the last date that the outage touched in any zone there is."""
-    first = amnesty.since.astimezone(UTC) + LEAST_OFFSET
+    first = amnesty.since.astimezone(UTC) + LEAST_OFFSET - timedelta(hours=LATEST_START.hour)
     last = amnesty.until.astimezone(UTC) - MICROSECOND + GREATEST_OFFSET
     return first.date(), last.date()
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from rules.book.book import Book, Books, Version
 from rules.book.daily import DailyRules, weekday_names
 from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod, StreakRule
-from rules.days import DAY
+from rules.days import DAY, start_on
 from rules.engagement.account_state import Profile
 from rules.engagement.events import day_key
 from rules.engagement.packed_dates import (
@@ -143,13 +143,15 @@ def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: Measu
 def is_neutral(
     per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool = False, by_rest_days: bool = False
 ) -> bool:
-    """Whether a period without success is no miss: most of its dates were skipped, paused or rest dates.
+    """Whether a period without success is no miss: most of its dates were neutral.
 
-    by_pauses, by_rest_days: whether pauses, and whether rest days count for the streak.
+    Those that the zone skipped or a new start of the day cut short are. by_pauses, by_rest_days: whether
+    paused dates, and whether rest dates are for the streak.
     """
     dates = dates_of(per, first)
     neutral = sum(
         day in cover.skipped
+        or cover.rest.is_short(day)
         or (by_pauses and cover.is_paused(day))
         or (by_rest_days and cover.rest.includes(day))
         for day in dates
@@ -404,6 +406,7 @@ class PeriodReason(StrEnum):
     PAUSE = "paused"
     REST = "rest_day"
     SKIPPED = "skipped_by_zone"
+    SHORT = "short_date"
     MISSED = "missed"
     OPEN = "not_over_yet"
     UNASKED = "not_asked"
@@ -440,7 +443,8 @@ def _neutral_reason(
 ) -> PeriodReason | None:
     """Return why a period is no miss, although no freeze covers it; None if it is one."""
     if is_neutral(per, first, cover):
-        return PeriodReason.SKIPPED
+        is_cut = per is StreakPeriod.DAY and cover.rest.is_short(first) and first not in cover.skipped
+        return PeriodReason.SHORT if is_cut else PeriodReason.SKIPPED
     if letter in BY_PAUSES and is_neutral(per, first, cover, by_pauses=True):
         return PeriodReason.PAUSE
     by_rest_days, by_pauses = letter in BY_REST_DAYS, letter in BY_PAUSES
@@ -511,12 +515,11 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
 
     The line says from when it counts.
 
-    Rest days have a line, too. books: all versions, this one among them.
+    Rest days and the day's start have a line, too. books: all versions, this one among them.
     """
     before = Books(each for each in books.versions if each.number != version.number)
     old, new = before.at(version.effective_at).book, version.book
-    if new.daily != old.daily:
-        yield rest_days_line(old.daily, new.daily, first_date_judged(version).isoformat())
+    yield from _daily_lines(before, books, version)
     for name, rule in new.streaks.items():
         if name not in old.streaks:
             begin = streak_beginning(before, version, rule)
@@ -541,6 +544,19 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
         yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
 
 
+def _daily_lines(before: Books, books: Books, version: Version) -> Iterator[str]:
+    """Yield what a version changes of rest days and of the start of dates. before: the other versions."""
+    old, new = before.at(version.effective_at).book.daily, version.book.daily
+    if new.rest != old.rest:
+        yield rest_days_line(old, new, first_date_judged(version).isoformat())
+    starts = books.day_starts
+    for day in sorted({since for since, _ in (*before.day_starts, *starts)} - {date.min}):
+        if start_on(day, starts) != start_on(day, before.day_starts):
+            times = start_on(day - DAY, starts), start_on(day, starts)
+            yield day_starts_line(*times, (day - DAY).isoformat(), day.isoformat())
+            break
+
+
 def rest_days_line(old: DailyRules, new: DailyRules, first: str) -> str:
     """Return in words what a version does to rest days. first: the first date that it judges, in words."""
     if new.rest_days:
@@ -554,8 +570,20 @@ def rest_days_line(old: DailyRules, new: DailyRules, first: str) -> str:
     return f"rest days: from {first} on, {meaning}{ends}. No earlier date changes"
 
 
+def day_starts_line(before: time, after: time, first: str, second: str) -> str:
+    """Return in words what another start of dates does. first: the last date that begins as before."""
+    if after > before:
+        change = f"{first} still begins at {before:%H:%M} and lasts until then, so it is longer"
+    else:
+        change = f"{first} still begins at {before:%H:%M}, so it is shorter and no miss for anybody"
+    return (
+        f"day's start: from {second} on, a date begins at {after:%H:%M} by the clock on the wall, and "
+        f"earlier times belong to the date before. {change}. No earlier date changes"
+    )
+
+
 def first_date_judged(version: Version) -> date:
-    """Return the first date whose rest days a version judges: it begins in UTC when the version is known."""
+    """Return the first date whose rest days and end a version judges: in UTC it begins under the version."""
     begun = max(version.effective_at, version.published_at).astimezone(UTC)
     return begun.date() if midnight(begun.date()) == begun else begun.date() + DAY
 

@@ -1,4 +1,4 @@
-"""Rest days (docs/rules.md, rule 2): weekdays on which a date without activity is no miss.
+"""Rest days (docs/rules.md, rule 2): weekdays on which a date without activity is no miss. And short dates.
 
 The book names them, or lets each user choose some. What a version says of it judges the dates that begin
 under the version, and a choice counts from a later date on. So neither changes a date that has begun.
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 
-from rules.book.daily import NO_REST, DailyTerms, Weekday, weekday_names
+from rules.book.daily import NO_REST, DailyTerms, Weekday, short_dates, weekday_names
 from rules.days import DAY, GREATEST_OFFSET
 
 CHOICE_KEPT = timedelta(days=28)  # from one choice to the next
@@ -44,6 +44,10 @@ class RestDays:
     def includes(self, day: date) -> bool:
         """Whether a date is a rest date."""
         return bool(self.terms) and day.weekday() in self.on(day)
+
+    def is_short(self, day: date) -> bool:
+        """Whether a date was cut short, because a version of the book lets later dates begin earlier."""
+        return bool(self.terms) and day in short_dates(self.terms)
 
     def chosen_on(self, day: date) -> tuple[Weekday, ...]:
         """Return the user's own choice as of a date, whatever the book allows."""

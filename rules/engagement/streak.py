@@ -95,7 +95,9 @@ class Cover:
 
     def is_neutral(self, day: date) -> bool:
         """Whether a date without activity is no miss."""
-        return day in self.skipped or self.is_paused(day) or self.rest.includes(day)
+        return (
+            day in self.skipped or self.is_paused(day) or self.rest.includes(day) or self.rest.is_short(day)
+        )
 
     def is_paused(self, day: date) -> bool:
         """Whether a date lies in a pause."""

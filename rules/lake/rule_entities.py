@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 
 from rules.book.book import Book, Boost, Declarer, EventType
@@ -68,7 +68,9 @@ def book_items(book: Book) -> Iterator[Row]:
     if book.daily != NO_REST:
         weekdays = ",".join(weekday_names(book.daily.rest_days)) or None
         most = book.daily.chosen_max or None
-        yield {"item": DAILY, "kind": DAILY, "rest_days": weekdays, "rest_days_chosen": most}
+        start = f"{book.daily.day_starts_at:%H:%M}"
+        rest = {"rest_days": weekdays, "rest_days_chosen": most}
+        yield {"item": DAILY, "kind": DAILY, **rest, "day_starts_at": start}
 
 
 def _type_row(rule: EventType) -> Row:
@@ -175,6 +177,7 @@ RULES = Entity(
         Field("title", TEXT, "level: what people see in place of the name", 400),
         Field("rest_days", TEXT, "daily: weekdays without a miss, separated by commas", 64),
         Field("rest_days_chosen", INTEGER, "daily: how many weekdays a user may choose"),
+        Field("day_starts_at", TEXT, "daily: when dates begin by the clock on the wall, such as 03:00", 8),
     ),
     key=("version", "item"),
     occurred="stored_at",
@@ -185,7 +188,7 @@ RULES = Entity(
 
 
 def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
-    """Return a book with the event types, boosts, streaks, achievements, levels and rest days of one version.
+    """Return a book with the event types, boosts, streaks, achievements, levels and dates of one version.
 
     rows: all rows of the version, from curated files. The rest of the book has its defaults.
     """
@@ -208,7 +211,11 @@ def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
 
 def _daily(row: Mapping[str, Any]) -> DailyRules:
     names = (row["rest_days"] or "").split(",")
-    return DailyRules(frozenset(Weekday.of(name) for name in names if name), row["rest_days_chosen"] or 0)
+    return DailyRules(
+        frozenset(Weekday.of(name) for name in names if name),
+        row["rest_days_chosen"] or 0,
+        time.fromisoformat(row["day_starts_at"] or "00:00"),
+    )
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:

@@ -15,7 +15,7 @@ from typing import Any
 from rules.book.book import Books
 from rules.book.levels import Level, standing_of
 from rules.book.rewards import Redemption
-from rules.days import DAY, stamp, start_of, unstamp
+from rules.days import DAY, stamp, unstamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import definition_digest
 from rules.engagement.goals import DeclaredAchievement
@@ -251,7 +251,7 @@ def lapses_at(profile: Profile) -> str | None:
     """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
     if profile.streak is None:
         return None
-    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
+    return stamp(profile.start_of(lapse_date(profile.streak, profile.cover)))
 
 
 def next_change(profile: Profile, at: datetime) -> datetime | None:
@@ -270,7 +270,7 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
         later = shown_streak(profile.streak, profile.cover, day)
         if (later.current, later.freezes_available) != (current.current, current.freezes_available):
             break
-    return start_of(day, profile.zone)
+    return profile.start_of(day)
 
 
 def due_at(state: UserNoticeState) -> datetime | None:

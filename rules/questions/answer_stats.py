@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 
-from rules.days import today
+from rules.days import DayStarts, local_date
 from rules.engagement import streak as streaks
 from rules.engagement.boards import pseudonym
 from rules.questions.responses import Response
@@ -173,10 +173,13 @@ def fold_responses(responses: Iterable[Response]) -> Stats:
     return add_responses(Stats(), {response.key: response for response in responses}.values())
 
 
-def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
-    """Return the streak as it shows at an instant, on the local date of the newest response's zone."""
+def streak_now(stats: Stats, now: datetime, starts: DayStarts) -> streaks.ShownStreak:
+    """Return the streak as it shows at an instant, on the local date of the newest response's zone.
+
+    starts: when dates begin (Books.day_starts).
+    """
     _, zone_name = stats.newest
-    state, as_of = stats.streak, today(now, zone_name)
+    state, as_of = stats.streak, local_date(now, zone_name, starts)
     # An earlier response may have named a zone further east, where the next date had begun already.
     return streaks.shown_streak(state, NO_COVER, max(as_of, state.last) if state else as_of)
 

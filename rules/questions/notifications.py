@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from rules.days import DAY, EPOCH, stamp, start_of, today, unstamp, zone
+from rules.book.daily import day_starts
+from rules.days import AT_MIDNIGHT, DAY, EPOCH, DayStarts, local_date, stamp, start_of, unstamp, zone
 from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
 from rules.questions.questions import Question, is_in_audience
 
@@ -190,10 +191,14 @@ def message_of_question(question: Question, now: datetime) -> PushMessage:
     return PushMessage(QUESTION_TITLE, question.prompt, data, seconds)
 
 
-def message_of_streak(length: int, now: datetime, zone_name: str) -> PushMessage:
-    """Return the reminder of a streak of so many days: it lives until the date ends, 3 hours at most."""
+def message_of_streak(length: int, now: datetime, zone_name: str, starts: DayStarts) -> PushMessage:
+    """Return the reminder of a streak of so many days: it lives until the date ends, 3 hours at most.
+
+    starts: when dates begin (Books.day_starts).
+    """
     days = "1 day" if length == 1 else f"{length} days"
-    seconds = int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
+    tomorrow = local_date(now, zone_name, starts) + DAY
+    seconds = int((start_of(tomorrow, zone_name, starts) - now).total_seconds())
     data = {"type": "streak", "length": str(length)}
     return PushMessage(STREAK_TITLE, f"Keep your {days} going today.", data, min(STREAK_SECONDS_MAX, seconds))
 
@@ -212,30 +217,35 @@ def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime
     It is due at 20:00. If that hour is quiet, it is due when the quiet hours end, if that is on the same
     date. The date is the reminder's key, so nobody gets two for one date. If clocks are set back, the first
     of two equal hours counts. If they are set forward, a time that does not exist is right after the jump. A
-    date that the zone skips has no reminder.
+    date that the zone skips has no reminder. Wherever dates begin, this one has begun by then.
     """
     for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
         if clock is None or clock < time(REMINDER_HOUR):
             continue
         due = datetime.combine(day, clock, zone(zone_name)).astimezone(UTC)
-        if today(due, zone_name) == day and not is_quiet(quiet, zone_name, due):
+        if local_date(due, zone_name, AT_MIDNIGHT) == day and not is_quiet(quiet, zone_name, due):
             return due
     return None
 
 
 def next_reminder(after: datetime, zone_name: str, quiet: QuietHours | None) -> datetime | None:
     """Return the first reminder after an instant; None if quiet hours cover every evening."""
-    local_date = today(after, zone_name)
+    first = local_date(after, zone_name, AT_MIDNIGHT)
     for days in range(DATES_AHEAD + 1):
-        due = reminder_at(local_date + timedelta(days=days), zone_name, quiet)
+        due = reminder_at(first + timedelta(days=days), zone_name, quiet)
         if due is not None and due > after:
             return due
     return None
 
 
-def is_timely_reminder(due: datetime, now: datetime, zone_name: str, quiet: QuietHours | None) -> bool:
-    """Whether a reminder that was due may still be sent: the same local date, and not quiet."""
-    same_date = today(due, zone_name) == today(now, zone_name)
+def is_timely_reminder(
+    due: datetime, now: datetime, zone_name: str, quiet: QuietHours | None, starts: DayStarts
+) -> bool:
+    """Whether a reminder that was due may still be sent: the same local date, and not quiet.
+
+    starts: when dates begin (Books.day_starts).
+    """
+    same_date = local_date(due, zone_name, starts) == local_date(now, zone_name, starts)
     return due <= now and same_date and not is_quiet(quiet, zone_name, now)
 
 
@@ -247,7 +257,8 @@ def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: dat
     """
     if streak is None:
         return 0
-    shown = shown_streak(streak, cover, max(today(now, zone_name), streak.last))
+    today = local_date(now, zone_name, day_starts(cover.rest.terms))
+    shown = shown_streak(streak, cover, max(today, streak.last))
     return shown.current if shown.status is StreakStatus.AT_RISK else 0
 
 

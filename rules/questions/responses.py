@@ -122,7 +122,7 @@ def new_response(
     """
     try:
         own_zone = find_zone(body["timezone"]) if "timezone" in body else None
-        day, zone_name = date_of(Moment(now, None), own_zone, None)
+        day, zone_name = date_of(Moment(now, None), own_zone, None, books.day_starts)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
     earned = points_for(books.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
@@ -227,7 +227,7 @@ def event_of_answer(
         return None
     properties = {"category": response.category}
     terms = terms_of(version, EVENT_TYPE, minute, properties)
-    day, zone = date_of(moment, response.timezone, stored_zone)
+    day, zone = date_of(moment, response.timezone, stored_zone, books.day_starts)
     return Event(
         user_id=user_id,
         event_id=event_id(user_id, key, moment),

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.account_items import entry_from, profile_from
 from adapters.platform.items import decode_item
 from rules.book.point_rules import total_points
-from rules.days import date_of, parse_moment
+from rules.days import AT_MIDNIGHT, date_of, parse_moment
 from rules.engagement.account import profile_with_entries
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import EARNING, INTO_DEBT, EntryKind, FreezeNote
@@ -189,7 +189,7 @@ def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], repor
             wrong.append(f"{user}: {key} was accepted as {event_id} and is not stored")
     for (owner, key), body in report.bodies.items():
         if owner == user and key in stored:
-            day, _ = date_of(parse_moment(body["occurred_at"]), None, None)
+            day, _ = date_of(parse_moment(body["occurred_at"]), None, None, AT_MIDNIGHT)
             if stored[key]["activity_date"] != day.isoformat():
                 wrong.append(f"{user}: {key} is stored with another body's date")
     accepted = Counter(

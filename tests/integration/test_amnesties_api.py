@@ -10,7 +10,7 @@ import pytest
 
 from adapters.engagement.amnesty_store import FRESH_SECONDS, AmnestyStore
 from local import amnesty_command as command
-from rules.days import DAY
+from rules.days import AT_MIDNIGHT, DAY
 from rules.engagement.account_state import Amnesty
 from tests.support.engine import Engine
 from tests.support.site import Site, site
@@ -140,5 +140,7 @@ def test_the_options_name_instants_with_their_zone() -> None:
 
 
 def test_the_first_date_is_a_local_one() -> None:
-    assert AMNESTY.dates_in("Pacific/Auckland") != AMNESTY.dates_in("Pacific/Honolulu")
-    assert all(isinstance(each, date) for each in AMNESTY.dates_in("UTC"))
+    assert AMNESTY.dates_in("Pacific/Auckland", AT_MIDNIGHT) != AMNESTY.dates_in(
+        "Pacific/Honolulu", AT_MIDNIGHT
+    )
+    assert all(isinstance(each, date) for each in AMNESTY.dates_in("UTC", AT_MIDNIGHT))

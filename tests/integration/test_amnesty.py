@@ -13,7 +13,7 @@ from adapters.engagement.amnesty_store import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty_users import users_concerned
 from local.amnesty_command import AmnestySummary, apply
-from rules.days import DAY
+from rules.days import AT_MIDNIGHT, DAY
 from rules.engagement.account import zone_at
 from rules.engagement.account_state import Amnesties, Amnesty
 from rules.engagement.ledger import active_dates
@@ -66,7 +66,7 @@ def must(town: Town, user: str, said: Amnesty) -> Any:
     """The same by a fold of the ledger with the outage's dates added to what is neutral."""
     profile = town.accounts.profile(user)
     own = profile.cover.skipped.difference(*(dates for _, dates in profile.amnesties))
-    neutral = own | said.dates_in(zone_at(profile, said.since))
+    neutral = own | said.dates_in(zone_at(profile, said.since), AT_MIDNIGHT)
     entries, _ = town.accounts.ledger.after(user, "0")
     cover = replace(profile_of(profile, entries).cover, skipped=neutral)
     streak = fold(active_dates(entries), cover)
@@ -112,7 +112,9 @@ def test_neutral_dates_that_change_no_daily_streak_are_kept_too(town: Town) -> N
     applied = forgiver(town).apply(user, of(outage), town.now)
     kept = town.accounts.profile(user)
     assert (applied.is_changed, state(town, user)) == (True, before)
-    assert kept.amnesties == ((1, tuple(sorted(outage.dates_in(zone_at(profile, outage.since))))),)
+    assert kept.amnesties == (
+        (1, tuple(sorted(outage.dates_in(zone_at(profile, outage.since), AT_MIDNIGHT)))),
+    )
     assert not forgiver(town).apply(user, of(outage), town.now).is_changed
     assert town.accounts.profile(user) == kept
     revoked = replace(outage, revoked_at="2027-01-01T00:00:00.000000Z")

@@ -10,6 +10,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.amnesty_users import users_concerned
+from rules.days import AT_MIDNIGHT
 from rules.engagement.account_state import Amnesty, outage_dates
 
 USERS, DATES = 100_000, 12
@@ -66,7 +67,7 @@ def test_everybody_is_named_for_whom_it_changes_something(activity: np.ndarray, 
     named = {int(each[1:]) for each in users_concerned(lake, OUTAGE)}
     dates = [FIRST + timedelta(days=number) for number in range(DATES)]
     for zone in ("Pacific/Honolulu", "UTC", "Pacific/Kiritimati"):
-        touched = OUTAGE.dates_in(zone)
+        touched = OUTAGE.dates_in(zone, AT_MIDNIGHT)
         changed = longest(activity, [day in touched for day in dates]) != longest(activity, [False] * DATES)
         assert 1_000 < changed.sum() < USERS
         assert set(np.flatnonzero(changed).tolist()) <= named

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import duckdb
@@ -30,7 +30,18 @@ COLUMNS = {
     "daily_activity": ("user_id", "activity_date", "events_count"),
     "ledger": ("account_id", "created_at", "kind", "points", "freeze", "freeze_date", "setting", "set_to"),
     "streaks": ("user_id", "version", "updated_at", "skipped_dates", "opening"),
-    "rules": (*("version", "item", "kind", "effective_at", "published_at", "rest_days", "rest_days_chosen"),),
+    "rules": (
+        *(
+            "version",
+            "item",
+            "kind",
+            "effective_at",
+            "published_at",
+            "rest_days",
+            "rest_days_chosen",
+            "day_starts_at",
+        ),
+    ),
 }
 MODEL = "marts.streaks_recomputed"
 Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
@@ -75,8 +86,8 @@ def crowd_of(seed: int, size: int) -> list[User]:
 
 
 def versions_of(seed: int) -> list[Version]:
-    """Make up versions of the book: with rest days, with such that users choose, with none; some of the past."""
-    chance = random.Random(f"books {seed}")
+    """Make up versions of the book: with rest days, with such that users choose, with none; some of the past; with starts of the day."""
+    chance, starts = random.Random(f"books {seed}"), random.Random(f"starts {seed}")
     versions = [version(1, EPOCH, EPOCH, NO_REST)]
     for number in range(2, 2 + chance.choice((0, 0, 1, 2, 4))):
         base = datetime.combine(chance.choice(BASES), datetime.min.time(), UTC)
@@ -84,7 +95,10 @@ def versions_of(seed: int) -> list[Version]:
         published = effective + timedelta(days=chance.choice((0, 0, -3, 6)), minutes=chance.choice((0, 1)))
         weekdays = frozenset(chance.sample(list(Weekday), chance.choice((1, 2, 2, 6))))
         rules = (DailyRules(weekdays), DailyRules(chosen_max=chance.choice((1, 2, 3))), NO_REST)
-        versions.append(version(number, effective, published, chance.choice(rules)))
+        start = time(starts.choice((0, 0, 3, 5)), starts.choice((0, 30)))
+        versions.append(
+            version(number, effective, published, replace(chance.choice(rules), day_starts_at=start))
+        )
     return versions
 
 
@@ -127,10 +141,11 @@ def rules_rows(versions: Sequence[Version]) -> Iterator[tuple[Any, ...]]:
     """Yield the lake's rows of versions, as far as they matter here."""
     for each in versions:
         at = (each.effective_at, each.published_at)
-        yield (each.number, "event_type/READ", "event_type", *at, None, None)
+        yield (each.number, "event_type/READ", "event_type", *at, None, None, None)
         if each.daily != NO_REST:
             weekdays = ",".join(weekday_names(each.daily.rest_days)) or None
-            yield (each.number, "daily", "daily", *at, weekdays, each.daily.chosen_max or None)
+            start = each.daily.day_starts_at.isoformat("minutes")
+            yield (each.number, "daily", "daily", *at, weekdays, each.daily.chosen_max or None, start)
 
 
 def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import Item, encode_item
 from rules.book.book import terms_of
-from rules.days import date_of, parse_moment, stamp
+from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import Entry
 from rules.lake.entities import STREAKS, Entity
@@ -85,7 +85,7 @@ class GoalStory(PointStory):
             else {}
         )
         terms, moment = terms_of(version, kind, at, said), parse_moment(at.isoformat())
-        day, read_in = date_of(moment, zone, None)
+        day, read_in = date_of(moment, zone, None, AT_MIDNIGHT)
         made = Event(
             *(user, event_id(user, key, moment), key, kind, at.isoformat(), day, read_in),
             terms.points,

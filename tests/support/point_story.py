@@ -19,7 +19,7 @@ from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from processors.publisher import Publisher
 from rules.book.book import Terms, Version, terms_of
-from rules.days import date_of, parse_moment, stamp
+from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import EntryKind
@@ -156,7 +156,7 @@ class PointStory:
             {"minutes": self.chance.choice((0, 0.1, 0.3, 4.999, 5, 29.5, 600))} if kind == BY_AMOUNT else {}
         )
         terms, moment = self.judge(version, kind, at, properties), parse_moment(at.isoformat())
-        day, read_in = date_of(moment, zone, None)
+        day, read_in = date_of(moment, zone, None, AT_MIDNIGHT)
         key = f"k{number}"
         return Event(
             *(user, event_id(user, key, moment), key, kind, at.isoformat(), day, read_in, terms.points),

@@ -38,7 +38,7 @@ from ingest.engagement.points.commands import Commands, SpendingCommands
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
-from rules.days import date_of, parse_moment, stamp
+from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import ENTITIES, row_of
 from rules.user_ids import KEPT
@@ -156,7 +156,7 @@ class Town:
     def event(self, user: str, number: int, days_ago: int) -> Event:
         zone = self.chance.choice(ZONES) if self.chance.random() < 0.8 else None
         moment = parse_moment((START - timedelta(days=days_ago, minutes=3 + number)).isoformat())
-        day, read_in = date_of(moment, zone, None)
+        day, read_in = date_of(moment, zone, None, AT_MIDNIGHT)
         kind = self.chance.choice(KINDS)
         return Event(
             user_id=user,

@@ -21,7 +21,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.arrow import arrow_schema
 from rules.book.book import Book, Books, Version, terms_of
 from rules.book.document import read_book
-from rules.days import date_of, parse_moment, stamp, unstamp
+from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp, unstamp
 from rules.engagement.account import decide
 from rules.engagement.account_state import Decision, History, Profile, date_at
 from rules.engagement.events import Event, event_id
@@ -125,7 +125,7 @@ class Told:
             properties = properties_of(key)
             terms = terms_of(version, kind, occurred, properties)
             moment = parse_moment(occurred.isoformat())
-            day, zone = date_of(moment, home, None)
+            day, zone = date_of(moment, home, None, AT_MIDNIGHT)
             yield Event(
                 *(self.user, event_id(self.user, key, moment), key, kind, occurred.isoformat(), day, zone),
                 *(terms.points, "test", stamp(act.at), terms.version, terms.cap, not terms.keeps_streak),

@@ -8,7 +8,7 @@ from adapters.book_store import BookStore
 from ingest.engagement.points.commands import Command, CommandResult, Commands
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import KEY, closed_object, text
-from rules.days import DAY, is_stamp, stamp, start_of
+from rules.days import AT_MIDNIGHT, DAY, is_stamp, stamp, start_of
 from rules.engagement.account_state import Account, Day
 from rules.engagement.earnings import week_of
 from rules.engagement.events import instant_of, stamp_of
@@ -60,7 +60,7 @@ class Clawbacks:
         """Return the entries of the weeks that an event can count in, and all later ones."""
         first_date = (instant_of(event_id) - APART_MAX).date()
         monday, *_ = week_of(first_date)
-        since = start_of(monday - APART_MAX, "UTC")
+        since = start_of(monday - APART_MAX, "UTC", AT_MIDNIGHT)
         entries, _ = self.commands.accounts.ledger.after(user_id, stamp(since))
         return entries
 

@@ -28,7 +28,6 @@ from ingest.engagement.preferences import Change, change_profile
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import DATE, KEY, closed_object, text
 from rules.book.book import FreezeRules
-from rules.days import today
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance, check_covered
@@ -303,7 +302,7 @@ class SpendingCommands:
 
     def _freeze(self, account: Account, granted_on: date | None, price: int, now: datetime) -> Draft:
         """Return the entry of a freeze; raises 409 freezes_held_max."""
-        profile, local = account.profile, today(now, account.profile.zone)
+        profile, local = account.profile, account.profile.local_date(now)
         if granted_on is None:
             try:
                 check_freeze(profile.streak, profile.cover, local, self._terms(now))
@@ -342,7 +341,7 @@ class SpendingCommands:
 
             def command(read: Account) -> Command:
                 profile = self.commands.accounts.reaching_back(read.profile, granted)
-                draft = reversal_of(entry, profile.streak, profile.cover, today(now, profile.zone))
+                draft = reversal_of(entry, profile.streak, profile.cover, profile.local_date(now))
                 return Command(draft, reversed_entry=entry, further_actions=lambda _: actions)
 
             return self.commands.attempt(account, now, command)

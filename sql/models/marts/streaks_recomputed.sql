@@ -1,7 +1,7 @@
 -- Twin of the streak rule (rules/engagement/streak.py), over the whole history of every user: of most months it reads
 -- a row a user, and not their days.
 --
--- A missed date costs a freeze, in date order, or ends the run; paused, skipped and rest dates are no misses.
+-- A missed date costs a freeze, in date order, or ends the run; paused, skipped, rest and short dates are no misses.
 -- Rest dates are counted by arithmetic, because a gap may have years of them.
 -- For users who never had a freeze it is plain: a run ends in every gap with a missed date. For the others the
 -- recursion goes from one covered date to the next, so it is at most as deep as the user has freezes.
@@ -41,7 +41,7 @@ weekdays AS (
     SELECT 0 AS weekday, 'monday' AS name UNION ALL SELECT 1, 'tuesday' UNION ALL SELECT 2, 'wednesday'
     UNION ALL SELECT 3, 'thursday' UNION ALL SELECT 4, 'friday' UNION ALL SELECT 5, 'saturday' UNION ALL SELECT 6, 'sunday'
 ),
--- From which date on which version says what of rest days (Books.daily_terms in rules/book/book.py): the one that is in
+-- From which date on which version says what of rest days and of the start of dates (Books.daily_terms in rules/book/book.py): the one that is in
 -- force when the date begins in UTC, among those that were published by then.
 versions AS (
     SELECT
@@ -49,7 +49,8 @@ versions AS (
         effective_at,
         published_at,
         MAX(rest_days) AS rest_days,
-        MAX(rest_days_chosen) AS rest_days_chosen
+        MAX(rest_days_chosen) AS rest_days_chosen,
+        COALESCE(MAX(day_starts_at), '00:00') AS day_starts_at
     FROM staging.rule_book
     GROUP BY version, effective_at, published_at
 ),
@@ -67,6 +68,7 @@ judging AS (
         beginnings.first_date,
         versions.rest_days,
         versions.rest_days_chosen,
+        versions.day_starts_at,
         ROW_NUMBER() OVER (
             PARTITION BY beginnings.first_date ORDER BY versions.effective_at DESC, versions.version DESC
         ) AS place
@@ -79,9 +81,15 @@ terms AS (
         first_date,
         rest_days,
         rest_days_chosen,
+        day_starts_at,
+        LAG(day_starts_at) OVER (ORDER BY first_date) AS day_started_at,
         LEAD(first_date) OVER (ORDER BY first_date) - 1 AS last_date
     FROM judging
     WHERE place = 1
+),
+-- Dates that end earlier by the clock than they began, because a version moved the start: no misses.
+short_dates AS (
+    SELECT first_date AS day FROM terms WHERE day_starts_at < day_started_at
 ),
 choices AS (
     SELECT
@@ -120,7 +128,7 @@ rest AS (
     SELECT user_id, weekday, first_date, last_date FROM chosen
     WHERE place <= rest_days_chosen AND first_date <= last_date
 ),
--- Each user's other neutral dates (paused or skipped), each of them once.
+-- Each user's other neutral dates (paused, skipped or short), each of them once.
 protected AS (
     SELECT paused.user_id, paused.first_date + numbers.n - 1 AS day
     FROM paused
@@ -131,6 +139,10 @@ protected AS (
     INNER JOIN numbers
         ON numbers.n <= LENGTH(profiles.skipped_dates) - LENGTH(REPLACE(profiles.skipped_dates, ',', '')) + 1
     WHERE profiles.skipped_dates <> ''
+    UNION
+    SELECT users.user_id, short_dates.day
+    FROM short_dates
+    CROSS JOIN (SELECT DISTINCT user_id FROM facts.user_months) AS users
 ),
 neutral AS (
     SELECT protected.user_id, protected.day

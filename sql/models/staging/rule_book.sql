@@ -59,7 +59,8 @@ SELECT
     points_earned,
     title,
     rest_days,
-    rest_days_chosen
+    rest_days_chosen,
+    day_starts_at
 FROM staging.rules
 WHERE kind <> 'book'
 UNION ALL
@@ -95,7 +96,8 @@ SELECT
     CAST(NULL AS BIGINT) AS points_earned,
     title,
     CAST(NULL AS VARCHAR(512)) AS rest_days,
-    CAST(NULL AS BIGINT) AS rest_days_chosen
+    CAST(NULL AS BIGINT) AS rest_days_chosen,
+    CAST(NULL AS VARCHAR(512)) AS day_starts_at
 FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = 1) AS first_version
 WHERE first_version.stored = 0

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.days import DAY
+from rules.days import AT_MIDNIGHT, DAY
 from rules.engagement.account import zone_at
 from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of
 from rules.engagement.events import Event
@@ -114,7 +114,7 @@ def test_the_answer_is_the_fold_with_these_dates_neutral(
     standing = [each for each in outages if each.number not in revoked]
     world.apply_amnesty(*(each.number for each in standing))
     world.check()
-    neutral = frozenset(day for each in standing for day in each.dates_in("UTC"))
+    neutral = frozenset(day for each in standing for day in each.dates_in("UTC", AT_MIDNIGHT))
     active = sorted({each.activity_date for each in events})
     until = data.draw(st.dates(max(active), LAST))
     assert shown(world, until) == plain_streak(active, granted, neutral, until)
@@ -229,7 +229,7 @@ def test_one_for_zones_concerns_whose_zone_it_was_then() -> None:
         ),
     )
     assert [zone_at(moved, at + each * DAY) for each in (0, 7)] == ["Europe/Rome", "Asia/Tokyo"]
-    assert outage(1, 2, zones=["Asia/Tokyo"]).dates_in("Europe/Rome") == frozenset()
+    assert outage(1, 2, zones=["Asia/Tokyo"]).dates_in("Europe/Rome", AT_MIDNIGHT) == frozenset()
 
 
 ZONES = (
@@ -253,6 +253,6 @@ def test_the_dates_are_those_that_the_outage_touched_in_the_zone(
     """Minute by minute, in 24 zones, over changes of clocks."""
     since = datetime(around.year, around.month, around.day, tzinfo=UTC) + timedelta(minutes=begin)
     until = since + timedelta(minutes=minutes)
-    told = Amnesty(1, since, until).dates_in(name)
+    told = Amnesty(1, since, until).dates_in(name, AT_MIDNIGHT)
     each_minute = {(since + timedelta(minutes=n)).astimezone(ZoneInfo(name)).date() for n in range(minutes)}
     assert told == each_minute

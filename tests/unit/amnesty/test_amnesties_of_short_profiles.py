@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from rules.days import DAY
+from rules.days import AT_MIDNIGHT, DAY
 from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
@@ -60,7 +60,7 @@ def test_the_answer_is_that_of_a_profile_that_keeps_everything(
     profile = world.whole()
     until = max(active) + 3 * DAY
     told = shown_streak(profile.streak, profile.cover, until)
-    neutral = frozenset(day for each in standing for day in each.dates_in("UTC"))
+    neutral = frozenset(day for each in standing for day in each.dates_in("UTC", AT_MIDNIGHT))
     came = [day for day in active if day not in late]
     assert (told.current, told.longest, list(told.spent)) == plain_streak(came, granted, neutral, until)
     again = world.apply_amnesty(*(each.number for each in standing)).profile

@@ -17,7 +17,7 @@ from adapters.engagement.account_items import (
     profile_item,
 )
 from adapters.platform.items import decode_item, encode_item
-from rules.days import is_skipped, stamp, today
+from rules.days import AT_MIDNIGHT, is_skipped, local_date, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.streak import Streak, lapse_date
@@ -72,8 +72,8 @@ def test_a_streak_lapses_at_the_beginning_of_the_user_s_date(profile: Profile) -
     if is_skipped(lapses, profile.zone):
         return
     at = datetime.fromtimestamp(profile_attributes(profile, 1)["lapses_at"], tz=UTC)
-    assert today(at, profile.zone) == lapses
-    assert today(at - timedelta(seconds=1), profile.zone) < lapses
+    assert local_date(at, profile.zone, AT_MIDNIGHT) == lapses
+    assert local_date(at - timedelta(seconds=1), profile.zone, AT_MIDNIGHT) < lapses
 
 
 @given(profiles(), st.booleans(), st.integers(0, 900))

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.days import DAY, today
+from rules.days import AT_MIDNIGHT, DAY, local_date
 from rules.engagement.earnings import NEAR, assign_dates, flight_gap_dates
 from rules.engagement.events import Event, instant_of
 from rules.engagement.streak import shown_streak
@@ -18,7 +18,7 @@ HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 
 def claim(key: str, at: datetime, zone: str) -> Event:
-    return event(key, today(at, zone), zone=zone, at=at)
+    return event(key, local_date(at, zone, AT_MIDNIGHT), zone=zone, at=at)
 
 
 def dates(world: World) -> list[date]:

@@ -1,4 +1,4 @@
-"""With rest days, any order of events, choices and pauses gives one account, over daylight saving (rules 2 and 3)."""
+"""With rest days and moved starts of the day, any order of events and choices gives one account (rules 1 to 3)."""
 
 import random
 from collections.abc import Sequence
@@ -9,11 +9,12 @@ import pytest
 
 from rules.book.book import Book, Books, Version
 from rules.book.daily import NO_REST, DailyRules, Weekday
-from rules.days import EPOCH, today
+from rules.days import EPOCH, local_date
 from rules.engagement.account_state import Profile
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.rest_days import ChoiceTooSoon, RestDays, chosen_anew, first_date_to_come
 from rules.engagement.streak import Cover, shown_streak
+from tests.oracle.calendar_dates import date_in
 from tests.oracle.streak_reading import Protection, told
 from tests.support.account_world import World
 from tests.support.effort import effort
@@ -26,6 +27,8 @@ JOURNEYS = (
     ("America/New_York", date(2026, 10, 25)),
     ("Australia/Lord_Howe", date(2026, 3, 28)),
     ("America/Havana", date(2026, 3, 1)),
+    ("Africa/Casablanca", date(2026, 2, 1)),
+    ("Pacific/Apia", date(2011, 12, 10)),
 )
 DATES = 45
 
@@ -38,6 +41,7 @@ def books_of(chance: random.Random, first: date) -> Books:
         DailyRules(chosen_max=1),
         NO_REST,
     ]
+    rules = [replace(each, day_starts_at=time(chance.choice((0, 0, 3, 6)))) for each in rules]
     versions = [version(1, EPOCH, EPOCH, chance.choice(rules))]
     for number in range(2, 2 + chance.randrange(4)):
         at = datetime.combine(first, time(chance.randrange(24)), UTC) + chance.randrange(-3, DATES) * DAY
@@ -57,13 +61,22 @@ def plainly(books: Books, day: date) -> DailyRules:
     return max(known, key=lambda each: (each.effective_at, each.number)).book.daily if known else NO_REST
 
 
+def plain_date(books: Books, zone: str, at: datetime) -> date:
+    """The date of an instant, read once more: a date lasts until the time that its own rules name."""
+    midnight = date_in(zone, at)
+    end_of_yesterday = plainly(books, midnight - DAY).day_starts_at
+    return date_in(zone, at, end_of_yesterday)
+
+
 class PlainRest(Protection):
     """The oracle's protection, with what the books say of each date."""
 
     books: Books
 
     def rests(self, day: date) -> bool:
-        rules = plainly(self.books, day)
+        rules, before = plainly(self.books, day), plainly(self.books, day - DAY)
+        if rules.day_starts_at < before.day_starts_at:
+            return True  # it was cut short
         own = [weekdays for since, weekdays in self.choices if since <= day]
         chosen = sorted(own[-1])[: rules.chosen_max] if own and rules.chosen_max else []
         return day.weekday() in (chosen if rules.chosen_max else rules.rest_days)
@@ -86,9 +99,10 @@ def test_any_order_is_what_a_walk_over_every_date_finds(seed: int) -> None:
         for _ in range(chance.randrange(1, 40))
     ]
     events = [
-        event(f"k{number}", today(at, zone), zone=zone, at=at, created_at=at)
+        event(f"k{number}", local_date(at, zone, books.day_starts), zone=zone, at=at, created_at=at)
         for number, at in enumerate(moments)
     ]
+    assert [each.activity_date for each in events] == [plain_date(books, zone, at) for at in moments]
     answers = []
     for _ in range(2):
         choices = random.Random(f"choices {seed}")

@@ -7,22 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import (
+    AT_MIDNIGHT,
     DAY,
     MICROSECOND,
     Moment,
     date_of,
     is_skipped,
+    local_date,
     parse_moment,
     skipped_dates,
     start_of,
-    today,
     zone,
 )
 from tests.support.engagement_strategies import FIRST, LAST, ZONES, dates, instants, zones
 
 
 def day_of(occurred_at: str, given_zone: str | None = None, stored: str | None = None) -> date:
-    return date_of(parse_moment(occurred_at), given_zone, stored)[0]
+    return date_of(parse_moment(occurred_at), given_zone, stored, AT_MIDNIGHT)[0]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def day_of(occurred_at: str, given_zone: str | None = None, stored: str | None =
 def test_the_event_s_zone_wins_then_its_offset_then_the_stored_zone_then_utc(
     occurred_at: str, given_zone: str | None, stored: str | None, day: date, name: str
 ) -> None:
-    assert date_of(parse_moment(occurred_at), given_zone, stored) == (day, name)
+    assert date_of(parse_moment(occurred_at), given_zone, stored, AT_MIDNIGHT) == (day, name)
 
 
 def test_half_past_eleven_and_half_past_midnight_are_two_days_where_the_user_is() -> None:
@@ -68,7 +69,9 @@ def test_every_local_hour_around_a_clock_change_belongs_to_its_own_date(day: dat
 
 def test_a_day_of_25_hours_and_one_of_23_are_one_date_each() -> None:
     for day, hours in ((date(2025, 10, 26), 25), (date(2025, 3, 30), 23)):
-        length = start_of(day + DAY, "Europe/Berlin") - start_of(day, "Europe/Berlin")
+        length = start_of(day + DAY, "Europe/Berlin", AT_MIDNIGHT) - start_of(
+            day, "Europe/Berlin", AT_MIDNIGHT
+        )
         assert length == timedelta(hours=hours)
 
 
@@ -116,36 +119,39 @@ def test_dates_at_the_ends_of_the_calendar_are_not_skipped() -> None:
 def test_the_date_is_the_one_on_the_wall_of_the_zone_that_the_event_names(
     utc: datetime, name: str, stored: str
 ) -> None:
-    day, read_in = date_of(Moment(utc, None), name, stored)
+    day, read_in = date_of(Moment(utc, None), name, stored, AT_MIDNIGHT)
     assert (day, read_in) == (utc.astimezone(zone(name)).date(), name)
-    assert date_of(Moment(utc, None), None, name) == (day, name)
+    assert date_of(Moment(utc, None), None, name, AT_MIDNIGHT) == (day, name)
     assert abs((day - utc.date()).days) <= 1
 
 
 @given(instants, zones)
 def test_the_date_never_goes_back_within_a_day(utc: datetime, name: str) -> None:
     later = utc + timedelta(hours=25)
-    assert date_of(Moment(later, None), name, None)[0] >= date_of(Moment(utc, None), name, None)[0]
+    assert (
+        date_of(Moment(later, None), name, None, AT_MIDNIGHT)[0]
+        >= date_of(Moment(utc, None), name, None, AT_MIDNIGHT)[0]
+    )
 
 
 @given(dates, zones)
 def test_a_date_begins_where_the_one_before_it_ends(day: date, name: str) -> None:
-    start = start_of(day, name)
+    start = start_of(day, name, AT_MIDNIGHT)
     if is_skipped(day, name):
         return
-    assert today(start, name) == day
-    assert today(start - MICROSECOND, name) < day
+    assert local_date(start, name, AT_MIDNIGHT) == day
+    assert local_date(start - MICROSECOND, name, AT_MIDNIGHT) < day
 
 
 def test_a_date_whose_midnight_does_not_exist_begins_when_the_clock_jumps() -> None:
-    start = start_of(date(2017, 10, 15), "America/Sao_Paulo")
+    start = start_of(date(2017, 10, 15), "America/Sao_Paulo", AT_MIDNIGHT)
     assert start == datetime(2017, 10, 15, 3, tzinfo=UTC)
     assert start.astimezone(zone("America/Sao_Paulo")).hour == 1
 
 
 def test_today_depends_on_where_the_user_is() -> None:
     now = datetime(2026, 3, 1, 10, 30, tzinfo=UTC)
-    assert [today(now, name) for name in ("-12:00", "UTC", "+14:00")] == [
+    assert [local_date(now, name, AT_MIDNIGHT) for name in ("-12:00", "UTC", "+14:00")] == [
         date(2026, 2, 28),
         date(2026, 3, 1),
         date(2026, 3, 2),

@@ -16,7 +16,7 @@ from adapters.questions.stats_items import decode_days, encode_days, stats_attri
 from bench.counting.dynamodb_units import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
-from rules.days import stamp
+from rules.days import AT_MIDNIGHT, stamp
 from rules.engagement import streak as streaks
 from rules.questions.answer_stats import (
     ANSWERS_COUNTED_MAX,
@@ -254,7 +254,7 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
 )
 def test_a_streak_shows_0_once_a_day_was_missed(days_later: int, shows: int, status: str) -> None:
     stats = fold_responses([answer(day, day) for day in range(3)])
-    streak = streak_now(stats, NOON + timedelta(days=2 + days_later))
+    streak = streak_now(stats, NOON + timedelta(days=2 + days_later), AT_MIDNIGHT)
     assert (streak.current, streak.longest, streak.status.value) == (shows, 3, status)
 
 
@@ -263,5 +263,7 @@ def test_a_streak_is_seen_from_the_newest_answer_s_zone() -> None:
     west = fold_responses(
         [answer(1), replace(answer(2, zone="-07:00"), activity_date=DAY0 + timedelta(days=1))]
     )
-    assert streak_now(west, late).current == 2  # The earlier date has begun for the person already.
-    assert streak_now(Stats(), late).current == 0
+    assert (
+        streak_now(west, late, AT_MIDNIGHT).current == 2
+    )  # The earlier date has begun for the person already.
+    assert streak_now(Stats(), late, AT_MIDNIGHT).current == 0

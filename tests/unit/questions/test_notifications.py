@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import decode_item
 from adapters.questions.subscription_store import items_of, keys_of, subscription_from, subscription_item
-from rules.days import DAY, stamp, start_of, today, unstamp, zone
+from rules.days import AT_MIDNIGHT, DAY, local_date, stamp, start_of, unstamp, zone
 from rules.questions.notifications import (
     INTERVAL_MINUTES_MAX,
     NEVER,
@@ -195,10 +195,10 @@ def test_a_question_is_shown_for_as_long_as_it_takes_answers(
 @SMALL
 @given(st.integers(1, 9), instants, zones)
 def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: str) -> None:
-    message = message_of_streak(length, now, zone)
+    message = message_of_streak(length, now, zone, AT_MIDNIGHT)
     assert message.ttl_seconds <= STREAK_SECONDS_MAX
     gone = now + timedelta(seconds=message.ttl_seconds)
-    ends = start_of(today(now, zone) + DAY, zone)
+    ends = start_of(local_date(now, zone, AT_MIDNIGHT) + DAY, zone, AT_MIDNIGHT)
     assert gone <= ends
     assert message.ttl_seconds == STREAK_SECONDS_MAX or ends - gone < timedelta(seconds=1)
     assert message.data == {"type": "streak", "length": str(length)}
@@ -208,7 +208,7 @@ def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: s
     ("length", "body"), [(1, "Keep your 1 day going today."), (2, "Keep your 2 days going today.")]
 )
 def test_a_reminder_counts_days(length: int, body: str) -> None:
-    assert message_of_streak(length, NOW, "UTC").body == body
+    assert message_of_streak(length, NOW, "UTC", AT_MIDNIGHT).body == body
 
 
 @given(instants)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.days import DAY, is_skipped, today, unstamp, zone
+from rules.days import AT_MIDNIGHT, DAY, is_skipped, local_date, unstamp, zone
 from rules.engagement.streak import Cover, Streak
 from rules.questions.notifications import (
     REMINDER_HOUR,
@@ -41,9 +41,9 @@ def test_it_is_due_on_its_date_in_the_evening_and_not_in_quiet_hours(
     assert local.date() == day
     assert local.time() >= EVENING
     assert not is_quiet(quiet, name, due)
-    assert is_timely_reminder(due, due, name, quiet)
-    assert not is_timely_reminder(due, due - timedelta(seconds=1), name, quiet)
-    assert not is_timely_reminder(due, due + DAY, name, quiet)
+    assert is_timely_reminder(due, due, name, quiet, AT_MIDNIGHT)
+    assert not is_timely_reminder(due, due - timedelta(seconds=1), name, quiet, AT_MIDNIGHT)
+    assert not is_timely_reminder(due, due + DAY, name, quiet, AT_MIDNIGHT)
 
 
 @SMALL
@@ -57,12 +57,12 @@ def test_each_date_has_one_and_none_is_left_out(start: datetime, name: str, quie
             assert quiet is not None and quiet.contains(EVENING) and quiet.contains(time(23, 59))
             return
         assert due > at
-        days.append(today(due, name))
+        days.append(local_date(due, name, AT_MIDNIGHT))
         at = due
     assert len(set(days)) == 5
     between = [days[0] + timedelta(days=each) for each in range((days[-1] - days[0]).days + 1)]
     assert days == [day for day in between if reminder_at(day, name, quiet)]
-    assert days[0] <= today(start, name) + 2 * DAY
+    assert days[0] <= local_date(start, name, AT_MIDNIGHT) + 2 * DAY
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_evening_hour_that_comes_twice_or_not_at_all(day: date, quiet: Any, d
     at = unstamp(due)
     assert reminder_at(day, name, hours) == at
     following = next_reminder(at, name, hours)
-    assert following is not None and today(following, name) == day + DAY, "once a date"
+    assert following is not None and local_date(following, name, AT_MIDNIGHT) == day + DAY, "once a date"
     assert not is_quiet(hours, name, at)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.questions.user_stats_store import leaderboard_partition
-from rules.days import EPOCH, Moment, date_of, stamp
+from rules.days import AT_MIDNIGHT, EPOCH, Moment, date_of, stamp
 from rules.engagement.events import InputRefused, MalformedItem
 from rules.engagement.events import from_item as event_from
 from rules.engagement.events import to_item as event_item
@@ -56,7 +56,9 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
         assert getattr(made, name) == body.get(name)
     assert (made.key, made.is_signed_in, made.type) == ((question.question_id, "hash"), is_signed_in, kind)
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
-    assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
+    assert (made.activity_date, made.zone) == date_of(
+        Moment(now, None), body.get("timezone"), None, AT_MIDNIGHT
+    )
     earned = points_for(BOOKS.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
     assert (made.points, made.day_points_max) == (sum(earned.values()), 150)
     assert (made.created_at, made.number) == (stamp(now), 0)

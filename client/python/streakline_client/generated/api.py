@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 20d636a074d072c2014a607139578248791d8c04bece23346173a6adccfafbca."""
+"""Made by `make clients` from the API with the digest 54de9a3f9630ddc469b2c250ebd1b6165d3b491265d2a62c6fa6eec4f5aa4f8b."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ class BookPauses(TypedDict):
 class BookDaily(TypedDict):
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
     rest_days_chosen: NotRequired[int]
+    day_starts_at: NotRequired[str]
 
 
 class BookOffline(TypedDict):
@@ -900,6 +901,7 @@ class GetUsersResponseUser(TypedDict):
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersResponseUserPaus]]
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    day_starts_at: NotRequired[str]
     rest_days_chosen: NotRequired[GetUsersResponseUserRestDaysChosen]
 
 
@@ -974,6 +976,7 @@ class GetUsersUserIdResponse(TypedDict):
     alias: NotRequired[str | None]
     pauses: NotRequired[list[GetUsersUserIdResponsePaus]]
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    day_starts_at: NotRequired[str]
     rest_days_chosen: NotRequired[GetUsersUserIdResponseRestDaysChosen]
 
 
@@ -1408,7 +1411,7 @@ class GetUsersUserIdStreaksNameExplainResponse(TypedDict):
     name: str
     date: str
     counts: bool
-    reason: Literal["reached", "covered_by_freeze", "paused", "rest_day", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
+    reason: Literal["reached", "covered_by_freeze", "paused", "rest_day", "skipped_by_zone", "short_date", "missed", "not_over_yet", "not_asked", "before_first_period"]
     rule: str
     rules_version: int
     streak_length: int

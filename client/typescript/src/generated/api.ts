@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 20d636a074d072c2014a607139578248791d8c04bece23346173a6adccfafbca.
+// Made by `make clients` from the API with the digest 54de9a3f9630ddc469b2c250ebd1b6165d3b491265d2a62c6fa6eec4f5aa4f8b.
 
 export interface paths {
     "/": {
@@ -823,7 +823,7 @@ export interface paths {
         };
         /**
          * Active dates, newest first
-         * @description With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a pause, a rest day or the zone covers, each with its reason.
+         * @description With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a pause, a rest day, a short date or the zone covers, each with its reason.
          */
         get: operations["getUsersUserIdActivity"];
         put?: never;
@@ -1449,8 +1449,10 @@ export interface components {
                 /** @description the first instant at which it no longer applies */
                 until: string;
             }[];
-            /** @description rest days of the daily streak; exactly one of rest_days and rest_days_chosen. Left out: none */
+            /** @description rest days of the daily streak, one of rest_days and rest_days_chosen, and when dates begin. Left out: no rest days, and midnight */
             daily?: {
+                /** @description when dates begin by the clock on the wall, "00:00" to "06:00"; left out: "00:00" */
+                day_starts_at?: string;
                 /** @description the weekdays on which a date without activity is no miss, for all users */
                 rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
                 /** @description or how many weekdays each user may choose */
@@ -3420,6 +3422,8 @@ export interface operations {
                             /** @description below 0: a debt */
                             balance: number;
                             current_streak: number;
+                            /** @description when the date after as_of begins by the clock on the wall, such as 03:00 */
+                            day_starts_at?: string;
                             /** @description what is owed: what is earned next pays it */
                             debt?: number;
                             /** @description below 0: a debt */
@@ -3496,6 +3500,8 @@ export interface operations {
                         /** @description below 0: a debt */
                         balance: number;
                         current_streak: number;
+                        /** @description when the date after as_of begins by the clock on the wall, such as 03:00 */
+                        day_starts_at?: string;
                         /** @description what is owed: what is earned next pays it */
                         debt?: number;
                         /** @description below 0: a debt */
@@ -4746,7 +4752,7 @@ export interface operations {
                             property?: string;
                         };
                         /** @enum {string} */
-                        reason: "reached" | "covered_by_freeze" | "paused" | "rest_day" | "skipped_by_zone" | "missed" | "not_over_yet" | "not_asked" | "before_first_period";
+                        reason: "reached" | "covered_by_freeze" | "paused" | "rest_day" | "skipped_by_zone" | "short_date" | "missed" | "not_over_yet" | "not_asked" | "before_first_period";
                         rule: string;
                         rules_version: number;
                         streak_length: number;
