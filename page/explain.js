@@ -9,6 +9,7 @@ const words = (told) => h("div", {},
     told.counts && `${count(told.events_count, "event")}, ${count(told.points_earned, "point")}`,
     told.event && `first: ${spoken(told.event.event_type).toLowerCase()} at ${moment(told.event.occurred_at)}`,
     `read in ${told.zone}`,
+    told.day_starts_at > "00:00" && `the day began at ${told.day_starts_at}`,
     told.streak_length > 0 && `streak ${count(told.streak_length, "day")} long that day`,
     told.freeze_used && "a freeze was used",
   ].filter(Boolean).join(" · ")));

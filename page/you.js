@@ -39,6 +39,7 @@ const explainer = (profile, active, resting, view) => {
     h("span", { class: "unseen" }, `: ${dayName(date)}, ${active.has(date) ? "active" : resting.has(date) ? "a rest day" : "no activity"}. Explain`)))));
   return h("section", { class: "card", "aria-labelledby": "days-title" },
     h("h2", { id: "days-title" }, "Your days"), strip,
+    profile.day_starts_at > "00:00" && h("p", { class: "note" }, `A day lasts until ${profile.day_starts_at} of the next one.`),
     h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); ask(input.value); } },
       h("label", { for: "explain-date" }, "Why does a day count?"), input, h("button", { class: "quiet" }, "Explain")),
     node);

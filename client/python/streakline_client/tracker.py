@@ -257,7 +257,7 @@ class Tracker:
     def estimate(self) -> ShownProfile:
         """Return the profile to show now: the newest stored one, with the waiting events counted in."""
         profile: Profile = self.queue.get("profile") or new_profile(self.user)
-        dates, today = self.queue.dates(self._queueing.keeps_streak)
+        dates, today = self.queue.dates(self._queueing.keeps_streak, profile.get("day_starts_at", "00:00"))
         dates += [day for day, _ in self._ahead(profile)]
         is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
         more = {"waiting": len(self.queue), "is_estimate": is_estimate}
@@ -276,10 +276,13 @@ class Tracker:
 
     def _count_taken(self, events: list[WaitingEvent]) -> None:
         now = self._clocks().wall
-        dates = [
-            (self.queue.date_of(event), now) for event in events if self._queueing.keeps_streak(event.event)
-        ]
         profile: Profile = self.queue.get("profile") or new_profile(self.user)
+        start = profile.get("day_starts_at", "00:00")
+        dates = [
+            (self.queue.date_of(event, start), now)
+            for event in events
+            if self._queueing.keeps_streak(event.event)
+        ]
         self._put_ahead([*self._ahead(profile), *dates])
 
     def _ahead(self, profile: Profile) -> list[tuple[date, int]]:

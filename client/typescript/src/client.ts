@@ -2,6 +2,7 @@
 
 import { Http, userPart, withQuery } from './http.js';
 import { Kept } from './kept.js';
+import { minutesOf } from './moment.js';
 import { browser } from './platform/browser.js';
 import { below, inMemory, spared, sparedLocks, timely, type Channel, type Platform } from './platform/platform.js';
 import { checked, warning, type Options } from './options.js';
@@ -132,7 +133,7 @@ export class Streakline extends QuestionsApi {
   /** Return the profile as it is to be shown now, without the service: the last one known, with what waits counted in. */
   async estimate(): Promise<ShownProfile> {
     const { profile, ahead } = await this.keptProfile();
-    const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true));
+    const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true), minutesOf(profile.day_starts_at));
     const taken = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall())).map(({ date }) => date);
     const is_estimate = dates.length + taken.length > 0 || profile.as_of !== today;
     return { ...estimated(profile, [...dates, ...taken], today), waiting, is_estimate };
@@ -245,8 +246,9 @@ export class Streakline extends QuestionsApi {
     if (!this.isClosed) this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
     const counts = this.options.keepsStreak ?? (() => true);
     const at = this.platform.wall();
-    const dates = taken.filter(({ event }) => counts(event)).map((one) => ({ date: this.queue.dateOf(one), at }));
     const { profile, ahead } = await this.keptProfile();
+    const start = minutesOf(profile.day_starts_at);
+    const dates = taken.filter(({ event }) => counts(event)).map((one) => ({ date: this.queue.dateOf(one, start), at }));
     await this.keepProfile({ profile, ahead: [...ahead, ...dates] });
     if (this.options.onProfile) void this.correct();
   }

@@ -228,17 +228,20 @@ export class Queue {
     return { wall: this.platform.wall(), ticks: this.platform.ticks(), run, countsSleep };
   }
 
-  /** Return the dates on which waiting events were, and today's, at their places and by the right time. */
-  async dates(counts: (event: SentEvent) => boolean): Promise<{ dates: string[]; today: string; waiting: number }> {
+  /**
+   * Return the dates on which waiting events were, and today's, at their places and by the right time. start: when dates begin,
+   * in minutes after midnight.
+   */
+  async dates(counts: (event: SentEvent) => boolean, start = 0): Promise<{ dates: string[]; today: string; waiting: number }> {
     const [{ clock }, waiting, wall] = [await this.looked(), await this.waiting(), this.platform.wall()];
-    const dates = waiting.filter(({ event }) => counts(event)).map((one) => this.dateOf(one));
-    return { dates, today: dateAt(rightTime(clock, wall, clock.shift), here(wall).offset), waiting: waiting.length };
+    const dates = waiting.filter(({ event }) => counts(event)).map((one) => this.dateOf(one, start));
+    return { dates, today: dateAt(rightTime(clock, wall, clock.shift), here(wall).offset, start), waiting: waiting.length };
   }
 
   /** Return the date on which an event was, at its place and by the right time, as far as that is known. */
-  dateOf(one: Waiting): string {
+  dateOf(one: Waiting, start: number): string {
     const { clock } = this.last;
-    return dateAt(rightTime(clock, one.wall, shiftOf(clock, one)), offsetOf(one.event.occurred_at));
+    return dateAt(rightTime(clock, one.wall, shiftOf(clock, one)), offsetOf(one.event.occurred_at), start);
   }
 
   private change(work: (state: State) => void | Promise<void>): Promise<State> {

@@ -268,9 +268,10 @@ def instant_at(instant: int, offset: int) -> datetime:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant)).astimezone(there)
 
 
-def date_at(instant: int, offset: int) -> date:
-    """Return the date that an instant has at an offset."""
-    return instant_at(instant, offset).date()
+def date_at(instant: int, offset: int, start: str = "00:00") -> date:
+    """Return the date that an instant has at an offset. start: when dates begin by the clock there."""
+    local = instant_at(instant, offset)
+    return local.date() - timedelta(days=local.strftime("%H:%M") < start)
 
 
 def offset_of(text: str) -> int:

@@ -239,24 +239,25 @@ class EventQueue(QueueFile):
             self.look_for_doubt()
         super().close()
 
-    def date_of(self, waiting: WaitingEvent, state: ClockState | None = None) -> date:
+    def date_of(self, waiting: WaitingEvent, start: str, state: ClockState | None = None) -> date:
         """Return the date of an event, at its place and by the right time, as far as that is known.
 
-        state: of the clock; None: it is read.
+        start: when dates begin by the clock. state: of the device's clock; None: it is read.
         """
         state = state or self.state().clock
         shift = clock.shift_of(state, waiting.number, waiting.shift)
-        return date_at(clock.right_time(state, waiting.wall, shift), offset_of(waiting.event["occurred_at"]))
+        instant = clock.right_time(state, waiting.wall, shift)
+        return date_at(instant, offset_of(waiting.event["occurred_at"]), start)
 
     @or_in_memory
-    def dates(self, counts: Callable[[Event], bool]) -> tuple[list[date], date]:
-        """Return the dates of the waiting events that count, and today's."""
+    def dates(self, counts: Callable[[Event], bool], start: str) -> tuple[list[date], date]:
+        """Return the dates of the waiting events that count, and today's. start: when dates begin."""
         with self.change() as state:
             self._look(state.clock)
-        dates = [self.date_of(each, state.clock) for each in self.waiting() if counts(each.event)]
+        dates = [self.date_of(each, start, state.clock) for each in self.waiting() if counts(each.event)]
         wall = self._read_clock().wall
         now = clock.right_time(state.clock, wall, state.clock.shift)
-        return dates, date_at(now, place_at(wall, self._zone).offset)
+        return dates, date_at(now, place_at(wall, self._zone).offset, start)
 
 
 def _check_sendable(event_type: Any, properties: Any) -> None:

@@ -15,7 +15,7 @@ const BEFORE = 'before_first_activity';
 const SNOW = '❄\uFE0E';
 const SIGNS: Record<DateState, readonly [Kind, string]> = {
   active: ['active', '●'], covered_by_freeze: ['covered', SNOW], paused: ['covered', '‖'], rest_day: ['covered', '☾\uFE0E'],
-  skipped_by_zone: ['covered', '–'], amnesty: ['covered', '–'], missed: ['missed', '×'],
+  short_date: ['covered', '–'], skipped_by_zone: ['covered', '–'], amnesty: ['covered', '–'], missed: ['missed', '×'],
 };
 const KIND_SIGNS: readonly (readonly [Kind, string])[] = [['active', '●'], ['covered', `${SNOW} ‖ ☾\uFE0E`], ['missed', '×']];
 const isDate = (key: string): boolean => /^\d{4}-\d\d-\d\d$/.test(key);

@@ -32,6 +32,7 @@ export const ENGLISH = {
   date_covered_by_freeze: 'covered by a freeze',
   date_paused: 'paused',
   date_rest_day: 'a rest day',
+  date_short_date: 'cut short: no miss',
   date_skipped_by_zone: 'skipped by the time zone',
   date_amnesty: 'an outage: no miss',
   date_missed: 'missed',
