@@ -1,12 +1,12 @@
 """Rule 1, read again: instants, zones, and the dates that calendars have or skip. Imports nothing of the product."""
 
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-DAY = timedelta(days=1)
+DAY, MIDNIGHT = timedelta(days=1), time()
 OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
@@ -40,9 +40,14 @@ def named_zone(occurred_at: str, timezone_named: str | None, zone_set: str | Non
     return timezone_named or written_offset(occurred_at) or zone_set or "UTC"
 
 
-def date_in(zone: str, when: datetime) -> date:
-    """The date that an instant has in a zone."""
-    return when.astimezone(zone_of(zone)).date()
+def date_in(zone: str, when: datetime, start: time = MIDNIGHT) -> date:
+    """The date that an instant has in a zone. Before the start of the day, it is the last one that was there."""
+    local, before = when.astimezone(zone_of(zone)), when
+    if local.time() >= start:
+        return local.date()
+    while before.astimezone(zone_of(zone)).date() >= local.date():
+        before -= timedelta(minutes=15)
+    return before.astimezone(zone_of(zone)).date()
 
 
 @cache

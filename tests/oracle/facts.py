@@ -4,10 +4,10 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from tests.oracle.calendar_dates import date_in, dates_skipped_by, instant, named_zone, offset_at
+from tests.oracle.calendar_dates import MIDNIGHT, date_in, dates_skipped_by, instant, named_zone, offset_at
 from tests.oracle.points_reading import FOR_SERVERS, ByAmount, TimedBoost, worth
 
 KEY_LIVES = timedelta(days=90)
@@ -87,6 +87,7 @@ class Facts:
     pauses_told_at: list[int] = field(default_factory=list)
     rest: frozenset[int] = frozenset()  # rest days of the book, 0: Monday
     rest_chosen: int = 0  # how many a user may choose
+    day_start: time = MIDNIGHT  # of the book
     choices: list[tuple[date, frozenset[int]]] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
     moves_told_at: list[int] = field(default_factory=list)
@@ -109,7 +110,7 @@ class Facts:
         rule = self.by_amount.get(body["event_type"])
         price = rule.price(body.get("properties", {})) if rule else None
         points = worth(body["event_type"], when, self.boosts, price)
-        taken = Taken(key, body["event_type"], when, zone, date_in(zone, when), points)
+        taken = Taken(key, body["event_type"], when, zone, date_in(zone, when, self.day_start), points)
         if event_id in self.events:
             self.renewed[event_id] = taken
         else:

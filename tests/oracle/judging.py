@@ -194,11 +194,15 @@ class Judge:
         if zone:
             clock = self.machines.actor.clock
             self.must(profile["timezone"] == zone, f"zone {profile['timezone']}, not {zone}")
-            now = date_in(zone, clock)
+            now = date_in(zone, clock, self.facts.day_start)
             self.must(today == max(now, last or now), f"today is {today}, not {now}")
         self.must(profile["balance"] == (reading.balances or [0])[-1], f"balance {profile['balance']}")
         self.must(profile["total_bestie_points"] == reading.total, f"total {profile['total_bestie_points']}")
         self.must(profile["level"] == level_of(reading.total), f"{reading.total} points: {profile['level']}")
+        starts = self.facts.day_start.isoformat("minutes")
+        self.must(
+            profile["day_starts_at"] == starts, f"days start at {profile['day_starts_at']}, not {starts}"
+        )
         self._shown(profile, told(reading.days, protection, today))
         if not last:
             return

@@ -226,7 +226,7 @@ class LedgerReading:
         clock, step = self.clock(number), self.steps[self._last_of(number)]
         is_known = len(self.facts.moves) == 1 and self.facts.moves_told_at[0] < step
         zones = [str(self.facts.zone_set)] if is_known else ZONES_OF_EARTH
-        return {date_in(zone, clock) for zone in zones}
+        return {date_in(zone, clock, self.facts.day_start) for zone in zones}
 
     def _returned(self, granted: date, today: date, pauses: Sequence[tuple[date, date]]) -> set[date]:
         """Unused: as if it had never been granted. Used: gone from today on. Of several alike: either."""

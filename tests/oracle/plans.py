@@ -9,6 +9,8 @@ from tests.oracle.calendar_dates import zone_of
 
 Body = dict[str, Any]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+# When dates begin, by the book of a round.
+STARTS = ("00:00", "00:00", "03:00", "05:30")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 TYPES = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED", "WORKOUT_COMPLETED", "APP_OPENED")
 
@@ -115,10 +117,13 @@ class Plan:
     phases: tuple[Phase, ...]
     batches: tuple[int, ...] = (1, 3, 8, 20)
     rests: str = ""  # "book": weekends are rest days; "chosen": users choose two weekdays; "": neither
+    starts: str = "00:00"  # when the book's dates begin
 
     def __str__(self) -> str:
         title = f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}"
-        lines = [f"{title}, boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}"]
+        lines = [
+            f"{title}, boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}, starts={self.starts}"
+        ]
         for phase in self.phases:
             lines.append(
                 f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
@@ -177,6 +182,7 @@ class Planner:
             *(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, self.by_amount),
             tuple(phases),
             rests=self.rests,
+            starts=random.Random(f"starts {self.seed}").choice(STARTS),
         )
 
     def _days(self, number: int) -> list[Phase]:

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from itertools import count
 from typing import Any
 
@@ -240,7 +240,7 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
     """Play a plan under a new name; returns what is wrong."""
     with patch.context() as wiring:
         boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
-        rest = RESTS[plan.rests]
+        rest = {**RESTS[plan.rests], "day_starts_at": plan.starts}
         chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
@@ -250,4 +250,5 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
         )
         weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
         facts = Facts(boosts, amounts, rest=weekdays, rest_chosen=rest.get("rest_days_chosen", 0))
+        facts.day_start = time.fromisoformat(plan.starts)
         return Round(plan, machines, facts).play()

@@ -50,8 +50,18 @@ def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
     date_of = real("rules.days.date_of")
     patch.setattr(
         "ingest.engagement.event_body.date_of",
-        lambda moment, named, stored: date_of(replace(moment, offset=None), named, stored),
+        lambda moment, *given: date_of(replace(moment, offset=None), *given),
     )
+
+
+def dates_begin_at_midnight(patch: Patch) -> None:
+    date_of = real("rules.days.date_of")
+    patch.setattr("ingest.engagement.event_body.date_of", lambda *given: date_of(*given[:3], ()))
+
+
+def today_begins_at_midnight(patch: Patch) -> None:
+    local_date = real("rules.days.local_date")
+    patch.setattr("rules.engagement.account_state.local_date", lambda at, name, _: local_date(at, name, ()))
 
 
 def anybody_may_backfill(patch: Patch) -> None:
@@ -133,6 +143,8 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     amounts_are_rounded_up: (6, 30, 42),
     a_level_begins_with_a_point_more: (16, 37),
     the_zone_of_the_offset_is_forgotten: (4, 6),
+    dates_begin_at_midnight: (),
+    today_begins_at_midnight: (),
     anybody_may_backfill: (9, 0),
     a_key_with_another_body_is_a_duplicate: (2, 6),
     a_late_date_joins_no_runs: (1, 3),
