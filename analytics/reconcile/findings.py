@@ -39,7 +39,7 @@ class Findings:
     compared: int = 0  # their ledgers were compared with the lake
     looked_at: int = 0  # they were examined (Reconciler.examine)
     in_flight: int = 0  # their profiles count entries that are not in the lake yet
-    behind: int = 0  # a writer had not finished the account
+    behind: int = 0  # a writer had not finished the account, or wrote it by earlier books
     settled: int = 0  # the reconciler has finished what that writer had begun
     lowered: int = 0  # their lapsed streaks were taken out of the leaderboard's index
     # Ids of users

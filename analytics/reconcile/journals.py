@@ -6,7 +6,7 @@ item with a lapsed streak is right before and after it is lowered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from adapters.engagement.account_items import (
@@ -14,6 +14,7 @@ from adapters.engagement.account_items import (
     day_from,
     lapsed_attributes,
     profile_attributes,
+    with_daily_terms,
 )
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
@@ -93,6 +94,15 @@ class UserView:
     def has_right_profile(self, now: datetime) -> bool:
         """Whether the stored profile is what the whole journal says."""
         return self._right_item(self.head, now) == self.profile
+
+    def is_right_by_earlier_books(self, now: datetime) -> bool:
+        """Whether all items are right by what the books said of dates when the profile was written.
+
+        A later version of the book may move the instant at which a streak lapses.
+        """
+        terms = self.kept.cover.rest.terms
+        earlier = (with_daily_terms(self.kept, terms[:count]) for count in range(len(terms)))
+        return any(not replace(self, kept=kept).item_differences(now) for kept in earlier)
 
     def items_are_behind(self, now: datetime) -> bool:
         """Whether all items are right as of earlier entries of the journal."""

@@ -55,7 +55,7 @@ class Verdict:
     differences: list[Difference] = field(default_factory=list)  # of items that were, or are, wrong
     disagreements: list[str] = field(default_factory=list)  # what speaks against the journal, in words
     doubt: Doubt = Doubt.NONE  # of the journal
-    is_behind: bool = False  # a writer had not finished the account
+    is_behind: bool = False  # a writer had not finished the account, or wrote it by earlier books
     is_settled: bool = False  # the reconciler has finished what that writer had begun
     is_repaired: bool = False  # items were wrong, and the reconciler or another writer has made them right
 
@@ -82,6 +82,13 @@ class Reconciler:
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view = self._read(user_id, lake)
             look, differences = self._look(view, lake, verdict, now)
+            is_sound = verdict.doubt not in LEDGER_DOUBTS
+            if differences and is_sound and view.is_right_by_earlier_books(now):
+                verdict.is_behind = True
+                if not self.may_repair:
+                    return verdict
+                verdict.is_settled |= self._try_repair(view, now)
+                continue  # this look does not count: an account that is only behind is not wrong
             step = next_step(look, bad_looks, self.may_repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
@@ -89,7 +96,7 @@ class Reconciler:
                     return verdict
                 self.accounts.finish_pending(user_id, now)
                 verdict.is_settled = True
-                continue  # this look does not count: an account that is only behind is not wrong
+                continue  # this look does not count, either
             if step is Step.DONE:
                 verdict.is_repaired = self.may_repair and bool(verdict.differences)
                 return verdict

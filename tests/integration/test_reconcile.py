@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from adapters.book_store import shipped_document
 from adapters.engagement.account_items import entry_item
 from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
@@ -32,6 +33,7 @@ from ingest.engagement.profiles import Profiles
 from processors.ranks import RankBuilder
 from rules.days import key_of_stamp
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
+from rules.lake.entities import ENTITIES, rows_of
 from rules.turns import NIGHTS, share_of
 from tests.support.books import KnownBooks
 from tests.support.corruptions import HAND, edit_day, lost_day, number
@@ -39,6 +41,7 @@ from tests.support.effort import effort, only_soak
 from tests.support.engine import Engine
 from tests.support.lake_corruptions import DAY_GONE
 from tests.support.ledger_corruptions import LEDGER
+from tests.support.published_books import Table, documents, publish
 from tests.support.town import SHARDS, START, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
@@ -77,6 +80,22 @@ def test_each_corruption_is_named_and_put_right(town: Town) -> None:
     again = town.reconcile("again")
     assert (again["different"], again["counts"]["settled"]) == ([], 0)
     assert again["disagreements"] == []
+
+
+def test_a_book_that_moves_the_start_of_dates_makes_no_differences(town: Town) -> None:
+    """The instants at which streaks lapse move with it. The night writes them, and nobody was wrong."""
+    assert town.reconcile("before")["different"] == []
+    table = Table()
+    publish(table, {**shipped_document(), "daily": {"day_starts_at": "03:00"}}, town.now, town.now)
+    for item in documents(table.items):
+        for row in rows_of(ENTITIES["rules"], item, town.now):
+            town.dynamodb.rows["rules", row["dt"], row["hour"]].append(json.dumps(row))
+    town.curate()
+    told = town.reconcile("after", everybody=True)
+    assert (told["different"], told["unrepaired"], told["contended"]) == ([], [], [])
+    assert told["counts"]["settled"] == told["counts"]["behind"] > 0
+    again = town.reconcile("again", everybody=True)
+    assert (again["different"], again["counts"]["behind"]) == ([], 0)
 
 
 def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
