@@ -130,11 +130,12 @@ def short_dates(terms: DailyTerms) -> frozenset[date]:
 
 def with_starts_of(terms: DailyTerms, others: DailyTerms) -> DailyTerms:
     """Return terms with the rest days that they have, and the dates of others."""
-    dates = sorted({since for since, _ in (*terms, *others)})
-    return tuple(
-        (day, replace(_rules_on(day, terms), day_starts_at=_rules_on(day, others).day_starts_at))
-        for day in dates
-    )
+    mixed: list[tuple[date, DailyRules]] = []
+    for day in sorted({since for since, _ in (*terms, *others)}):
+        rules = replace(_rules_on(day, terms), day_starts_at=_rules_on(day, others).day_starts_at)
+        if not mixed or rules != mixed[-1][1]:
+            mixed.append((day, rules))
+    return tuple(mixed) if len(mixed) > 1 or any(rules != NO_REST for _, rules in mixed) else ()
 
 
 def _rules_on(day: date, terms: DailyTerms) -> DailyRules:

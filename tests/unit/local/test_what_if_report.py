@@ -130,6 +130,18 @@ def test_text_and_json_say_the_same() -> None:
         assert changes == row["earned_after"] - row["earned_before"], "the reasons add up"
 
 
+def test_another_start_of_the_day_is_said_to_be_left_out() -> None:
+    story, objects = WhatIfStory(26), FolderObjects(Path(mkdtemp()))
+    story.into(objects)
+    book = {**story.some_book(), "daily": {"day_starts_at": "03:00"}}
+    figures = summary(what_if(objects, WhatIfQuestion(read_book(book), story.now)), "late.yaml")
+    (sentence,) = figures["limits"]
+    assert "start of the day" in sentence
+    assert sentence in list(lines(figures))
+    assert sentence in page(figures)
+    assert summary(found(), "book.yaml")["limits"] == []
+
+
 def test_runs_survive_by_kaplan_and_meier() -> None:
     """Four runs: of 1 and 3 days, which ended; of 2 and 3, which go on."""
     runs = RunLengths()
