@@ -185,8 +185,9 @@ REPAIR = {
     ),
     "restore": Lazy("local.restore:restore", "What tables had before an instant, from the lake"),
     "key": Group(
-        "Keys of fingerprints and of time receipts: replace them, step by step.",
+        "Keys: of your own sign-in; of fingerprints and time receipts, which are replaced step by step.",
         {
+            "sign-in": Lazy("local.sign_in_key:sign_in_command", "Make one for your users' tokens"),
             "show": Lazy("local.operate.fingerprint_keys:show_keys", "How far a replacement is"),
             "announce": Lazy("local.operate.fingerprint_keys:announce", "Make the next key"),
             "promote": Lazy("local.operate.fingerprint_keys:promote", "Use it"),

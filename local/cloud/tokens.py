@@ -11,9 +11,9 @@ import time
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from jwt.algorithms import RSAAlgorithm
 
 from local.paths import LOCAL, write_secret
+from local.sign_in_key import issuer_documents, new_private_key, public_jwk
 from local.stack import Stack
 
 AUDIENCE = "streakline-laptop"
@@ -42,12 +42,9 @@ def publish(stack: Stack) -> None:
     s3.put_bucket_policy(
         Bucket=BUCKET, Policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     )
-    public = json.loads(RSAAlgorithm.to_jwk(_key().public_key()))
-    keys = {"keys": [{**public, "kid": KEY_ID, "alg": "RS256", "use": "sig"}]}
-    name = issuer(stack.endpoint_url)
-    about = {"issuer": name, "jwks_uri": f"{name}/.well-known/jwks.json"}
-    for path, document in (("openid-configuration", about), ("jwks.json", keys)):
-        s3.put_object(Bucket=BUCKET, Key=f".well-known/{path}", Body=json.dumps(document).encode())
+    key = public_jwk(_key().public_key(), KEY_ID)
+    for path, text in issuer_documents(issuer(stack.endpoint_url), [key]).items():
+        s3.put_object(Bucket=BUCKET, Key=path, Body=text.encode())
 
 
 def token(stack: Stack, user_id: str, *groups: str) -> str:
@@ -69,13 +66,7 @@ def token(stack: Stack, user_id: str, *groups: str) -> str:
 def _key() -> rsa.RSAPrivateKey:
     """Return the private key; make it when first needed, readable by this user only."""
     if not KEY_FILE.exists():
-        fresh = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        text = fresh.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        write_secret(KEY_FILE, text)
+        write_secret(KEY_FILE, new_private_key()[1])
     key = serialization.load_pem_private_key(KEY_FILE.read_bytes(), password=None)
     assert isinstance(key, rsa.RSAPrivateKey)
     return key

@@ -80,6 +80,7 @@ ELSEWHERE = {
     ("docs/rules/*.md", "python"): "tests/unit/platform/test_docs.py",
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
     QUESTIONS: "tests/sql",
+    ("docs/guides/sign-in.md", "*"): "tests/integration/test_sign_in_key.py",
     ("*", "ts"): "tests/e2e/test_documents.py",
     ("*", "json"): "below",
     ("*", "yaml"): "below",
@@ -95,7 +96,7 @@ def is_run(block: Block) -> bool:
     """Whether a test carries a block out."""
     here = block.document in RUN and is_carried_out(block)
     return here or any(
-        fnmatchcase(block.document, document) and block.language == language and not block.mark
+        fnmatchcase(block.document, document) and fnmatchcase(block.language, language) and not block.mark
         for document, language in ELSEWHERE
     )
 
