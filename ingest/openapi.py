@@ -8,7 +8,7 @@ from ingest.engagement import events_api, users_api
 from ingest.engagement.event_body import EVENT
 from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.questions import polls_api, questions_api
-from ingest.web.json_schema import ERROR
+from ingest.web.json_schema import ERROR, Schema
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
 from rules.parts import OF_PART
@@ -91,9 +91,10 @@ def _operation(route: Route) -> dict[str, Any]:
         }
         for code, reason in REFUSALS.items()
     }
-    media = route.answer.get("contentMediaType", "application/json")
-    success = {"description": route.summary, "content": {media: {"schema": route.answer}}}
+    success = _success(route.summary, route.answer)
     again = {"200": success} if route.may_repeat else {}
+    if route.waited:
+        again = {"200": _success(f"{route.summary}, and wait for what comes of it", route.waited)}
     operation: dict[str, Any] = {
         "operationId": f"{route.method}{name.replace('.', '')}",
         "tags": [tag_of(route.method, route.path)],
@@ -108,6 +109,11 @@ def _operation(route: Route) -> dict[str, Any]:
         content = {"application/json": {"schema": route.body}}
         operation["requestBody"] = {"required": bool(route.body["required"]), "content": content}
     return operation
+
+
+def _success(description: str, answer: Schema) -> dict[str, Any]:
+    media = answer.get("contentMediaType", "application/json")
+    return {"description": description, "content": {media: {"schema": answer}}}
 
 
 def tag_of(method: str, path: str) -> str:

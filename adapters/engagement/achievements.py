@@ -6,6 +6,7 @@ user reads all days. Achievements follow alike from a stored snapshot and the le
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from rules.engagement.achievements import (
     AchievementSnapshot,
     StreakHistory,
     UserHistory,
+    achievement_positions,
     dated_positions,
     next_snapshot,
     shown_achievements,
@@ -144,6 +146,16 @@ class AchievementReading:
     # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
     is_complete: bool
 
+    def new_by(self, declared: Mapping[str, DeclaredAchievement], event_ids: AbstractSet[str]) -> list[str]:
+        """Return the names of the achievements that would not be there without these events."""
+        entries = [entry for entry in self.history.entries if entry.draft.event_id not in event_ids]
+        without = achievement_positions(declared, replace(self.history, entries=entries), self.streaks)
+        return [
+            name
+            for name in achievement_positions(declared, self.history, self.streaks)
+            if name not in without
+        ]
+
 
 class _Request(NamedTuple):
     """A read of a user's achievements."""
@@ -153,6 +165,7 @@ class _Request(NamedTuple):
     streaks: StreakHistory
     now: datetime
     is_strong: bool
+    is_bounded: bool
     head: Head | None  # the newest entry that the profile has
 
 
@@ -171,15 +184,17 @@ class AchievementReader:
         now: datetime,
         *,
         is_strong: bool = False,
+        is_bounded: bool = True,
     ) -> AchievementReading:
-        """Return a user's achievements, some moments old. is_strong: with all that is written, and whatever
-        the number of entries. Raises TooManyEntries, unless is_strong, for a user with more entries than one
-        request may read.
+        """Return a user's achievements, some moments old. is_strong: with all that is written.
+
+        Raises TooManyEntries, unless is_bounded is False, for a user with more entries than one request may
+        read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         stored = self.store.get(user)
-        request = _Request(user, declared, streaks, now, is_strong, profile.head)
+        request = _Request(user, declared, streaks, now, is_strong, is_bounded, profile.head)
         snapshot, history = self._snapshot_and_history(request, stored)
         dated = dated_positions(snapshot, declared, history, streaks)
         achieved = shown_achievements(snapshot, declared, dated)
@@ -207,7 +222,7 @@ class AchievementReader:
     def _history(self, request: _Request, snapshot: AchievementSnapshot) -> UserHistory:
         """Return the history of a snapshot's totals and the entries after them. Raises TooManyEntries."""
         user, now, limit = request.user, request.now, None
-        if not request.is_strong:
+        if request.is_bounded:
             limit = ALL_ENTRIES_MAX if snapshot.until == date.min else ENTRIES_MAX
         place = snapshot.place_before_later()
         if limit is not None:

@@ -91,7 +91,9 @@ def _returned_user(desk: Desk, user: str) -> str:
 
 
 def _rarer_event_paths(desk: Desk, users: Iterator[str]) -> PathCosts:
-    """Yield a streak that starts again, an event of an older date, events of several dates, repetitions."""
+    """Yield a streak that starts again, an event of an older date, events of several dates, repetitions
+    (the first of them waits until the events are applied, which they are).
+    """
     user = _returned_user(desk, next(users))
     apply_events(desk, user, 1)
     desk.tick(5 * DAY)
@@ -106,6 +108,11 @@ def _rarer_event_paths(desk: Desk, users: Iterator[str]) -> PathCosts:
     apply_posted(desk, [body for day in range(5) for body in bodies([user], 1, oldest + day * DAY)])
     yield "events.dates.5", desk.take_costs()
     events = apply_events(desk, next(users), 5)
+    desk.start_path()
+    request = http("POST", "/v1/events", {"events": events}, groups=ADMIN)
+    request["headers"]["prefer"] = "wait=2"
+    assert desk.call("EventsApiFunction", request)["statusCode"] == 200
+    yield "events.waited.5", desk.take_costs()
     desk.tick(HOUR)
     desk.start_path()
     assert set(post_events(desk, events)) == {"duplicate"}

@@ -57,6 +57,9 @@ class AcceptResult:
     idempotency_key: str | None
     status: AcceptStatus
     event_id: str | None = None
+    user_id: str = ""  # of an event that is stored, as the two below
+    event_type: str = ""
+    arrived_at: str = ""  # when its key was claimed first, as entries write instants
     # code, message, field, and `details` if several fields are at fault; None if the event was taken
     error: Mapping[str, Any] | None = None
 
@@ -223,10 +226,12 @@ class Acceptor:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
         if claim.body_hash != sent.digest:
             error = _error("conflict", "was used for another body", "idempotency_key")
-            return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
+            return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error=error)
         is_new = sent.key in won and sent is first[sent.key]
         status = AcceptStatus.ACCEPTED if is_new else AcceptStatus.DUPLICATE
-        return AcceptResult(key, status, claim.target)
+        return AcceptResult(
+            key, status, claim.target, sent.event.user_id, sent.event.event_type, claim.created_at
+        )
 
 
 def _idempotency_key(body: Any) -> str | None:

@@ -95,24 +95,18 @@ EVENTS = closed_object(
 )
 
 # The answer to a batch of events.
-RESULTS = closed_object(
-    {
-        "accepted": whole(),
-        "duplicates": whole(),
-        "rejected": whole("conflicts included"),
-        "results": list_of(
-            closed_object(
-                {
-                    "idempotency_key": text_or_null(),
-                    "status": one_of(["accepted", "duplicate", "conflict", "rejected"]),
-                    "event_id?": TEXT,
-                    "error?": ANY
-                    | {"description": "code, message, field; details: all fields, if several are faulty"},
-                }
-            )
-        ),
-    }
-)
+RESULT: dict[str, Any] = {
+    "idempotency_key": text_or_null(),
+    "status": one_of(["accepted", "duplicate", "conflict", "rejected"]),
+    "event_id?": TEXT,
+    "error?": ANY | {"description": "code, message, field; details: all fields, if several are faulty"},
+}
+COUNTS: dict[str, Any] = {
+    "accepted": whole(),
+    "duplicates": whole(),
+    "rejected": whole("conflicts included"),
+}
+RESULTS = closed_object({**COUNTS, "results": list_of(closed_object(RESULT))})
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 # For an event of a type that no book has: it is refused.

@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
+from aws_lambda_powertools.event_handler import Response
+
 from adapters import clock
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import EventStore
+from adapters.engagement.expiry import Settler
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
@@ -20,8 +29,11 @@ from ingest.engagement.acceptance import (
     acceptor_of,
 )
 from ingest.engagement.event_body import EVENTS, RESULTS
+from ingest.engagement.goal_views import AchievementViews
+from ingest.engagement.profiles import Profiles
 from ingest.engagement.receipts import BatchWithReceipt, OfflineProver, device_of, with_receipt
-from ingest.web.api import Allowance, Api
+from ingest.engagement.waiting import APPLIED, PREFER, Waiter, seconds_to_wait
+from ingest.web.api import Allowance, Api, json_response
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
 from rules.days import parse_moment
@@ -35,6 +47,9 @@ logger = app.logger
 class EventsApiSettings(Allowance, IntakeSettings):
     """Settings of this function."""
 
+    daily_activity_table: str
+    rewards_ledger_table: str
+    leaderboard_shards: int
     redis_url: str
     rate_limit_per_minute: int  # events of one user; admins and producers are not limited
     receipt_secret_arn: str
@@ -46,6 +61,7 @@ class _Parts:
     limit: RateLimit
     prover: OfflineProver
     gauges: Gauges
+    waiter: Waiter
 
 
 @bootstrap(EventsApiSettings)
@@ -58,12 +74,38 @@ def _parts(config: EventsApiSettings, client: ClientOf) -> _Parts:
     # It reads the keys when the first receipt comes.
     keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
     prover = OfflineProver(keys, stretches, tombstones_of(config, client))
-    return _Parts(acceptor_of(config, client), limit, prover, Gauges(config.redis_url))
+    return _Parts(
+        acceptor_of(config, client), limit, prover, Gauges(config.redis_url), _waiter(config, client)
+    )
 
 
-@app.route("POST /v1/events", body=EVENTS, status=202, answer=RESULTS)
-def post_events() -> dict[str, Any]:
-    """Send 1 to 100 events."""
+def _waiter(config: EventsApiSettings, client: ClientOf) -> Waiter:
+    dynamodb = client("dynamodb")
+    books, days = BookStore(dynamodb, config.rule_books_table), config.daily_activity_table
+    ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    accounts = AccountStore(
+        dynamodb,
+        config.user_streaks_table,
+        days,
+        ledger,
+        config.leaderboard_shards,
+        daily_terms=books.daily_terms,
+    )
+    events, cache = EventStore(dynamodb, config.bp_events_table), EngagementCache(config.redis_url)
+    profiles = Profiles(accounts, events, cache, Settler(accounts, books))
+    streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
+    achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
+    return Waiter(accounts, profiles, AchievementViews(profiles, achievements))
+
+
+@app.route("POST /v1/events", [PREFER], body=EVENTS, status=202, answer=RESULTS, waited=APPLIED)
+def post_events() -> Response[str]:
+    """Send 1 to 100 events.
+
+    With the header Prefer: wait=2 the answer is 200 as soon as the events are applied. It has each event's
+    points and date, the profile after them, and achievements and level that are new. If they are not applied
+    in time, or are of several users, it is 202 as without the header.
+    """
     parts = _parts()
     caller, now = app.caller(), clock.now()
     body = app.body(batch="events")
@@ -84,12 +126,20 @@ def post_events() -> dict[str, Any]:
     _refuse_whole(results, caller)
     if count[AcceptStatus.ACCEPTED]:
         parts.gauges.note_stored(now)
-    return {
+    answer: dict[str, Any] = {
         "accepted": count[AcceptStatus.ACCEPTED],
         "duplicates": count[AcceptStatus.DUPLICATE],
         "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
         "results": [result.as_json() for result in results],
     }
+    seconds = seconds_to_wait(app.event["headers"].get("prefer"))
+    applied = parts.waiter.wait(results, seconds) if seconds else None
+    if applied is None:
+        return json_response(202, answer)
+    for result in answer["results"]:
+        if event := applied.events.get(result.get("event_id")):
+            result |= {"activity_date": event.day.isoformat(), "points": event.points}
+    return json_response(200, answer | applied.more, {"Preference-Applied": f"wait={seconds}"})
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:

@@ -1,18 +1,20 @@
 """What a user sees of streaks and achievements, and why a period counts."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.achievements import AchievementReader, StreakReader, periods_of
+from adapters.engagement.achievements import AchievementReader, AchievementReading, StreakReader, periods_of
 from ingest.engagement.profiles import CountRead, Profiles, uncounted
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.achievements import StreakHistory, UserHistory, key_of
+from rules.engagement.achievements import StreakHistory, UserHistory, is_about, key_of
 from rules.engagement.goals import (
+    DeclaredAchievement,
     KnownPeriods,
     PeriodReason,
     contribution_of,
@@ -78,7 +80,7 @@ _CONDITION = open_object(
         "have": _AMOUNT | {"description": "of a streak: the longest"},
     }
 )
-_ACHIEVEMENT = open_object(
+ACHIEVEMENT = open_object(
     {
         "name": TEXT,
         "title": TEXT,
@@ -92,7 +94,7 @@ _ACHIEVEMENT = open_object(
 ACHIEVEMENTS_VIEW = open_object(
     {
         "user_id": TEXT,
-        "achievements": list_of(_ACHIEVEMENT),
+        "achievements": list_of(ACHIEVEMENT),
         "secrets?": COUNT | {"description": "how many more there are, secret until the user has them"},
     }
 )
@@ -249,23 +251,46 @@ class AchievementViews:
             return {"user_id": user_id, "achievements": [], "secrets": 0}
         reading = self.reader.read(self.profiles.get(user_id), declared, now)
         achievements = [
-            {
-                "name": name,
-                "title": achievement.rule.title,
-                **({"image_url": achievement.rule.image_url} if achievement.rule.image_url else {}),
-                "achieved": name in reading.achieved,
-                "achieved_at": reading.achieved.get(name),
-                "needs": "all" if achievement.rule.needs_all else "any",
-                "conditions": [
-                    _condition_view(condition, reading.history, reading.streaks)
-                    for condition in achievement.rule.conditions
-                ],
-            }
+            _achievement_view(name, achievement, reading)
             for name, achievement in sorted(declared.items())
             if name in reading.achieved or not achievement.rule.is_secret
         ]
         secrets = len(declared) - len(achievements)
         return {"user_id": user_id, "achievements": achievements, "secrets": secrets}
+
+    def new_by(
+        self, profile: Profile, event_ids: AbstractSet[str], event_types: Container[str], now: datetime
+    ) -> list[dict[str, Any]]:
+        """Return the achievements that a user would not have without these events, which the profile counts.
+
+        event_types: theirs. Nothing is read if no achievement is about them. Raises TooManyEntries.
+        """
+        books = self.reader.streaks.book_store.books()
+        streaks = books.at(now).book.streaks
+        declared = declared_achievements(books, now)
+        if not any(is_about(each.rule, event_types, streaks) for each in declared.values()):
+            return []
+        reading = self.reader.read(profile, declared, now, is_strong=True)
+        new = reading.new_by(declared, event_ids)
+        return [_achievement_view(name, declared[name], reading) for name in sorted(new)]
+
+
+def _achievement_view(
+    name: str, achievement: DeclaredAchievement, reading: AchievementReading
+) -> dict[str, Any]:
+    picture = {"image_url": achievement.rule.image_url} if achievement.rule.image_url else {}
+    return {
+        "name": name,
+        "title": achievement.rule.title,
+        **picture,
+        "achieved": name in reading.achieved,
+        "achieved_at": reading.achieved.get(name),
+        "needs": "all" if achievement.rule.needs_all else "any",
+        "conditions": [
+            _condition_view(condition, reading.history, reading.streaks)
+            for condition in achievement.rule.conditions
+        ],
+    }
 
 
 def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:

@@ -139,21 +139,29 @@ class Profiles:
         What has expired by now is written first. count_read: is called before a whole ledger is read, and may
         raise.
         """
-        return self._view(self.get(user_id), as_of, now, count_read)
+        return self._view(self._settled(self.get(user_id), now), as_of, now, count_read)
+
+    def view_of(self, profile: Profile, now: datetime) -> dict[str, Any]:
+        """Return a profile that was just read, as of the user's today. Nothing is written."""
+        return self._view(profile, None, now, uncounted)
 
     def views(self, user_ids: Iterable[str], now: datetime, count_read: CountRead) -> list[dict[str, Any]]:
         """Return the profiles of those users who have one, in bulk and in the order asked for."""
         asked = list(dict.fromkeys(user_ids))
         profiles = self.accounts.profiles(asked)
         known = [profiles[user] for user in asked if profiles[user].version]
-        return [self._view(profile, None, now, count_read) for profile in known]
+        return [self._view(self._settled(profile, now), None, now, count_read) for profile in known]
+
+    def _settled(self, profile: Profile, now: datetime) -> Profile:
+        """Write what has expired by now, if anything has, and return the profile then."""
+        if is_due(profile, now):
+            profile = self.settler.settle(profile.user_id, now)
+            self.cache.write_through([profile])
+        return profile
 
     def _view(
         self, profile: Profile, as_of: date | None, now: datetime, count_read: CountRead
     ) -> dict[str, Any]:
-        if is_due(profile, now):
-            profile = self.settler.settle(profile.user_id, now)
-            self.cache.write_through([profile])
         when = as_of or date_at(profile, now)
         profile = self._with_protection(profile, when, count_read)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)

@@ -140,6 +140,7 @@ class Api:
         answer: Schema = ANY,
         is_open: bool = False,
         may_repeat: bool = False,
+        waited: Schema | None = None,
         more: str = "",
         part: Part | None = None,
     ) -> Callable[[Handler], Handler]:
@@ -165,6 +166,7 @@ class Api:
                 answer,
                 is_open=is_open,
                 may_repeat=may_repeat,
+                waited=waited,
                 description=" ".join(filter(None, (*description.split("\n"), more))),
                 part=part or self.part,
             )

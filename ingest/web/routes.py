@@ -34,6 +34,8 @@ class Route:
     is_open: bool = False  # anybody may call it, without a token
     # The first request answers `status`, the same body again answers 200 with what is stored
     may_repeat: bool = False
+    # The answer with status 200 to a request that prefers to wait (RFC 7240)
+    waited: Schema | None = None
     description: str = ""
     part: Part | None = None  # the part that it is of, if a deployment may leave it out
 
@@ -51,6 +53,11 @@ class Route:
 def in_path(name: str, schema: Schema) -> Parameter:
     """Return a parameter that is a part of the path."""
     return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def in_header(name: str, schema: Schema) -> Parameter:
+    """Return a parameter that is a header."""
+    return {"name": name, "in": "header", "required": False, "schema": schema}
 
 
 def in_query(name: str, schema: Schema, required: bool = False) -> Parameter:

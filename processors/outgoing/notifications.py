@@ -165,7 +165,7 @@ def _achieved(
     if not declared:
         return {}
     try:
-        reading = reader.read(profile, declared, at, is_strong=True)
+        reading = reader.read(profile, declared, at, is_strong=True, is_bounded=False)
     except AccountContended:
         logger.exception("achievements not read")
         return None

@@ -8,14 +8,14 @@ import hashlib
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
 from rules.book.book import Books
-from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
+from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.events import amounts, day_key, stamp_of, with_measures
 from rules.engagement.goals import (
     EDITION,
@@ -332,6 +332,16 @@ class AchievementSnapshot:
             and not is_rewritten(streaks.books, self.version, self.until)
             and self.definitions.items() >= _definition_digests(declared).items()
         )
+
+
+def is_about(rule: AchievementRule, event_types: Container[str], streaks: Mapping[str, StreakRule]) -> bool:
+    """Return whether an event of one of these types may make an achievement true. streaks: of the book."""
+    counted = (
+        streaks[name].event_types if (name := condition.streak or "") in streaks else {condition.event_type}
+        for condition in rule.conditions
+    )
+    has_points = any(condition.kind is ConditionKind.POINTS for condition in rule.conditions)
+    return has_points or any(each in event_types for types in counted for each in types)
 
 
 def definition_digest(achievement: DeclaredAchievement) -> str:

@@ -53,6 +53,8 @@ def service(told: Any) -> Iterator[tuple[str, Seen]]:
             seen.beside.append(list(body))
             spoilt = [each["event_type"] for each in events if each["event_type"] in told.get("spoils", {})]
             usual: Any = {"status": 202, "results": ["accepted"] * len(events)}
+            if self.headers["prefer"] and "body" in told.get("profile", {}) and not told.get("late"):
+                usual |= {"status": 200, "more": {"profile": told["profile"]["body"]}}
             answer = answers.pop(0) if answers else told["spoils"][spoilt[0]] if spoilt else usual
             results = [] if answer == "gone" else answer.get("results", [])
             seen.taken |= {
@@ -68,7 +70,7 @@ def service(told: Any) -> Iterator[tuple[str, Seen]]:
                 return
             body = answer.get("body")
             if "results" in answer:
-                body = {"results": [result(each) for each in answer["results"]]}
+                body = {"results": [result(each) for each in answer["results"]], **answer.get("more", {})}
             today = datetime.now(UTC).date().isoformat()
             text = answer.get("text", json.dumps(body).replace('"today"', f'"{today}"')).encode()
             self.send_response(answer["status"])
@@ -162,6 +164,7 @@ def test_a_situation(
         for _ in range(told.get("flushes", 1)):
             me.flush()
         kept = [keys.index(each["idempotency_key"]) for each in me.waiting()]
+        sent = [[keys.index(each["idempotency_key"]) for each in events] for events in seen.events]
         shown: Any = None
         if "raised" in wanted:
             with pytest.raises(StreaklineError, match=wanted["raised"]):
@@ -169,7 +172,6 @@ def test_a_situation(
         elif "profile" in wanted:
             shown = me.profile()
         me.close()
-    sent = [[keys.index(each["idempotency_key"]) for each in events] for events in seen.events]
     assert (sent, kept) == (wanted["sent"], wanted["kept"])
     assert {keys[number] for number in wanted["taken"]} <= seen.taken
     given_back = [[keys.index(each.event["idempotency_key"]), each.code, each.field] for each in refused]

@@ -4,7 +4,8 @@ from streakline_client.client import Streakline
 from streakline_client.profile import ShownProfile, estimated
 from streakline_client.questions import Answer, Question, Stats
 from streakline_client.queue.sender import RefusedEvent, Trouble
-from streakline_client.tracker import Queueing
+from streakline_client.shapes import Applied
+from streakline_client.tracker import Queueing, Tracked
 from streakline_client.transport import (
     Refused,
     Reply,
@@ -17,6 +18,7 @@ from streakline_client.transport import (
 
 __all__ = [
     "Answer",
+    "Applied",
     "Question",
     "Queueing",
     "Refused",
@@ -27,6 +29,7 @@ __all__ = [
     "Stats",
     "Streakline",
     "StreaklineError",
+    "Tracked",
     "Transport",
     "Trouble",
     "Unreachable",

@@ -136,13 +136,19 @@ class Calls:
         finally:
             del self._under_way[slot]
 
-    def once(
-        self, method: str, target: str, body: Any = None, timeout: float | None = None, device: str = ""
+    def once(  # noqa: PLR0913, PLR0917 (what is said of a request)
+        self,
+        method: str,
+        target: str,
+        body: Any = None,
+        timeout: float | None = None,
+        device: str = "",
+        prefer: str = "",
     ) -> Reply:
         """Send a request once; returns the reply, of any status.
 
         If the token is refused and the app has a newer one, the request is sent again with that one. device:
-        the device of an earlier time; "": this one. Raises Unreachable.
+        the device of an earlier time; "": this one. prefer: the header of this name. Raises Unreachable.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
@@ -150,6 +156,8 @@ class Calls:
             headers["Content-Type"] = "application/json"
         if device := device or self.device_id():
             headers["Streakline-Device"] = device
+        if prefer:
+            headers["Prefer"] = prefer
 
         def send(token: str) -> Reply:
             with_token = {**headers, "Authorization": f"Bearer {token}"}

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from streakline_client.calls import Calls, in_seconds, path_part, user_part
 from streakline_client.profile import ShownProfile
@@ -26,7 +26,7 @@ from streakline_client.shapes import (
     Weekday,
     Zone,
 )
-from streakline_client.tracker import Queueing, Tracker
+from streakline_client.tracker import Queueing, Tracked, Tracker
 from streakline_client.transport import Transport, over_http
 
 SPAN_MAX = 366  # dates in one answer
@@ -67,13 +67,30 @@ class Streakline(QuestionCalls):
         super().__init__(calls, seconds, sleep)
         self._tracker = Tracker(calls, user, queue or Queueing()) if user else None
 
-    def track(self, event_type: str, properties: Mapping[str, Any] | None = None) -> str:
+    @overload
+    def track(self, event_type: str, properties: Mapping[str, Any] | None = None) -> str: ...
+
+    @overload
+    def track(
+        self, event_type: str, properties: Mapping[str, Any] | None = None, *, wait: float | timedelta
+    ) -> Tracked: ...
+
+    def track(
+        self,
+        event_type: str,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        wait: float | timedelta | None = None,
+    ) -> str | Tracked:
         """Store an event that happens now, at this place; returns its key.
 
-        The event is stored when this returns, and sent as soon as that is possible. Raises ValueError or
-        TypeError for properties that are no JSON.
+        The event is stored when this returns, and sent as soon as that is possible. wait: for so many seconds
+        at most it waits until the service has applied the event, and returns what that did, too. Raises
+        ValueError or TypeError for properties that are no JSON.
         """
-        return self._tracking.track(event_type, properties)
+        if wait is None:
+            return self._tracking.track(event_type, properties)
+        return self._tracking.track_and_wait(event_type, properties, in_seconds(wait, "wait"))
 
     def flush(self) -> int:
         """Try to send now; returns how many events still wait."""
@@ -92,6 +109,8 @@ class Streakline(QuestionCalls):
 
     def profile(self) -> ShownProfile:
         """Return the profile from the service, with the waiting events counted in."""
+        if self._tracking.is_confirmed():
+            return self._tracking.estimate()
         return self._tracking.corrected(self._of_user(""))
 
     def estimate(self) -> ShownProfile:

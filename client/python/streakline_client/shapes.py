@@ -5,6 +5,7 @@ from typing import Literal
 from streakline_client.generated import api
 
 Event = api.Event
+Applied = api.PostEventsResponse  # what events have done, and what is new by them
 Profile = api.GetUsersUserIdResponse
 Level = api.GetUsersUserIdResponseLevel
 Explanation = api.GetUsersUserIdStreakExplainResponse

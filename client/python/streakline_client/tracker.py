@@ -4,12 +4,13 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo, available_timezones
 
 from streakline_client.calls import Calls, user_part
@@ -18,8 +19,9 @@ from streakline_client.queue import forks
 from streakline_client.queue.clock import DeviceClocks, Reading, zone_of
 from streakline_client.queue.event_queue import EventQueue, Proof, WaitingEvent
 from streakline_client.queue.queue_file import MEMORY
-from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners, Trouble
-from streakline_client.shapes import Event, Profile
+from streakline_client.queue.sender import WAIT, RefusedEvent, Sender, SenderListeners, Trouble, applied_of
+from streakline_client.shapes import Applied, Event, Profile
+from streakline_client.transport import Unreachable
 
 QUEUE_MAX = 10_000
 # Events that happen within this time go in one request.
@@ -27,9 +29,9 @@ SOON_SECONDS = 0.1
 STORAGE_AGAIN_SECONDS = 60.0
 # How often a thread looks whether a process that has ended meanwhile left events in the file.
 LEFT_SECONDS = 5.0
-# The service applies an event a moment after it has taken it. For this long its date is counted beside the
-# profile.
+# The service applies an event a moment after it has taken it. For this long a profile may lack it.
 AHEAD_MILLISECONDS = 60_000
+AGAIN_SECONDS = 0.5  # until the service is asked again what an event did
 WARNINGS_MAX = 100
 OPEN_COMMAND = "command "  # then its name
 logger = logging.getLogger("streakline_client")
@@ -95,6 +97,8 @@ class Queueing:
     # Events wait, for a reason; or the file was damaged and renamed. Without a callback the reason is logged,
     # each once. Errors of callbacks are logged, too
     on_trouble: Callable[[Trouble], None] | None = None
+    # The service has applied events: points and date of each, the profile after them, and what is new
+    on_applied: Callable[[Applied], None] | None = None
     # Whether an event keeps the streak, for the estimate only
     keeps_streak: Callable[[Event], bool] = lambda _: True
     is_sending: bool = True  # a thread sends by itself; else `flush` does
@@ -104,7 +108,7 @@ class Queueing:
         """Check the app's values."""
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
             raise ValueError(f"most must be a whole number of events, and not {self.most!r}")
-        for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "clocks"):
+        for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "on_applied", "clocks"):
             if not (getattr(self, name) is None or callable(getattr(self, name))):
                 raise TypeError(f"{name} must be a function, and not {getattr(self, name)!r}")
         if not callable(self.keeps_streak):
@@ -175,6 +179,21 @@ class StoredCommands:
                 self._tracker.queue.put(OPEN_COMMAND + name, value)
 
 
+class Tracked(NamedTuple):
+    """An event that was tracked, and what it did."""
+
+    key: str
+    applied: Applied | None  # None: the service has not said it in time
+
+
+class _Ahead(NamedTuple):
+    """An event that the service has taken, and that the stored profile may lack."""
+
+    day: date  # on which it was
+    at: int  # when the service took it, in milliseconds since 1970
+    keeps: bool  # whether it keeps the streak
+
+
 class Tracker:
     """The events of one user."""
 
@@ -193,11 +212,17 @@ class Tracker:
         calls.device_id, calls.on_receipt = lambda: device, self._keep_receipt
         calls.open_commands = StoredCommands(self)
         listeners = SenderListeners(
-            lambda refused: _call_app(on_refused, refused),
+            lambda refused: self._note_refused(refused, on_refused),
             lambda trouble: _call_app(self._on_trouble, trouble),
             self._count_taken,
+            lambda: self._waiters > 0 or queueing.on_applied is not None,
         )
         self._sender = Sender(self.queue, calls, listeners)
+        # Somebody waits for what events do: how many, and what is known by key.
+        self._waiters, self._known, self._applied = 0, dict[str, Applied | None](), threading.Condition()
+        # The newest events of which the service has not said that it has applied them. A user's events are
+        # applied as they came.
+        self._unconfirmed = list[Event]()
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
         if queueing.is_sending:
@@ -229,6 +254,36 @@ class Tracker:
         self._woken.set()
         return event["idempotency_key"]
 
+    def track_and_wait(
+        self, event_type: str, properties: Mapping[str, Any] | None, seconds: float
+    ) -> Tracked:
+        """Say that something happened, and wait for what the service makes of it; see track."""
+        with self._applied:
+            self._waiters += 1
+        try:
+            key = self.track(event_type, properties)
+            if not self._thread.is_alive():
+                self.flush()
+            return Tracked(key, self._applied_of(key, time.monotonic() + seconds))
+        finally:
+            with self._applied:
+                self._waiters -= 1
+                if not self._waiters:
+                    self._known.clear()
+
+    def _applied_of(self, key: str, until: float) -> Applied | None:
+        """Return what an event did, or None if nobody knows it in time. until: in monotonic seconds."""
+        with self._applied:
+            self._applied.wait_for(
+                lambda: key in self._known or self._is_unconfirmed(key), max(0.0, until - time.monotonic())
+            )
+        while self._is_unconfirmed(key) and time.monotonic() < until and not self.is_confirmed():
+            self._closed.wait(min(AGAIN_SECONDS, max(0.0, until - time.monotonic())))
+        return self._known.get(key)
+
+    def _is_unconfirmed(self, key: str) -> bool:
+        return any(event["idempotency_key"] == key for event in self._unconfirmed)
+
     def flush(self) -> int:
         """Try to send now; returns how many events wait still."""
         self._sender.drain()
@@ -246,21 +301,39 @@ class Tracker:
             self._thread.join()
         self.queue.close()
 
+    def is_confirmed(self) -> bool:
+        """Ask what the newest events did, if the service has not said it yet; returns whether it says it now.
+
+        The same events again change nothing.
+        """
+        if not self._unconfirmed:
+            return False
+        try:
+            reply = self._calls.once("POST", "/v1/events", {"events": self._unconfirmed}, prefer=WAIT)
+        except Unreachable:
+            return False
+        applied = applied_of(reply)
+        if applied:
+            self._confirm(applied)
+        return applied is not None
+
     def corrected(self, profile: Profile) -> ShownProfile:
         """Store a profile that the service has answered; returns it with the waiting events counted in."""
         # Somebody on the way may answer with JSON, too: what is no profile changes nothing.
         if isinstance(profile.get("current_streak"), int):
             self.queue.put("profile", profile)
-            self._put_ahead(self._ahead(profile))
+            now = self._clocks().wall
+            self._put_ahead([each for each in self._ahead() if abs(now - each.at) < AHEAD_MILLISECONDS])
         return self.estimate()
 
     def estimate(self) -> ShownProfile:
         """Return the profile to show now: the newest stored one, with the waiting events counted in."""
         profile: Profile = self.queue.get("profile") or new_profile(self.user)
         dates, today = self.queue.dates(self._queueing.keeps_streak, profile.get("day_starts_at", "00:00"))
-        dates += [day for day, _ in self._ahead(profile)]
-        is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
-        more = {"waiting": len(self.queue), "is_estimate": is_estimate}
+        ahead, waiting = self._ahead(), len(self.queue)
+        dates += [each.day for each in ahead if each.keeps]
+        is_estimate = bool(ahead or waiting) or profile.get("as_of") != today.isoformat()
+        more = {"waiting": waiting, "is_estimate": is_estimate}
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
 
     def _tell_damage(self) -> None:
@@ -274,25 +347,46 @@ class Tracker:
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self.queue.store_receipt(Proof(device, receipt))
 
-    def _count_taken(self, events: list[WaitingEvent]) -> None:
-        now = self._clocks().wall
+    def _count_taken(self, events: list[WaitingEvent], applied: Applied | None) -> None:
+        if applied:
+            self._confirm(applied)
+            return
+        now, keeps = self._clocks().wall, self._queueing.keeps_streak
         profile: Profile = self.queue.get("profile") or new_profile(self.user)
         start = profile.get("day_starts_at", "00:00")
-        dates = [
-            (self.queue.date_of(event, start), now)
-            for event in events
-            if self._queueing.keeps_streak(event.event)
+        more = [_Ahead(self.queue.date_of(event, start), now, keeps(event.event)) for event in events]
+        self._put_ahead([*self._ahead(), *more])
+        with self._applied:
+            self._unconfirmed = [event.event for event in events]
+            self._applied.notify_all()
+
+    def _note_refused(self, refused: RefusedEvent, callback: Callable[[RefusedEvent], None]) -> None:
+        with self._applied:
+            if self._waiters:
+                self._known[refused.event["idempotency_key"]] = None  # nobody need wait for it
+            self._applied.notify_all()
+        _call_app(callback, refused)
+
+    def _confirm(self, applied: Applied) -> None:
+        """Store the profile that has all events that were sent."""
+        self.queue.put("profile", applied["profile"])
+        self._put_ahead([])
+        self._unconfirmed = []
+        with self._applied:
+            if self._waiters:
+                self._known |= {str(result["idempotency_key"]): applied for result in applied["results"]}
+            self._applied.notify_all()
+        if self._queueing.on_applied:
+            _call_app(self._queueing.on_applied, applied)
+
+    def _ahead(self) -> list[_Ahead]:
+        """Return the events that the service has taken, and that the stored profile may lack."""
+        return [
+            _Ahead(date.fromisoformat(day), at, keeps) for day, at, keeps in self.queue.get("ahead") or []
         ]
-        self._put_ahead([*self._ahead(profile), *dates])
 
-    def _ahead(self, profile: Profile) -> list[tuple[date, int]]:
-        """Return (date, instant of its acceptance) of each date that the service may not have applied yet."""
-        now, last = self._clocks().wall, profile["last_activity_date"] or ""
-        kept = [(day, at) for day, at in self.queue.get("ahead") or [] if day > last]
-        return [(date.fromisoformat(day), at) for day, at in kept if abs(now - at) < AHEAD_MILLISECONDS]
-
-    def _put_ahead(self, ahead: list[tuple[date, int]]) -> None:
-        self.queue.put("ahead", [(day.isoformat(), at) for day, at in ahead])
+    def _put_ahead(self, ahead: list[_Ahead]) -> None:
+        self.queue.put("ahead", [(each.day.isoformat(), each.at, each.keeps) for each in ahead])
 
     def _work(self) -> None:
         while True:

@@ -9,23 +9,24 @@ import { checked, warning, type Options } from './options.js';
 import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
-import { Sender } from './sender.js';
+import { appliedOf, Sender, WAIT } from './sender.js';
 import type {
-  Achievements, Activity, Alias, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RestDays, Rewards, SentEvent,
+  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RestDays, Rewards, SentEvent,
   TakenFreeze, Weekday, Zone,
 } from './types.js';
 
-/** What became of an event that was tracked. kept: it survives the page. */
-export interface Tracked { key: string; kept: boolean }
+/** What became of an event that was tracked. kept: it survives the page. applied: what it did, if somebody waited for that. */
+export interface Tracked { key: string; kept: boolean; applied?: Applied }
 
-interface KeptProfile { profile: Profile; ahead: { date: string; at: number }[] }
+/** ahead: of events that the service has taken, and that the profile may lack. keeps: whether the event keeps the streak. */
+interface KeptProfile { profile: Profile; ahead: { date: string; at: number; keeps: boolean }[] }
 
 const QUEUE_MAX = 10_000;
 const PROFILE = 'profile';
 const GLANCE = 5_000;
 const OTHERS_LOOK = 50;
 const SPAN_MAX = 366;
-/** So long a date that the service has taken may be missing in its profile: it is applied a moment later. */
+/** So long an event that the service has taken may be missing in its profile: it is applied a moment later. */
 const AHEAD_MAX = 60_000;
 const ASK_AGAIN = 1_500;
 /** What happens within so short a time goes in one request. */
@@ -52,6 +53,10 @@ export class Streakline extends QuestionsApi {
   private isAgain = false;
   private isResting = false;
   private isClosed = false;
+  /** Who waits for what an event does, by its key. */
+  private readonly awaited = new Map<string, (applied?: Applied) => void>();
+  /** The newest events of which the service has not said that it has applied them. A user's events are applied as they came. */
+  private unconfirmed: SentEvent[] = [];
   /** The newest profile that storage did not take. */
   private unkept: KeptProfile | undefined;
 
@@ -77,7 +82,8 @@ export class Streakline extends QuestionsApi {
     this.sender = new Sender(this.queue, this.http, this.platform.locks, {
       refused: (event) => this.tell(options.onRefused, event),
       trouble: (trouble) => this.tell(options.onTrouble, trouble),
-      settled: (events, taken) => this.settled(events, taken),
+      settled: (events, taken, applied) => this.settled(events, taken, applied),
+      isAwaited: () => this.isAwaited(),
     });
     const stop = this.platform.signs?.(() => this.wake(0), () => this.sender.parting());
     if (stop) this.stops.push(stop);
@@ -88,16 +94,20 @@ export class Streakline extends QuestionsApi {
 
   /**
    * Say that something happened, now and here. Resolves when it is kept; it is sent whenever that is possible. Rejects with a
-   * TypeError for a type that is no text, and for properties that are no JSON.
+   * TypeError for a type that is no text, and for properties that are no JSON. wait: for so many seconds at most it waits until
+   * the service has applied the event, and then resolves with what that did.
    */
-  async track(type: string, properties?: SentEvent['properties']): Promise<Tracked> {
+  async track(type: string, properties?: SentEvent['properties'], { wait = 0 }: { wait?: number } = {}): Promise<Tracked> {
     const [event, wall] = this.queue.event(type, properties, this.options.user);
     const { kept, gone } = await this.queue.add(event, wall);
     if (!kept) this.tell(this.options.onUnkept, event);
     for (const one of gone) this.tell(this.options.onDropped, one.event);
-    this.soon(kept);
+    const key = event.idempotency_key;
+    const applied = wait > 0 ? this.applied(key, wait) : undefined;
+    this.soon(kept, applied ? 0 : SOON);
     void this.show();
-    return { key: event.idempotency_key, kept };
+    const done = await applied;
+    return { key, kept, ...(done ? { applied: done } : {}) };
   }
 
   /** Try to send now. Returns how many events wait still. */
@@ -124,9 +134,20 @@ export class Streakline extends QuestionsApi {
 
   /** Return the profile from the service, with what waits counted in. */
   async profile(): Promise<ShownProfile> {
+    // The same events again change nothing. They are answered with what they did.
+    const events = this.unconfirmed;
+    const reply = events.length ? await this.http.once('POST', '/v1/events', { events }, undefined, this.queue.device, WAIT).catch(() => null) : null;
+    const applied = reply && appliedOf(reply);
+    if (applied) {
+      await this.confirm(applied);
+      return this.estimate();
+    }
     const profile: Profile = await this.http.call('GET', this.path(''));
     // Somebody on the way may answer with JSON, too: what is no profile changes nothing.
-    if (typeof profile.current_streak === 'number') await this.keepProfile({ profile, ahead: (await this.keptProfile()).ahead });
+    if (typeof profile.current_streak === 'number') {
+      const { ahead } = await this.keptProfile();
+      await this.keepProfile({ profile, ahead: ahead.filter(({ at }) => Math.abs(this.platform.wall() - at) < AHEAD_MAX) });
+    }
     return this.estimate();
   }
 
@@ -134,8 +155,8 @@ export class Streakline extends QuestionsApi {
   async estimate(): Promise<ShownProfile> {
     const { profile, ahead } = await this.keptProfile();
     const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true), minutesOf(profile.day_starts_at));
-    const taken = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall())).map(({ date }) => date);
-    const is_estimate = dates.length + taken.length > 0 || profile.as_of !== today;
+    const taken = ahead.filter(({ keeps }) => keeps).map(({ date }) => date);
+    const is_estimate = waiting + ahead.length > 0 || profile.as_of !== today;
     return { ...estimated(profile, [...dates, ...taken], today), waiting, is_estimate };
   }
 
@@ -220,9 +241,7 @@ export class Streakline extends QuestionsApi {
     return kept ?? { profile: nobody(this.options.user), ahead: [] };
   }
 
-  private async keepProfile({ profile, ahead }: KeptProfile): Promise<void> {
-    const left = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall()));
-    const known = { profile, ahead: left };
+  private async keepProfile(known: KeptProfile): Promise<void> {
     const isKept = await this.platform.storage.setItem(PROFILE, JSON.stringify(known)).then(() => true, () => false);
     this.unkept = isKept ? undefined : known;
   }
@@ -242,26 +261,49 @@ export class Streakline extends QuestionsApi {
     }
   }
 
-  private async settled(events: Waiting[], taken: Waiting[]): Promise<void> {
-    if (!this.isClosed) this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
-    const counts = this.options.keepsStreak ?? (() => true);
-    const at = this.platform.wall();
-    const { profile, ahead } = await this.keptProfile();
-    const start = minutesOf(profile.day_starts_at);
-    const dates = taken.filter(({ event }) => counts(event)).map((one) => ({ date: this.queue.dateOf(one, start), at }));
-    await this.keepProfile({ profile, ahead: [...ahead, ...dates] });
-    if (this.options.onProfile) void this.correct();
+  /** Resolve with what an event did, or after so many seconds with nothing. */
+  private applied(key: string, seconds: number): Promise<Applied | undefined> {
+    return new Promise<Applied | undefined>((resolve) => {
+      const timer = setTimeout(resolve, seconds * 1000);
+      this.awaited.set(key, (applied) => (clearTimeout(timer), resolve(applied)));
+    }).finally(() => this.awaited.delete(key));
   }
 
-  /** Have the service correct what is shown: it applies events a moment after it has taken them. */
+  private async settled(events: Waiting[], taken: Waiting[], applied?: Applied): Promise<void> {
+    if (!this.isClosed) this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
+    if (applied) await this.confirm(applied);
+    else {
+      const counts = this.options.keepsStreak ?? (() => true);
+      const at = this.platform.wall();
+      const { profile, ahead } = await this.keptProfile();
+      const start = minutesOf(profile.day_starts_at);
+      const more = taken.map((one) => ({ date: this.queue.dateOf(one, start), at, keeps: counts(one.event) }));
+      await this.keepProfile({ profile, ahead: [...ahead, ...more] });
+      this.unconfirmed = taken.map(({ event }) => event);
+      if (taken.length && this.isAwaited()) void this.correct();
+    }
+    for (const { event } of events) if (!taken.some((one) => one.event === event)) this.awaited.get(event.idempotency_key)?.();
+  }
+
+  private isAwaited(): boolean {
+    return this.awaited.size > 0 || Boolean(this.options.onProfile ?? this.options.onApplied);
+  }
+
+  /** Keep what events did. A user's events are applied as they came: this profile has all that were sent before, too. */
+  private async confirm(applied: Applied): Promise<void> {
+    await this.keepProfile({ profile: applied.profile, ahead: [] });
+    this.unconfirmed = [];
+    this.tell(this.options.onApplied, applied);
+    for (const { idempotency_key } of applied.results) this.awaited.get(idempotency_key ?? '')?.(applied);
+    void this.show();
+  }
+
+  /** The service was late: ask again what it made of the events. */
   private async correct(): Promise<void> {
-    for (const wait of [0, ASK_AGAIN, 4 * ASK_AGAIN]) {
+    for (const wait of [ASK_AGAIN, 4 * ASK_AGAIN, 16 * ASK_AGAIN, AHEAD_MAX]) {
       await new Promise<void>((go) => idly(go, wait));
-      if (this.isClosed) return;
-      const shown = await this.profile().catch(() => null);
-      if (shown === null) return;
-      await this.show();
-      if (!shown.is_estimate) return;
+      if (this.isClosed || (await this.keptProfile()).ahead.length === 0) return;
+      if (await this.profile().catch(() => null)) await this.show();
     }
   }
 
@@ -283,9 +325,9 @@ export class Streakline extends QuestionsApi {
   }
 
   /** Something waits: send it soon, unless the service is to be left in peace for a while. */
-  private soon(kept: boolean): void {
+  private soon(kept: boolean, wait = SOON): void {
     this.isAgain = true;
-    if (!this.draining && !this.isResting) this.wake(SOON, kept);
+    if (!this.draining && !this.isResting) this.wake(wait, kept);
   }
 
   /** mayEnd: in Node the process may end before. What it keeps in memory alone gets one attempt. */
@@ -330,8 +372,4 @@ function idly(work: () => void, wait: number): ReturnType<typeof setTimeout> {
   const timer = setTimeout(work, wait);
   (timer as { unref?: () => void }).unref?.();
   return timer;
-}
-
-function isAhead(date: string, at: number, profile: Profile, wall: number): boolean {
-  return (profile.last_activity_date ?? '') < date && Math.abs(wall - at) < AHEAD_MAX;
 }

@@ -61,7 +61,7 @@ export class Http {
   constructor(private readonly url: string, private readonly token: Token, private readonly fetch: typeof globalThis.fetch) {}
 
   /** Send a request once, and return a reply of any status; throws Unreachable. */
-  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS, device = this.device()): Promise<Reply> {
+  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS, device = this.device(), prefer = ''): Promise<Reply> {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     // An app's token may never come, nor an answer through its fetch: all pages of the user would wait for this one.
@@ -69,7 +69,7 @@ export class Http {
       timer = setTimeout(() => (stop.abort(), reject(new Error(`nothing came in ${timeout / 1000} seconds`))), timeout);
     });
     try {
-      return await Promise.race([late, this.exchanged(method, path, body, device, stop.signal)]);
+      return await Promise.race([late, this.exchanged(method, path, body, device, prefer, stop.signal)]);
     } catch (error) {
       throw new Unreachable(`${method} ${path}: ${inWords(error)}${this.originHint()}`);
     } finally {
@@ -83,12 +83,12 @@ export class Http {
     return !origin || this.url.trim().startsWith(`${origin}/`) ? '' : ` (or the service does not allow pages of ${origin}: AllowedOrigins)`;
   }
 
-  private async exchanged(method: string, path: string, body: unknown, device: string, signal: AbortSignal): Promise<Reply> {
+  private async exchanged(method: string, path: string, body: unknown, device: string, prefer: string, signal: AbortSignal): Promise<Reply> {
     const before = await this.freshToken(signal);
-    let answered = await this.send(method, path, body, device, { signal });
+    let answered = await this.send(method, path, body, device, { signal }, prefer);
     // The app may have a newer one: it has kept this one for too long.
     if (answered.status === UNAUTHORIZED && typeof this.token === 'function' && (await this.freshToken(signal)) !== before) {
-      answered = await this.send(method, path, body, device, { signal });
+      answered = await this.send(method, path, body, device, { signal }, prefer);
     }
     const text = await answered.text();
     const { status, headers } = answered;
@@ -105,13 +105,14 @@ export class Http {
     return (this.lastToken = token.trim());
   }
 
-  private send(method: string, path: string, body: unknown, device: string, more: RequestInit): Promise<Response> {
+  private send(method: string, path: string, body: unknown, device: string, more: RequestInit, prefer = ''): Promise<Response> {
     return this.fetch(this.url.trim().replace(/\/+$/, '') + path, {
       method,
       headers: {
         authorization: `Bearer ${this.lastToken ?? ''}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(device ? { 'streakline-device': device } : {}),
+        ...(prefer ? { prefer } : {}),
       },
       // A redirect would carry the token to another address.
       redirect: 'error',

@@ -4,7 +4,7 @@ import type { Token } from './http.js';
 import type { Platform } from './platform/platform.js';
 import type { ShownProfile } from './profile.js';
 import type { RefusedEvent, Trouble } from './sender.js';
-import type { SentEvent } from './types.js';
+import type { Applied, SentEvent } from './types.js';
 
 export interface Options {
   /** The service's address. */
@@ -27,11 +27,13 @@ export interface Options {
   onTrouble?: (trouble: Trouble) => void;
   /** The profile as it is to be shown, whenever it changes: first as an estimate, then as the service says. */
   onProfile?: (profile: ShownProfile) => void;
+  /** The service has applied events: points and date of each, the profile after them, achievements and level that are new. */
+  onApplied?: (applied: Applied) => void;
   /** Whether an event keeps the streak; by default each does. For the estimate only. */
   keepsStreak?: (event: SentEvent) => boolean;
 }
 
-const FUNCTIONS = ['onRefused', 'onDropped', 'onUnkept', 'onTrouble', 'onProfile', 'keepsStreak', 'fetch'] as const;
+const FUNCTIONS = ['onRefused', 'onDropped', 'onUnkept', 'onTrouble', 'onProfile', 'onApplied', 'keepsStreak', 'fetch'] as const;
 const WARNINGS_MAX = 100;
 
 /** Return the options. Throws a TypeError for what cannot work, with the option and the reason. */

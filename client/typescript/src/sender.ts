@@ -5,7 +5,7 @@ import { offsetText } from './moment.js';
 import { pause, refusalOf, UNKNOWN, type Http, type Reply } from './http.js';
 import type { Locks } from './platform/platform.js';
 import type { Batch, Queue, Waiting } from './queue.js';
-import type { SentEvent } from './types.js';
+import type { Applied, SentEvent } from './types.js';
 
 /** An event that the service refuses for good: which field, and why. */
 export interface RefusedEvent { event: SentEvent; code: string; field: string | null; reason: string }
@@ -16,8 +16,10 @@ export interface Trouble { kind: 'unreachable' | 'unauthorized' | 'other_user' |
 export interface Told {
   refused(event: RefusedEvent): void;
   trouble(trouble: Trouble): void;
-  /** These events are settled: the service has them, or has refused them. */
-  settled(events: Waiting[], taken: Waiting[]): Promise<void> | void;
+  /** These events are settled: the service has them, or has refused them. applied: what they did, if the service says it. */
+  settled(events: Waiting[], taken: Waiting[], applied?: Applied): Promise<void> | void;
+  /** Whether somebody wants to know what the events did. */
+  isAwaited(): boolean;
 }
 
 /**
@@ -42,6 +44,8 @@ const JUDGED = ['rejected', 'conflict'];
 /** What says nothing against an event. */
 const TEMPORARY = ['unavailable', 'rate_limited', 'unauthorized'];
 const TOO_LARGE = 413;
+/** So long the service may wait until events are applied. */
+export const WAIT = 'wait=2';
 
 export class Sender {
   private attempt = 0;
@@ -84,7 +88,9 @@ export class Sender {
       const batch = { ...found, events: found.events.map((one) => this.placed(one)) };
       const body = this.isBare ? { events: bodyOf(batch).events } : bodyOf(batch);
       const asked = this.queue.wall();
-      const reply = await this.http.once('POST', '/v1/events', body, undefined, batch.proof?.device);
+      // Only the last batch: the others shall go at once.
+      const prefer = this.told.isAwaited() && (found.events.at(-1)?.number ?? 0) >= newest ? WAIT : '';
+      const reply = await this.http.once('POST', '/v1/events', body, undefined, batch.proof?.device, prefer);
       return await this.judged(batch, reply, asked);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
@@ -114,7 +120,7 @@ export class Sender {
     }
     await this.queue.settle(done);
     await this.queue.heard(reply.time, asked);
-    if (done.length) await this.told.settled(done, taken);
+    if (done.length) await this.told.settled(done, taken, appliedOf(reply));
     this.size = halve ? Math.max(1, Math.floor(events.length / 2)) : 100;
     if (trouble && !isBare) return this.again(trouble, reply.retryAfter);
     this.attempt = 0;
@@ -171,8 +177,14 @@ function fieldOf(details: unknown): string | null {
 /** One result for each event: in the answer, or in the details of a refusal that all of them share. */
 function resultsOf({ status, body }: Reply): Result[] | undefined {
   const told = body as { results?: Result[]; error?: { details?: Result[] } } | null | undefined;
-  const results = status === 202 ? told?.results : told?.error?.details;
+  const results = status === 200 || status === 202 ? told?.results : told?.error?.details;
   return Array.isArray(results) && results.every((each) => typeof each?.status === 'string') ? results : undefined;
+}
+
+/** Return what events did, if a reply says it. */
+export function appliedOf({ status, body }: Reply): Applied | undefined {
+  const { profile } = Object(body) as Partial<Applied>;
+  return status === 200 && typeof profile?.current_streak === 'number' ? (body as Applied) : undefined;
 }
 
 function ofEach(events: Waiting[], results: Result[]): Verdict {

@@ -33,6 +33,9 @@ export type Responses = Answer<'getQuestionsQuestionIdResponses'>;
 export type GivenAnswer = Answer<'postQuestionsQuestionIdResponses'>;
 export type NewAnswer = Body<'postQuestionsQuestionIdResponses'>;
 export type Stats = Answer<'getStatsFingerprint'>;
-export type Results = Answer<'postEvents'>;
+type SentEvents = operations['postEvents']['responses'];
+export type Results = SentEvents[202]['content']['application/json'];
+/** What events have done: points and date of each, the profile after them, and what is new. */
+export type Applied = SentEvents[200]['content']['application/json'];
 export type Board = operations['getLeaderboardsBoard']['parameters']['path']['board'];
 export type Region = NonNullable<NonNullable<operations['getLeaderboardsBoard']['parameters']['query']>['region']>;

@@ -274,12 +274,13 @@ test('the estimate shows today before the service has answered, and the service 
   process.env.TZ = 'UTC';
   const known = { user_id: 'ann', current_streak: 6, longest_streak: 6, streak_status: 'at_risk', last_activity_date: yesterday, timezone: 'UTC', total_bestie_points: 0, balance: 0, freezes_available: 0, active_days: 6, as_of: today };
   let answered: unknown = known;
-  let isOnline = false;
+  let [isOnline, isApplied] = [false, false];
   const taking = service();
   const me = client(plain(inMemory()), async (target, options) => {
     if (String(target).includes('/users/')) return Response.json(answered);
     if (!isOnline) throw new Error('offline');
-    return taking.fetch(target, options);
+    const prefer = new Headers(options?.headers).get('prefer');
+    return isApplied && prefer ? Response.json({ results: [], profile: answered }) : taking.fetch(target, options);
   });
   assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [6, false]);
   await me.track('A');
@@ -288,10 +289,55 @@ test('the estimate shows today before the service has answered, and the service 
   assert.equal(await me.flush(), 0);
   assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [7, true], 'taken, but not applied yet');
   answered = { ...known, current_streak: 8, last_activity_date: today, streak_status: 'active' };
+  assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [8, true], 'it may lack an event of the same date');
+  isApplied = true;
   assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [8, false], 'the service knows better');
   process.env.TZ = zone ?? '';
   me.close();
   assert.equal(estimated(known as never, [today], today).current_streak, 7);
+});
+
+test('who waits learns what an event did, and the profile is confirmed only then', async () => {
+  const profile = { user_id: 'ann', current_streak: 1, longest_streak: 1, streak_status: 'active', last_activity_date: new Date().toISOString().slice(0, 10), timezone: 'UTC', total_bestie_points: 0, balance: 0, freezes_available: 0, active_days: 1, as_of: new Date().toISOString().slice(0, 10) };
+  const zone = process.env.TZ;
+  process.env.TZ = 'UTC';
+  const [asked, applied, points]: [(string | null)[], number[], Set<string>] = [[], [], new Set()];
+  let lag = 0;
+  const fetch: typeof globalThis.fetch = async (target, options = {}) => {
+    if (!String(target).endsWith('/v1/events')) return Response.json({ ...profile, total_bestie_points: 10 * (points.size - 1) });
+    const prefer = new Headers(options.headers).get('prefer');
+    asked.push(prefer);
+    const { events } = JSON.parse(String(options.body)) as { events: SentEvent[] };
+    for (const { idempotency_key } of events) points.add(idempotency_key);
+    const results = events.map(({ idempotency_key }) => ({ idempotency_key, status: 'accepted', points: 10, activity_date: profile.last_activity_date }));
+    if (!prefer || lag-- > 0) return Response.json({ results }, { status: 202 });
+    return Response.json({ results, profile: { ...profile, total_bestie_points: 10 * points.size }, new_achievements: [], new_level: null });
+  };
+  const quiet = client(plain(inMemory()), fetch);
+  await quiet.track('A');
+  await quiet.flush();
+  quiet.close();
+  assert.deepEqual(asked, [null], 'nobody waits, so the service need not');
+  points.clear();
+  const shown: [number, boolean][] = [];
+  const me = client(plain(inMemory()), fetch, { onApplied: ({ profile }) => applied.push(profile.total_bestie_points), onProfile: ({ total_bestie_points, is_estimate }) => shown.push([total_bestie_points, is_estimate]) });
+  for (let number = 1; number <= 3; number += 1) {
+    lag = number === 3 ? 1 : 0; // the third is late: it is asked for again
+    const { applied: done, kept } = await me.track('A', undefined, { wait: 5 });
+    assert.equal(kept, true);
+    assert.deepEqual([done?.profile.total_bestie_points, done?.results[0]?.points], [10 * number, 10]);
+  }
+  await me.estimate();
+  assert.deepEqual(applied, [10, 20, 30]);
+  const confirmed = shown.filter(([, isEstimate]) => !isEstimate).map(([total]) => total);
+  assert.equal(confirmed.at(-1), 30);
+  assert.ok(confirmed.every((total) => [10, 20, 30].includes(total)), `what is confirmed lacks nothing: ${confirmed.join()}`);
+  lag = 9;
+  const begun = Date.now();
+  assert.equal((await me.track('A', undefined, { wait: 0.2 })).applied, undefined);
+  assert.ok(Date.now() - begun < 1_500);
+  process.env.TZ = zone ?? '';
+  me.close();
 });
 
 test('a folder is shared: a lock whose holder is gone is free, and a draft is no event', async () => {

@@ -15,6 +15,10 @@ interface Seen { token: string; events: SentEvent[]; beside: string[] }
 /** A service that answers as a situation tells. */
 async function service(t: TestContext, told: Json): Promise<{ url: string; seen: Seen[]; taken: Set<string> }> {
   const [answers, seen, taken]: [Json[], Seen[], Set<string>] = [[...(told.answers ?? [])], [], new Set()];
+  const usual = (events: SentEvent[], prefer: unknown): Json => {
+    const results = events.map(() => 'accepted');
+    return prefer && told.profile?.body && !told.late ? { status: 200, results, more: { profile: told.profile.body } } : { status: 202, results };
+  };
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
@@ -23,7 +27,7 @@ async function service(t: TestContext, told: Json): Promise<{ url: string; seen:
     const { events, ...beside } = JSON.parse(Buffer.concat(parts).toString()) as { events: SentEvent[] };
     seen.push({ token: (request.headers.authorization ?? '').replace('Bearer ', ''), events, beside: Object.keys(beside) });
     const spoilt = events.find(({ event_type }) => told.spoils?.[event_type]);
-    const next = answers.shift() ?? (spoilt ? told.spoils[spoilt.event_type] : { status: 202, results: events.map(() => 'accepted') });
+    const next = answers.shift() ?? (spoilt ? told.spoils[spoilt.event_type] : usual(events, request.headers.prefer));
     next.results?.forEach((each: Json, number: number) => each === 'accepted' && taken.add(events[number]?.idempotency_key ?? ''));
     answer(response, next);
   });
@@ -36,7 +40,7 @@ function answer(response: ServerResponse, told: Json): void {
   if (told === 'gone') return void response.destroy();
   const results = told.results?.map((each: Json) => (typeof each === 'string' ? { status: each } : { status: each[0], error: { code: each[1], field: each[2], message: '' } }));
   const today = new Date().toISOString().slice(0, 10);
-  const text = told.text ?? JSON.stringify(results ? { results } : told.body).replaceAll('"today"', `"${today}"`);
+  const text = told.text ?? JSON.stringify(results ? { results, ...told.more } : told.body).replaceAll('"today"', `"${today}"`);
   response.writeHead(told.status, { 'content-length': Buffer.byteLength(text) + (told.cut ? 9 : 0), ...told.headers });
   response.write(text, () => (told.cut ? response.destroy() : response.end()));
 }

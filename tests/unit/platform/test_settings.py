@@ -41,6 +41,9 @@ COMPLETE = {
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "secret",
     "RECEIPT_SECRET_ARN": "secret",
+    "DAILY_ACTIVITY_TABLE": "days",
+    "REWARDS_LEDGER_TABLE": "ledger",
+    "LEADERBOARD_SHARDS": "4",
 }
 OF_DELIVERY = {variable_name(each.name): "" for each in fields(WebhookDeliverySettings)}
 

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 54de9a3f9630ddc469b2c250ebd1b6165d3b491265d2a62c6fa6eec4f5aa4f8b."""
+"""Made by `make clients` from the API with the digest 93348509e3cbf4e966d86108feeba6deca310adde17b08d0210293bd94da5c94."""
 
 from __future__ import annotations
 
@@ -321,6 +321,111 @@ class PostEventsResponseResult(TypedDict):
     status: Literal["accepted", "duplicate", "conflict", "rejected"]
     event_id: NotRequired[str]
     error: NotRequired[dict[str, Any]]
+    activity_date: NotRequired[str]
+    points: NotRequired[int]
+
+
+PostEventsResponseProfileLevelNext = TypedDict(
+    "PostEventsResponseProfileLevelNext",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "missing": int,
+    },
+)
+
+
+PostEventsResponseProfileLevel = TypedDict(
+    "PostEventsResponseProfileLevel",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "next": PostEventsResponseProfileLevelNext | None,
+    },
+)
+
+
+class PostEventsResponseProfilePaus(TypedDict):
+    first: str
+    last: str
+
+
+PostEventsResponseProfileRestDaysChosen = TypedDict(
+    "PostEventsResponseProfileRestDaysChosen",
+    {
+        "rest_days": list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]],
+        "from": str,
+    },
+)
+
+
+class PostEventsResponseProfile(TypedDict):
+    user_id: str
+    current_streak: int
+    longest_streak: int
+    streak_status: Literal["active", "at_risk", "broken", "none"]
+    last_activity_date: str | None
+    timezone: str
+    total_bestie_points: int
+    balance: int
+    available: NotRequired[int]
+    debt: NotRequired[int]
+    freezes_available: int
+    active_days: int
+    level: NotRequired[PostEventsResponseProfileLevel | None]
+    as_of: NotRequired[str]
+    alias: NotRequired[str | None]
+    pauses: NotRequired[list[PostEventsResponseProfilePaus]]
+    rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
+    day_starts_at: NotRequired[str]
+    rest_days_chosen: NotRequired[PostEventsResponseProfileRestDaysChosen]
+
+
+class PostEventsResponseNewAchievementCondition(TypedDict):
+    counts: Literal["points_earned", "count", "sum", "streak"]
+    event_type: NotRequired[str]
+    property: NotRequired[str]
+    streak: NotRequired[str]
+    needs: float
+    have: float
+
+
+class PostEventsResponseNewAchievement(TypedDict):
+    name: str
+    title: str
+    image_url: NotRequired[str]
+    achieved: bool
+    achieved_at: str | None
+    needs: Literal["all", "any"]
+    conditions: list[PostEventsResponseNewAchievementCondition]
+
+
+PostEventsResponseNewLevelNext = TypedDict(
+    "PostEventsResponseNewLevelNext",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "missing": int,
+    },
+)
+
+
+PostEventsResponseNewLevel = TypedDict(
+    "PostEventsResponseNewLevel",
+    {
+        "name": str,
+        "title": str,
+        "from": int,
+        "image_url": NotRequired[str],
+        "next": PostEventsResponseNewLevelNext | None,
+    },
+)
 
 
 class PostEventsResponse(TypedDict):
@@ -328,6 +433,23 @@ class PostEventsResponse(TypedDict):
     duplicates: int
     rejected: int
     results: list[PostEventsResponseResult]
+    profile: PostEventsResponseProfile
+    new_achievements: list[PostEventsResponseNewAchievement] | None
+    new_level: PostEventsResponseNewLevel | None
+
+
+class PostEventsResponse1Result(TypedDict):
+    idempotency_key: str | None
+    status: Literal["accepted", "duplicate", "conflict", "rejected"]
+    event_id: NotRequired[str]
+    error: NotRequired[dict[str, Any]]
+
+
+class PostEventsResponse1(TypedDict):
+    accepted: int
+    duplicates: int
+    rejected: int
+    results: list[PostEventsResponse1Result]
 
 
 class GetHealthResponse(TypedDict):

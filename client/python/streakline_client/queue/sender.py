@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from streakline_client.calls import (
     UNKNOWN,
@@ -18,7 +18,7 @@ from streakline_client.calls import (
 )
 from streakline_client.queue.clock import offset_text
 from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, WaitingEvent
-from streakline_client.shapes import Event
+from streakline_client.shapes import Applied, Event
 from streakline_client.transport import Reply, Unreachable
 
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 1.0, 300.0
@@ -34,6 +34,7 @@ TAKEN = frozenset({"accepted", "duplicate"})
 JUDGED = frozenset({"rejected", "conflict"})
 # These codes say nothing against an event.
 TEMPORARY = frozenset({"unavailable", "rate_limited", "unauthorized"})
+WAIT = "wait=2"  # so long the service may wait until events are applied
 HALF_A_SECOND = 500  # milliseconds
 
 
@@ -74,7 +75,9 @@ class SenderListeners:
 
     refused: Callable[[RefusedEvent], None]
     trouble: Callable[[Trouble], None]
-    taken: Callable[[list[WaitingEvent]], None]  # the service has these events
+    # The service has these events, and says what they did, or does not say it
+    taken: Callable[[list[WaitingEvent], Applied | None], None]
+    is_awaited: Callable[[], bool]  # whether somebody wants to know what events did
 
 
 class Sender:
@@ -112,22 +115,25 @@ class Sender:
                 return None
             batch = replace(batch, events=[self._with_offset(event) for event in batch.events])
             asked_at = self._queue.wall()
-            return self._settle_reply(batch, self._post(batch), asked_at)
+            # Only the last batch: the others shall go at once.
+            is_last = batch.events[-1].number >= newest
+            prefer = WAIT if is_last and self._listeners.is_awaited() else ""
+            return self._settle_reply(batch, self._post(batch, prefer), asked_at)
         except BaseException as error:
             self._queue.settle([])  # nothing is under way any more
             if not isinstance(error, Unreachable):
                 raise
             return self._retry_later(Trouble("unreachable", str(error)), None)
 
-    def _post(self, batch: Batch) -> Reply:
+    def _post(self, batch: Batch, prefer: str) -> Reply:
         body: dict[str, Any] = {"events": [event.event for event in batch.events]}
         if not self._omits_batch_fields:
             body["sent_at"] = batch.sent_at
         if batch.proof is None:
-            return self._calls.once("POST", "/v1/events", body)
+            return self._calls.once("POST", "/v1/events", body, prefer=prefer)
         if not self._omits_batch_fields:
             body["receipt"] = batch.proof.receipt
-        return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
+        return self._calls.once("POST", "/v1/events", body, device=batch.proof.device, prefer=prefer)
 
     def _with_offset(self, waiting: WaitingEvent) -> WaitingEvent:
         """Return an event as it is sent: with its offset where the service does not know its zone."""
@@ -161,7 +167,7 @@ class Sender:
         self._queue.settle(settled)
         self._queue.note_server_time(server_time(reply), asked_at)
         if judgement.taken:
-            self._listeners.taken(judgement.taken)
+            self._listeners.taken(judgement.taken, applied_of(reply))
         self._size = max(1, len(batch.events) // 2) if judgement.is_to_halve else BATCH_MAX
         if judgement.trouble and not self._omits_batch_fields:
             return self._retry_later(judgement.trouble, retry_after_seconds(reply.headers))
@@ -214,7 +220,7 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
     """Return one result for each event: in the answer, or in the details of a refusal of all of them."""
     body = read_json(reply)
     try:
-        results = body["results"] if reply.status == 202 else body["error"]["details"]
+        results = body["results"] if reply.status in (200, 202) else body["error"]["details"]
     except (KeyError, TypeError):
         return None
     if not isinstance(results, list) or not all(
@@ -222,6 +228,14 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
     ):
         return None
     return results
+
+
+def applied_of(reply: Reply) -> Applied | None:
+    """Return what events did, if a reply says it."""
+    body = read_json(reply)
+    if reply.status != 200 or not isinstance(body, dict) or not isinstance(body.get("profile"), dict):
+        return None
+    return cast("Applied", body) if isinstance(body["profile"].get("current_streak"), int) else None
 
 
 def _of_each(events: list[WaitingEvent], results: list[dict[str, Any]]) -> Verdict:

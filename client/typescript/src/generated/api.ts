@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 54de9a3f9630ddc469b2c250ebd1b6165d3b491265d2a62c6fa6eec4f5aa4f8b.
+// Made by `make clients` from the API with the digest 93348509e3cbf4e966d86108feeba6deca310adde17b08d0210293bd94da5c94.
 
 export interface paths {
     "/": {
@@ -153,7 +153,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send 1 to 100 events */
+        /**
+         * Send 1 to 100 events
+         * @description With the header Prefer: wait=2 the answer is 200 as soon as the events are applied. It has each event's points and date, the profile after them, and achievements and level that are new. If they are not applied in time, or are of several users, it is 202 as without the header.
+         */
         post: operations["postEvents"];
         delete?: never;
         options?: never;
@@ -1947,7 +1950,9 @@ export interface operations {
     postEvents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                Prefer?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -1964,6 +1969,125 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Send 1 to 100 events, and wait for what comes of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        accepted: number;
+                        duplicates: number;
+                        /** @description those that the user has by these events; null: too many entries to say it */
+                        new_achievements: {
+                            achieved: boolean;
+                            /** @description when the event occurred by which it became true */
+                            achieved_at: string | null;
+                            conditions: {
+                                /** @enum {string} */
+                                counts: "points_earned" | "count" | "sum" | "streak";
+                                event_type?: string;
+                                /** @description of a streak: the longest */
+                                have: number;
+                                needs: number;
+                                property?: string;
+                                streak?: string;
+                            }[];
+                            image_url?: string;
+                            name: string;
+                            /** @enum {string} */
+                            needs: "all" | "any";
+                            title: string;
+                        }[] | null;
+                        /** @description the level reached by these events; null: none */
+                        new_level: {
+                            /** @description the least points ever earned */
+                            from: number;
+                            image_url?: string;
+                            name: string;
+                            /** @description null: there is none */
+                            next: {
+                                /** @description the least points ever earned */
+                                from: number;
+                                image_url?: string;
+                                /** @description points */
+                                missing: number;
+                                name: string;
+                                title: string;
+                            } | null;
+                            title: string;
+                        } | null;
+                        /** @description after these events */
+                        profile: {
+                            active_days: number;
+                            /** @description the name on the boards that the user chose; null: a pseudonym */
+                            alias?: string | null;
+                            as_of?: string;
+                            /** @description what can be spent: balance - held */
+                            available?: number;
+                            /** @description below 0: a debt */
+                            balance: number;
+                            current_streak: number;
+                            /** @description when the date after as_of begins by the clock on the wall, such as 03:00 */
+                            day_starts_at?: string;
+                            /** @description what is owed: what is earned next pays it */
+                            debt?: number;
+                            /** @description below 0: a debt */
+                            freezes_available: number;
+                            last_activity_date: string | null;
+                            /** @description by the book in force; null: below the first level, or there are none */
+                            level?: {
+                                /** @description the least points ever earned */
+                                from: number;
+                                image_url?: string;
+                                name: string;
+                                /** @description null: there is none */
+                                next: {
+                                    /** @description the least points ever earned */
+                                    from: number;
+                                    image_url?: string;
+                                    /** @description points */
+                                    missing: number;
+                                    name: string;
+                                    title: string;
+                                } | null;
+                                title: string;
+                            } | null;
+                            longest_streak: number;
+                            /** @description those that have not ended by as_of, oldest first */
+                            pauses?: {
+                                first: string;
+                                last: string;
+                            }[];
+                            /** @description the weekdays on which, as of as_of, a date without activity is no miss */
+                            rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                            /** @description the user's newest choice of rest days, which may begin later than as_of */
+                            rest_days_chosen?: {
+                                from: string;
+                                rest_days: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                            };
+                            /** @enum {string} */
+                            streak_status: "active" | "at_risk" | "broken" | "none";
+                            timezone: string;
+                            total_bestie_points: number;
+                            user_id: string;
+                        };
+                        /** @description conflicts included */
+                        rejected: number;
+                        results: {
+                            activity_date?: string;
+                            /** @description code, message, field; details: all fields, if several are faulty */
+                            error?: Record<string, unknown>;
+                            event_id?: string;
+                            idempotency_key: string | null;
+                            /** @description by the cap; below 0: a fine */
+                            points?: number;
+                            /** @enum {string} */
+                            status: "accepted" | "duplicate" | "conflict" | "rejected";
+                        }[];
+                    };
+                };
+            };
             /** @description Send 1 to 100 events */
             202: {
                 headers: {

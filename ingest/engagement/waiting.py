@@ -1,0 +1,133 @@
+"""The answer at once: with `Prefer: wait=2` (RFC 7240) POST /v1/events answers when its events are applied.
+
+Waiting is reading: the user's profile at growing intervals, and the ledger once the profile has changed. A
+request makes at most READS_MAX such rounds, whatever happens meanwhile.
+"""
+
+import re
+import time
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters import clock
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import TooManyEntries
+from ingest.engagement.acceptance import AcceptResult, AcceptStatus
+from ingest.engagement.event_body import COUNTS, RESULT
+from ingest.engagement.goal_views import ACHIEVEMENT, AchievementViews
+from ingest.engagement.profiles import LEVEL, PROFILE, Profiles, level_view
+from ingest.web.json_schema import TEXT, closed_object, list_of, text, whole
+from ingest.web.routes import in_header
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import AppliedEvents
+
+WAIT_SECONDS_MAX = 5
+READS_MAX = 12
+FIRST_PAUSE_SECONDS, PAUSES_GROW_BY = 0.1, 1.4
+# A duplicate that arrived earlier was applied long ago, and its entry is behind many others.
+ARRIVED_WITHIN = timedelta(minutes=10)
+STORED = (AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE)
+PREFER = in_header(
+    "Prefer",
+    text(
+        f"wait=N: answer 200 when the events are applied, with what they did; after N seconds, at most"
+        f" {WAIT_SECONDS_MAX}, answer 202 as without it. For the events of one user"
+    ),
+)
+# The answer to a batch of events that are applied.
+APPLIED = closed_object(
+    {
+        **COUNTS,
+        "results": list_of(
+            closed_object({**RESULT, "activity_date?": TEXT, "points?": whole("by the cap; below 0: a fine")})
+        ),
+        "profile": PROFILE | {"description": "after these events"},
+        "new_achievements": list_of(ACHIEVEMENT, type=["array", "null"])
+        | {"description": "those that the user has by these events; null: too many entries to say it"},
+        "new_level": LEVEL | {"description": "the level reached by these events; null: none"},
+    }
+)
+WAIT = re.compile(r'\s*wait\s*=\s*(?:"(\d{1,9})"|(\d{1,9}))\s*(?:;.*)?', re.ASCII | re.IGNORECASE | re.DOTALL)
+
+
+def seconds_to_wait(prefer: str | None) -> int:
+    """Return how many seconds a `Prefer` header asks to wait, at most WAIT_SECONDS_MAX; 0: it does not ask.
+
+    Of several the first counts, as RFC 7240 has it.
+    """
+    asked = next(filter(None, map(WAIT.fullmatch, (prefer or "").split(","))), None)
+    return min(int(asked[1] or asked[2]), WAIT_SECONDS_MAX) if asked else 0
+
+
+def looks(seconds: float) -> Iterator[None]:
+    """Yield when it is time to look: at growing intervals, at most READS_MAX times in so many seconds."""
+    end, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
+    for _ in range(READS_MAX):
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(pause, left))
+        yield
+        pause *= PAUSES_GROW_BY
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedAnswer:
+    """What the events of a request have done to their user."""
+
+    events: AppliedEvents
+    more: dict[str, Any]  # the fields that the answer has beside the results
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """Waits until events are applied."""
+
+    accounts: AccountStore
+    profiles: Profiles
+    achievements: AchievementViews
+
+    def wait(self, results: Sequence[AcceptResult], seconds: int) -> AppliedAnswer | None:
+        """Wait until the stored events of these results are applied.
+
+        Returns None if that takes longer, if they are of several users or of long ago, or if none is stored.
+        """
+        stored = [result for result in results if result.status in STORED]
+        arrivals = {result.event_id or "": result.arrived_at for result in stored}
+        users = {result.user_id for result in stored}
+        if len(users) != 1 or min(arrivals.values()) < stamp(clock.now() - ARRIVED_WITHIN):
+            return None
+        (user,) = users
+        place = max(arrivals.values())  # an entry is later than its event's arrival
+        for _ in looks(seconds):
+            profile = self.accounts.profile(user)
+            if profile.head is None or profile.head.created_at <= place:
+                continue
+            place = profile.head.created_at  # not again before there are further entries
+            applied = self.accounts.ledger.applied_since(user, arrivals, profile.head.created_at)
+            if applied.keys() == arrivals.keys():
+                types = {result.event_type for result in stored}
+                return AppliedAnswer(applied, self._view(profile, applied, types, clock.now()))
+        return None
+
+    def _view(
+        self, profile: Profile, applied: AppliedEvents, event_types: Container[str], now: datetime
+    ) -> dict[str, Any]:
+        """Return the profile after the events, and what is new by them."""
+        levels = self.profiles.settler.books.books().at(now).book.levels
+        points = sum(event.points for event in applied.values())
+        level = level_view(levels, profile.total_points)
+        before = level_view(levels, profile.total_points - points)
+        is_new = level is not None and (before is None or level["name"] != before["name"]) and points > 0
+        try:
+            achievements = self.achievements.new_by(profile, applied.keys(), event_types, now)
+        except TooManyEntries:
+            achievements = None
+        return {
+            "profile": self.profiles.view_of(profile, now),
+            "new_achievements": achievements,
+            "new_level": level if is_new else None,
+        }
