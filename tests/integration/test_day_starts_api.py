@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.book_store import shipped_document
+from tests.support.memory import forget
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site
 
@@ -73,6 +74,28 @@ def test_a_streak_lapses_at_three(api: Site, at_three: Move) -> None:
     assert told(api, user)["streak_status"] == "at_risk"
     at_three(datetime(2026, 3, 8, 3, tzinfo=UTC))
     assert told(api, user)["streak_status"] == "broken"
+
+
+def test_who_comes_every_night_misses_nothing_when_the_start_moves(api: Site, at_three: Move) -> None:
+    user = f"owl{next(KEYS)}"
+    nights = [datetime(2026, 3, day, 2, 30, tzinfo=UTC) for day in (5, 6, 7)]
+    at_three(nights[0])
+    send(api, user, event("CHECK_IN", nights[0]))
+    at_three(nights[1] - 3 * HOUR)
+    status, answer = api.admin("POST", "/v1/rules", {"book": shipped_document(), "effective": "now"})
+    assert status == 201, answer
+    forget()
+    for night in nights[1:]:
+        at_three(night)
+        send(api, user, event("CHECK_IN", night))
+    active = [each["activity_date"] for each in told(api, user, "/activity")["activity"]]
+    assert active == ["2026-03-07", "2026-03-05", "2026-03-04"]
+    shown = told(api, user)
+    assert (shown["current_streak"], shown["day_starts_at"], shown["as_of"]) == (3, "00:00", "2026-03-07")
+    why = told(api, user, "/streak/explain?date=2026-03-06")
+    assert (why["reason"], why["day_starts_at"]) == ("short_date", "03:00")
+    covered = told(api, user, "/activity?covered=true&from=2026-03-04&to=2026-03-07")["covered"]
+    assert covered == [{"date": "2026-03-06", "reason": "short_date"}]
 
 
 def test_a_start_is_refused_that_is_none(api: Site) -> None:
