@@ -88,7 +88,9 @@ def decide(
 
     # Which dates are no misses: those that zones, flights and amnesties leave out.
     profile = observe_events(caught_up, dated)
-    profile = with_skipped(profile, flight_gap_dates(_active_events(account.pending, earned), days))
+    gaps = flight_gap_dates(_active_events(account.pending, earned), days)
+    # A short date needs no flight: the dates beside it may be less than 24 hours apart, and it is no miss.
+    profile = with_skipped(profile, {day for day in gaps if not profile.cover.rest.is_short(day)})
     first_folded = min([*event_dates, *active_dates(account.pending), *lost_dates], default=date.max)
     profile = with_amnesties(profile, account.amnesties, first_folded)
     profile = with_review(caught_up, profile, list(zip(events, dated, strict=True)), now)

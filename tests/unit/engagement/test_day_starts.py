@@ -26,7 +26,8 @@ from rules.engagement.goals import beginnings, is_neutral
 from rules.engagement.rest_days import RestDays
 from rules.engagement.streak import Cover, StreakStatus, fold, lapse_date, shown_streak
 from rules.outgoing.derivation import lapses_at
-from tests.support.engagement_strategies import dates, instants, zones
+from tests.support.account_world import World
+from tests.support.engagement_strategies import dates, event, instants, zones
 from tests.support.examples import examples
 
 HOUR = timedelta(hours=1)
@@ -184,6 +185,18 @@ def test_a_short_date_is_no_miss_and_says_why() -> None:
     assert lapse_date(streak, cover) == FRIDAY + 2 * DAY
     assert explain_date(streak, profile, FRIDAY, FRIDAY + 3 * DAY) == (DateReason.SHORT, 1)
     assert covered_dates(profile, (FRIDAY, FRIDAY + DAY), FRIDAY + DAY) == [(FRIDAY, DateReason.SHORT)]
+
+
+def test_a_short_date_is_nobody_s_flight() -> None:
+    """Its neighbours may be less than a day apart. That is no journey, and no evidence for a review."""
+    books = moved(time(3), time(0))
+    world = World(profile=Profile("u", cover=Cover(rest=RestDays(books.daily_terms))))
+    nights = [datetime(2026, 3, 6, 2, 50, tzinfo=UTC), datetime(2026, 3, 7, 2, 10, tzinfo=UTC)]
+    days = [local_date(at, "UTC", books.day_starts) for at in nights]
+    assert days == [FRIDAY - DAY, FRIDAY + DAY]
+    world.apply([event(f"k{at}", day, at=at) for at, day in zip(nights, days, strict=True)])
+    assert world.profile.streak
+    assert (world.profile.streak.length, world.profile.cover.skipped) == (2, frozenset())
 
 
 def test_streaks_of_the_book_do_not_miss_it_either() -> None:
