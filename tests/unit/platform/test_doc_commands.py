@@ -40,6 +40,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "docs/commands.md": {"streakline preflight --size standard --region eu-west-1": AWS},
     "docs/decisions/0016-packed-records.md": {'{"dt":"2026-11-21","hour":"05","rows":[': "a shape of lines"},
+    "docs/guides/backup.md": {"streakline demo": "tests/integration/test_restore.py is the drill"},
     "docs/guides/operator.md": {
         "streakline preflight --parameter WithLeads=false --parameter WithQuestions=false": AWS,
         "streakline preflight": AWS,
