@@ -26,6 +26,7 @@ from rules.engagement.packed_dates import (
     unpack_spans,
 )
 from rules.engagement.reconciliation import has_lapsed
+from rules.engagement.repairs import Repair
 from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choice_text
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, Streak, lapse_date
 from rules.user_ids import kept_partition
@@ -100,6 +101,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "released_at": profile.released_at or None,
         "alias": profile.alias,
         "applied_through": profile.applied_through or None,
+        "repairs": [repair.text for repair in profile.repairs] or None,
         "holds": [hold.text for hold in profile.holds] or None,
         **_expiry_attributes(profile.user_id, profile.expiry),
         "past_entry": profile.past_entry or None,
@@ -196,6 +198,7 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
         alias=attributes.get("alias"),
         updated_at=attributes["streak_updated_at"],
         applied_through=attributes.get("applied_through") or "",
+        repairs=tuple(map(Repair.of, attributes.get("repairs") or ())),
         holds=tuple(map(Hold.of, attributes.get("holds") or ())),
         expiry=_expiry_from(attributes),
         past_entry=attributes.get("past_entry") or "",

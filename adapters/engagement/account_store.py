@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ from adapters.platform.tables import (
     scan_all,
     write_if,
 )
-from rules.book.daily import DailyTerms
+from rules.book.daily import DailyTerms, RepairRules
 from rules.days import DAY, EPOCH, unstamp
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
@@ -57,7 +57,8 @@ from rules.engagement.account_state import (
 from rules.engagement.brought_forward import begins_before, whole_profile
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
-from rules.engagement.ledger import OPENED_AT, AppliedEvents, Entry, applied_events
+from rules.engagement.ledger import OPENED_AT, AppliedEvents, applied_events
+from rules.engagement.repairs import BrokenRun, is_broken, may_follow_break, newest_break
 from rules.engagement.rest_days import NO_TERMS
 from rules.engagement.streak import resumed_streak
 
@@ -186,6 +187,22 @@ class AccountStore:
         only = {"ProjectionExpression": "activity_date", "FilterExpression": ACTIVE}
         items = self._query_days(profile.user_id, first, until, ConsistentRead=is_strong, **only)
         return History([date.fromisoformat(item["activity_date"]["S"]) for item in items], start)
+
+    def newest_break(
+        self, profile: Profile, rules: RepairRules, today: date, is_strong: bool = True
+    ) -> BrokenRun | None:
+        """Return the newest run that has ended; None if none has ended so late that it can be repaired.
+
+        Active dates are read only if the run that shows is so young that the one before it may matter.
+        """
+        if profile.streak and is_broken(profile.streak, profile.cover, today):
+            return BrokenRun(profile.streak)
+        if not rules.dates_max or not may_follow_break(profile.streak, rules):
+            return None
+        since = today - timedelta(rules.within_days)
+        profile = self.reaching_back(profile, since)
+        history = self.history(profile, since, is_strong=is_strong)
+        return newest_break(history.dates, history.start, profile.cover, today)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
         """Return up to `limit` of a user's active days between two dates, both included, newest first.
@@ -324,14 +341,11 @@ class AccountStore:
             if not write_if(self._dynamodb.put_item, **put):
                 raise ProjectionMoved(user_id)
 
-    def commit_at_once(
-        self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
-    ) -> None:
+    def commit_at_once(self, decision: Decision, also: Sequence[dict[str, Any]] = ()) -> None:
         """Write a command's entries, profile and days in one transaction, so that all reads agree at once.
 
-        reversed_entry: the entry that the command reverses; the transaction marks it. also: further actions.
-        Raises HeadMoved if nothing was written. Its `failed` has indices of the list below: 0 is the profile,
-        and `also` begins at FIRST_OF_ALSO.
+        also: further actions. Raises HeadMoved if nothing was written. Its `failed` has indices of the list
+        below: 0 is the profile, and `also` begins at FIRST_OF_ALSO.
         """
         before = decision.before
         put_of_profile = {"Put": self.profile_put(before.profile, decision.profile)}
@@ -339,7 +353,7 @@ class AccountStore:
             {"Put": self.day_put(before.days.get(when), day)} for when, day in decision.days.items()
         ]
         actions = [put_of_profile, *also, *puts_of_days]
-        self.ledger.append(decision.head, decision.entries, reversed_entry, actions)
+        self.ledger.append(decision.head, decision.entries, actions)
 
     def finish_pending(self, user_id: str, now: datetime) -> Account:
         """Count the pending entries of an account in, and return the account. Raises AccountContended."""

@@ -198,13 +198,12 @@ class LedgerStore:
         self,
         head: Head | None,
         entries: Sequence[Entry],
-        reversed_entry: Entry | None = None,
         also: Sequence[dict[str, Any]] = (),
     ) -> None:
         """Write new entries: one transaction puts the carriers and deactivates the old head.
 
-        reversed_entry: an earlier entry that a new one reverses; an entry can be reversed once. also:
-        further actions for the transaction, after the ledger's own. The carried entries are put after the
+        It also marks the earlier entries that new ones reverse; an entry can be reversed once. also: further
+        actions for the transaction, after the ledger's own. The carried entries are put after the
         transaction. If the process dies before that, readers rebuild them, and `after` returns them as
         missing. The entry that opens an account gets the salt of its proofs (rule 19). Raises HeadMoved, with
         the indices in `also` whose condition failed, if nothing was written.
@@ -213,11 +212,7 @@ class LedgerStore:
             opening, *others = entries
             entries = [replace(opening, salt=opening.salt or token_bytes(SALT_BYTES)), *others]
         carriers, carried = split_carriers(entries)
-        writer = carriers[-1]
-        for carrier in carriers:
-            if reversed_entry and carrier.draft.reverses == reversed_entry.created_at:
-                writer = carrier
-        actions = [*self._deactivate(head, reversed_entry, writer), *map(self._put, carriers)]
+        actions = [*self._marks(head, carriers), *map(self._put, carriers)]
         self._transact(actions, also)
         if carried:
             self.store(carried)
@@ -231,10 +226,7 @@ class LedgerStore:
 
         Raises HeadMoved if nothing was written.
         """
-        reversed_entry = (
-            replace(carrier, created_at=carrier.draft.reverses) if carrier.draft.reverses else None
-        )
-        self._transact([*self._deactivate(head, reversed_entry, carrier), self._put(carrier)])
+        self._transact([*self._marks(head, [carrier]), self._put(carrier)])
         self.store_new(carried)
 
     def store_new(self, entries: Iterable[Entry]) -> None:
@@ -245,28 +237,28 @@ class LedgerStore:
     def _put(self, entry: Entry) -> Action:
         return put_action(self._table, entry_item(entry), "attribute_not_exists(account_id)")
 
-    def _deactivate(self, head: Head | None, reversed_entry: Entry | None, writer: Entry) -> list[Action]:
-        """Return the updates of the old head and of the reversed entry. writer: the entry that reverses it.
+    def _marks(self, head: Head | None, carriers: Sequence[Entry]) -> list[Action]:
+        """Return the updates of the old head and of the entries that carriers reverse.
 
-        An item may appear once in a transaction, so if they are the same entry it gets one update.
+        An item may appear once in a transaction, so if an entry is both it gets one update. An entry that is
+        carried reverses nothing.
         """
-
-        def update(place: str, expression: str, condition: str, values: Mapping[str, Any]) -> Action:
-            key = entry_key(writer.account_id, place)
-            return update_action(self._table, key, expression, encode_item(values), condition)
-
-        deactivate, mark = "REMOVE active, applied_through", "SET reversed_by = :by"
-        is_active, yes = "active = :yes", {":yes": True}
-        is_not_reversed, by = "attribute_not_exists(reversed_by)", {":by": writer.created_at}
-        if head and reversed_entry and head.created_at == reversed_entry.created_at:
-            condition = f"{is_active} AND {is_not_reversed}"
-            return [update(head.created_at, f"{deactivate} {mark}", condition, yes | by)]
+        account_id, active_place = carriers[-1].account_id, head.created_at if head else ""
+        reversed_by = {each.draft.reverses: each.created_at for each in carriers if each.draft.reverses}
         updates = []
-        if head:
-            updates.append(update(head.created_at, deactivate, is_active, yes))
-        if reversed_entry:
-            condition = f"attribute_exists(account_id) AND {is_not_reversed}"
-            updates.append(update(reversed_entry.created_at, mark, condition, by))
+        for place in dict.fromkeys([*([active_place] if head else []), *reversed_by]):
+            expressions, conditions, values = list[str](), ["attribute_exists(account_id)"], dict[str, Any]()
+            if place == active_place:
+                expressions.append("REMOVE active, applied_through")
+                conditions, values = ["active = :yes"], {":yes": True}
+            if place in reversed_by:
+                expressions.append("SET reversed_by = :by")
+                conditions.append("attribute_not_exists(reversed_by)")
+                values[":by"] = reversed_by[place]
+            key, condition = entry_key(account_id, place), " AND ".join(conditions)
+            updates.append(
+                update_action(self._table, key, " ".join(expressions), encode_item(values), condition)
+            )
         return updates
 
     def _transact(self, actions: Sequence[dict[str, Any]], also: Sequence[dict[str, Any]] = ()) -> None:

@@ -11,6 +11,7 @@ from adapters.book_store import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
+from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.document import read_book
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
@@ -51,6 +52,7 @@ def _book(rows: Rows) -> Book:
     return replace(
         book_of(rows),
         freezes=FreezeRules(**sections["freezes"]) if "freezes" in sections else NO_FREEZES,
+        repairs=RepairRules(**sections["repairs"]) if "repairs" in sections else NO_REPAIRS,
         expiry=expiry,
         pauses=PauseRules(**sections["pauses"]) if "pauses" in sections else NO_PAUSES,
     )

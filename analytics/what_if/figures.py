@@ -108,7 +108,7 @@ class ImpossibleAct:
     """Something that a user did and could not have done under the candidate."""
 
     user_id: str
-    what: str  # redemption, hold, freeze or pause
+    what: str  # redemption, hold, freeze, repair or pause
     at: str  # a stamp; of a pause its first date
     points: int  # what it would have cost
     missing: int  # how many points would have been missing; 0: it was impossible for another reason

@@ -18,6 +18,7 @@ from analytics.what_if.history_parts import small_database
 from analytics.what_if.timeline import RulingTerms, Timeline
 from rules.book.daily import DailyTerms
 from rules.book.measures import COUNTED, measures_of
+from rules.book.rewards import REPAIR_REWARD
 from rules.days import EPOCH, MICROSECOND, DayStarts, UnknownZone, local_date, stamp, unstamp
 from rules.engagement.ledger import EARNING, EntryKind, FreezeNote, Setting
 from rules.engagement.lots import Spending, expired_points
@@ -81,6 +82,12 @@ class LedgerRow(NamedTuple):
     def month(self) -> str:
         """The month in which it was written: YYYY-MM."""
         return f"{self.at:%Y-%m}"
+
+    @property
+    def is_repair(self) -> bool:
+        """Whether it buys the repair of a date."""
+        is_freeze = self.kind == EntryKind.REDEEM and self.freeze == FreezeNote.GRANTED
+        return is_freeze and self.reward_id == REPAIR_REWARD
 
     @property
     def is_price(self) -> bool:

@@ -18,7 +18,8 @@ from analytics.what_if.figures import ImpossibleAct
 from analytics.what_if.timeline import CANDIDATE, NotOffered, PredictedBooks, RulingTerms, TermsMemo, Timeline
 from analytics.what_if.user_history import NO_DATES, LedgerRow, MeasuresMemo, UserSettings, World
 from rules.book.point_rules import Cap
-from rules.days import UnknownZone, skipped_dates, stamp
+from rules.book.rewards import REPAIR_REWARD
+from rules.days import DAY, UnknownZone, skipped_dates, stamp
 from rules.engagement.account import days_with_entries
 from rules.engagement.account_state import Day
 from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
@@ -34,9 +35,10 @@ from rules.engagement.ledger import (
 )
 from rules.engagement.lots import Spending, expired_points
 from rules.engagement.points import balancing_entries, clawback, is_earning, shortfalls
+from rules.engagement.repairs import NotRepairable, Repair, newest_break, offered_repair
 from rules.engagement.rest_days import RestDays
 from rules.engagement.spending import FreezesHeldMax, check_freeze, spendable
-from rules.engagement.streak import Cover, fold, net_freezes, revocation_date
+from rules.engagement.streak import Cover, fold, net_freezes, opening_streak, revocation_date
 
 CAPTURE = "CAPTURE"  # the kind of a step that is no entry: held points are spent
 NO_NEW_DATES: Mapping[str, date] = {}
@@ -98,6 +100,11 @@ class UserReplay:
         self._held: dict[str, int] = {}  # points of holds, by place
         self._capped = CappedPoints()
         self._freezes = Freezes(timeline)
+        self._repaired_until = {
+            row.place: max(other.freeze_date or date.min for other in batch)
+            for batch in _batches(row for row in rows if row.is_repair)
+            for row in batch
+        }
         self._drafts: list[Draft] = []  # all entries so far, if corrections are computed anew from them
         self._clawed_back: set[str] = set()  # ids of the events that a CLAWBACK has reversed
         self._impossible_places: set[str] = set()  # of entries that would have been impossible
@@ -257,6 +264,7 @@ class UserReplay:
         """Spend points on a reward, hold or freeze at the book's price, if that was possible."""
         at, price = row.counts_at, -row.points
         is_freeze = row.freeze == FreezeNote.GRANTED
+        what = "repair" if row.is_repair else "freeze"
         if row.is_price:
             try:
                 price = self.timeline.price(row.reward_id or "", price, row.at)
@@ -265,14 +273,14 @@ class UserReplay:
                 return
         if is_freeze:
             price = self._freezes.price(row)
-            if why := self._freeze_refusal(row):
-                self._refuse(row, "freeze", price, 0, why)
+            if why := self._repair_refusal(row) if row.is_repair else self._freeze_refusal(row):
+                self._refuse(row, what, price, 0, why)
                 return
         if price != -row.points:
             self._differences[-price, None] += 1
             self._differences[row.points, None] -= 1
         if missing := self._missing_points(price, at, is_capture=False):
-            what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
+            what = what if is_freeze else "hold" if row.held_at else "redemption"
             self._refuse(row, what, price, missing, "the balance would not have covered it")
             return
         if is_freeze:
@@ -320,7 +328,9 @@ class UserReplay:
     def _reverse(self, row: LedgerRow) -> None:
         """Undo a redemption, if it was possible. A spent freeze that is returned has no points."""
         undone = row.reverses or ""
-        if undone in self._spendings:
+        if self._is_repair_needed(row):
+            self._differences[row.points, None] -= 1
+        elif undone in self._spendings:
             price = self._spendings.pop(undone).points
             self._full_balance += price
             if row.freeze == FreezeNote.REVOKED and (granted := self._freezes.pop_date(undone)):
@@ -356,13 +366,37 @@ class UserReplay:
             return f"{refused.held} freezes would have been held, and {refused.most} may be"
         return ""
 
+    def _repair_refusal(self, row: LedgerRow) -> str:
+        """Return why a date may not be repaired; "" if it may."""
+        at, day = row.at, row.freeze_date or date.max
+        terms, real = self.timeline.book_at(at).repairs, self.timeline.real_at(at).repairs
+        if self._is_as_it_was and replace(terms, price_points=0) == replace(real, price_points=0):
+            return ""  # nothing differs, and then it was allowed
+        # The dates that were bought at once were over for the user. Otherwise nobody knows which date it was;
+        # the earliest counts.
+        today = max(self._repaired_until[row.place] + DAY, at.astimezone(UTC).date() - DAY)
+        run = newest_break(self.active, opening_streak(self.cover), self.cover, today)
+        try:
+            offer = offered_repair(run, self.cover, self._freezes.repairs, terms, today)
+        except NotRepairable as refused:
+            return str(refused)
+        return "" if day in offer.dates else f"{day} would not have been missed"
+
+    def _is_repair_needed(self, row: LedgerRow) -> bool:
+        """Whether an entry gives a repair back, because an event made it needless, and that event is none."""
+        repair = self._freezes.repair_at(row.reverses or "")
+        if repair is None or row.freeze_date != repair.day or self._is_as_it_was:
+            return False
+        return repair.day not in self.active and not self.cover.is_neutral(repair.day)
+
     def _revoked_on(self, row: LedgerRow, granted: date) -> date:
         """Return the date from which on a returned freeze is gone.
 
         It is the ledger's date, unless the freeze was used on another date than in the ledger.
         """
         stored = row.freeze_date
-        if stored and self._is_as_it_was:
+        is_repair = row.reward_id == REPAIR_REWARD and stored == granted
+        if stored and (self._is_as_it_was or is_repair):
             return stored
         streak = fold(self.active, self.cover)
         predicted = revocation_date(streak, self.cover, granted, row.at.astimezone(UTC).date())
@@ -432,11 +466,14 @@ class Freezes:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self.changes: list[tuple[date, int]] = []  # (from which date on, one more or one less)
+        self.repairs: list[Repair] = []  # those that were not given back
         self._date_of: dict[str, date] = {}  # of freezes that were taken, by place
         self._free_taken: dict[str, FreeFreezes] = defaultdict(FreeFreezes)  # by YYYY-MM
 
     def price(self, row: LedgerRow) -> int:
         """Return what a freeze costs: nothing as a gift or one of the month's free ones, else its price."""
+        if row.is_repair:
+            return self._timeline.book_at(row.at).repairs.price_points
         if self._is_gift(row):
             return 0
         return self._timeline.book_at(row.at).freezes.price(self._free_taken[row.month].under_books)
@@ -449,6 +486,11 @@ class Freezes:
 
     def take(self, row: LedgerRow) -> None:
         """Take a freeze: count it if it is one of the month's free ones, and let it protect its date."""
+        if row.is_repair and row.freeze_date:
+            self.repairs.append(Repair(row.freeze_date, -row.points, row.place))
+            self.changes.append((row.freeze_date, 1))
+            self._date_of[row.place] = row.freeze_date
+            return
         free, is_gift = self._free_taken[row.month], self._is_gift(row)
         free_before = self._timeline.real_at(row.at).freezes.free_a_month
         free_after = self._timeline.book_at(row.at).freezes.free_a_month
@@ -461,8 +503,13 @@ class Freezes:
             self.changes.append((row.freeze_date, 1))
             self._date_of[row.place] = row.freeze_date
 
+    def repair_at(self, place: str) -> Repair | None:
+        """Return the repair that was bought at a place, and is not given back; None if there is none."""
+        return next((repair for repair in self.repairs if repair.place == place), None)
+
     def pop_date(self, place: str) -> date | None:
         """Return the date of the freeze that was taken at a place, and forget it; None if there is none."""
+        self.repairs = [repair for repair in self.repairs if repair.place != place]
         return self._date_of.pop(place, None)
 
 

@@ -147,6 +147,7 @@ def _event_view(row: Mapping[str, Any]) -> dict[str, Any]:
 
 COVER_REASONS = (
     DateReason.FREEZE,
+    DateReason.REPAIR,
     DateReason.PAUSE,
     DateReason.REST,
     DateReason.SKIPPED,

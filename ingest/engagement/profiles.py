@@ -38,6 +38,7 @@ from rules.engagement.account_state import (
 from rules.engagement.events import Event
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
+from rules.engagement.repairs import NotRepairable, RepairOffer, offered_repair, repair_view
 from rules.engagement.streak import Streak, fold, shown_streak
 
 _LEVEL_FIELDS: dict[str, Schema] = {
@@ -55,6 +56,14 @@ LEVEL = open_object(
     {**_LEVEL_FIELDS, "next": _NEXT_LEVEL},
     type=["object", "null"],
     description="by the book in force; null: below the first level, or there are none",
+)
+REPAIR = closed_object(
+    {
+        "until": text("the last date on which it can be repaired, if nothing else happens", format="date"),
+        "dates": list_of(text(format="date"), description="the missed dates that a repair covers, ascending"),
+        "price_points": whole("of all of them", 1),
+    },
+    description="the run that has just broken can be repaired; left out: nothing can be",
 )
 PROFILE = open_object(
     {
@@ -81,6 +90,7 @@ PROFILE = open_object(
             {"rest_days": list_of(one_of(WEEKDAYS)), "from": TEXT},
             description="the user's newest choice of rest days, which may begin later than as_of",
         ),
+        "repair?": REPAIR,
     }
 )
 PROFILES = closed_object(
@@ -92,6 +102,7 @@ PROFILES = closed_object(
 DAY_RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
+    DateReason.REPAIR: "the user has repaired a missed date; it adds 0",
     DateReason.PAUSE: "a paused date is no miss; it adds 0",
     DateReason.REST: "a rest day is no miss; it adds 0",
     DateReason.SHORT: "a date that a new start of the day cut short is no miss; it adds 0",
@@ -162,7 +173,10 @@ class Profiles:
     def _view(
         self, profile: Profile, as_of: date | None, now: datetime, count_read: CountRead
     ) -> dict[str, Any]:
-        when = as_of or date_at(profile, now)
+        today_of_user = date_at(profile, now)
+        when, repair = as_of or today_of_user, None
+        if when == today_of_user:
+            repair = self._repair(profile, when, now)
         profile = self._with_protection(profile, when, count_read)
         shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
@@ -185,7 +199,17 @@ class Profiles:
             "rest_days": weekday_names(profile.cover.rest.on(when)),
             "day_starts_at": f"{start_on(when + DAY, profile.day_starts):%H:%M}",
             **({"rest_days_chosen": chosen} if (chosen := newest_choice(profile)) else {}),
+            **({"repair": repair_view(repair)} if repair else {}),
         }
+
+    def _repair(self, profile: Profile, today: date, now: datetime) -> RepairOffer | None:
+        """Return what the user may repair; None for nothing."""
+        rules = self.settler.books.books().at(now).book.repairs
+        try:
+            run = self.accounts.newest_break(profile, rules, today, is_strong=False)
+            return offered_repair(run, profile.cover, profile.repairs, rules, today)
+        except NotRepairable:
+            return None
 
     def _with_protection(self, profile: Profile, until: date, count_read: CountRead) -> Profile:
         """Return the profile with all that protects its streak up to a date."""
@@ -235,7 +259,7 @@ class Profiles:
             "zone": zone,
             "zone_skipped_it": is_skipped(when, zone),
             "day_starts_at": f"{start_on(when, profile.day_starts):%H:%M}",
-            "freeze_used": reason is DateReason.FREEZE,
+            "freeze_used": reason in (DateReason.FREEZE, DateReason.REPAIR),
             **({"amnesty": amnesty_of(profile, when)} if reason is DateReason.AMNESTY else {}),
             "streak_length": length,
             "events_count": day["events_count"] if day else 0,

@@ -45,6 +45,7 @@ from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.levels import Level
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
@@ -112,6 +113,10 @@ class NoticeSteps:
         """Return the levels of the book in force."""
         return self.books.books().at(now).book.levels if self.books else ()
 
+    def repairs(self, now: datetime) -> RepairRules:
+        """Return what the book in force says of repairs."""
+        return self.books.books().at(now).book.repairs if self.books else NO_REPAIRS
+
     def with_terms(self, profile: Profile) -> Profile:
         """Return a profile with what the books say of rest days."""
         return with_daily_terms(profile, self.books.daily_terms()) if self.books else profile
@@ -123,7 +128,8 @@ class NoticeSteps:
         if isinstance(change, Profile):
             if change.version <= state.version:  # the record came twice, or out of order
                 return [], state
-            return notices_of_profile(state, self.with_terms(change), unstamp(change.updated_at), levels)
+            profile, at = self.with_terms(change), unstamp(change.updated_at)
+            return notices_of_profile(state, profile, at, levels, partial(self.repairs, now))
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
         if isinstance(change, Question):
@@ -280,7 +286,8 @@ class NotificationWriter:
                 continue
             try:
                 profile = self.steps.with_terms(profile_from(decode_item(items[0])))
-                step = partial(_timed_notices, profile=profile, at=now)
+                repairs = partial(self.steps.repairs, now)
+                step = partial(_timed_notices, profile=profile, at=now, repairs=repairs)
                 shares |= self._write_steps(holder, [step], now)
             except OutboxConflict:
                 continue
@@ -313,10 +320,11 @@ def read_change(record: Record) -> tuple[str, Change] | None:
 
 
 def _timed_notices(
-    state: UserNoticeState, profile: Profile, at: datetime
+    state: UserNoticeState, profile: Profile, at: datetime, repairs: Callable[[], RepairRules]
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices by time. A profile that the state has not seen is notified by its own record."""
-    return notices_of_profile(state, profile, at) if profile.version == state.version else ([], state)
+    is_seen = profile.version == state.version
+    return notices_of_profile(state, profile, at, repairs=repairs) if is_seen else ([], state)
 
 
 @dataclass(frozen=True)

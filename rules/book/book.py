@@ -8,7 +8,16 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from rules.book.daily import NO_REST, DailyRules, DailyTerms, DatedRules, daily_terms, day_starts
+from rules.book.daily import (
+    NO_REPAIRS,
+    NO_REST,
+    DailyRules,
+    DailyTerms,
+    DatedRules,
+    RepairRules,
+    daily_terms,
+    day_starts,
+)
 from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
 from rules.book.levels import Level
 from rules.book.measures import measures_of, sums_of
@@ -149,6 +158,7 @@ class Book:
     event_types: Mapping[str, EventType]
     boosts: tuple[Boost, ...] = ()
     freezes: FreezeRules = NO_FREEZES
+    repairs: RepairRules = NO_REPAIRS
     pauses: PauseRules = NO_PAUSES
     expiry: str | None = None  # the rule by which points expire (rules.book.point_rules); None: never
     rewards: Mapping[str, Reward] = field(default_factory=dict)  # by id

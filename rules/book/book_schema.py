@@ -3,7 +3,7 @@
 from typing import Any
 
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
-from rules.book.daily import DAY_START, REST_DAYS_MAX, WEEKDAYS
+from rules.book.daily import DAY_START, REPAIRED_MAX, REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.rewards import REWARD_NAME
@@ -130,6 +130,16 @@ _FREEZES = _object(
         "price_points": _whole(1, POINTS_MAX, "the price of each further one"),
     },
     "streak freezes; left out: users can have none",
+)
+_REPAIRS = _object(
+    ["price_points", "within_days", "dates_max", "a_year"],
+    {
+        "price_points": _whole(1, POINTS_MAX, "the price of each repaired date"),
+        "within_days": _whole(1, REPAIRED_MAX, "until so many dates after the first missed one"),
+        "dates_max": _whole(1, REPAIRED_MAX, "the most missed dates of one repair"),
+        "a_year": _whole(1, 12, "the most repaired dates of any 365 in a row"),
+    },
+    "repairs of a run that has just broken; left out: users can buy none",
 )
 _PAUSES = _object(
     ["dates_max", "dates_a_year"],
@@ -315,6 +325,7 @@ BOOK: Schema = {
             | _by_name(TYPES_MAX, TYPE_NAME, _EVENT_TYPE, "by name"),
             "boosts": {"type": "array", "items": _BOOST, "maxItems": 100},
             "freezes": _FREEZES,
+            "repairs": _REPAIRS,
             "pauses": _PAUSES,
             "daily": _DAILY,
             "offline": _OFFLINE,

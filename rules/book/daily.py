@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rules.days import AT_MIDNIGHT, DAY, DayStarts
 
+REPAIRED_MAX = 7  # the most that RepairRules.within_days and dates_max may be
 REST_DAYS_MAX = 6  # a week has at least one date on which something is asked for
 MIDNIGHT = time()
 DAY_START = "^(0[0-5]:[0-5][0-9]|06:00)$"  # up to rules.days.LATEST_START
@@ -150,3 +151,16 @@ def _first_date_at(instant: datetime) -> date:
     """Return the first date that begins at an instant or later, in UTC."""
     day = instant.astimezone(UTC).date()
     return day if datetime.combine(day, time(), UTC) == instant else day + DAY
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRules:
+    """What it costs to repair the run that has just broken, and how much may be repaired."""
+
+    price_points: int  # the price of each repaired date
+    within_days: int  # so many dates after the first missed one it can be repaired
+    dates_max: int  # how many dates one repair may cover; 0: there are no repairs
+    a_year: int  # how many of any 365 dates in a row a user may repair
+
+
+NO_REPAIRS = RepairRules(0, 0, 0, 0)

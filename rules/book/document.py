@@ -28,7 +28,7 @@ from rules.book.book import (
     Timing,
 )
 from rules.book.contracts import Path, contract_faults
-from rules.book.daily import daily_rules
+from rules.book.daily import NO_REPAIRS, RepairRules, daily_rules
 from rules.book.goal_rules import (
     DAILY,
     UNIT,
@@ -43,14 +43,14 @@ from rules.book.goal_rules import (
 )
 from rules.book.levels import Level
 from rules.book.point_rules import DAYS_SUFFIX, POINTS_MAX, AmountRule, Period
-from rules.book.rewards import ALWAYS, NEVER, Reward
+from rules.book.rewards import ALWAYS, FREEZE_REWARD, NEVER, REPAIR_REWARD, Reward
 from rules.days import parse_moment
 
 Section = Mapping[str, Any]  # a part of the document
 Faults = Iterator[tuple[Path, str]]
 
-# The ledger calls a freeze by this name. Its price is elsewhere in the book.
-RESERVED_REWARDS = frozenset({"streak_freeze"})
+# The ledger calls freezes and repairs by these names. Their prices are elsewhere in the book.
+RESERVED_REWARDS = frozenset({FREEZE_REWARD, REPAIR_REWARD})
 # Characters that nobody sees: controls (a description may have line ends), and marks that reverse the
 # direction of writing, such as U+202E.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -92,6 +92,7 @@ def read_book(document: Section) -> Book:
         event_types={name: _event_type(section) for name, section in event_types.items()},
         boosts=tuple(map(_boost, document.get("boosts", ()))),
         freezes=FreezeRules(**document["freezes"]) if "freezes" in document else NO_FREEZES,
+        repairs=RepairRules(**document["repairs"]) if "repairs" in document else NO_REPAIRS,
         pauses=PauseRules(**document["pauses"]) if "pauses" in document else NO_PAUSES,
         expiry=(expiry.get("end_of") or f"{expiry['after_days']}{DAYS_SUFFIX}") if expiry else None,
         rewards={name: _reward(section) for name, section in document.get("rewards", {}).items()},
@@ -283,8 +284,10 @@ def _overlap(one: Boost, other: Boost) -> bool:
 
 
 def _limit_faults(document: Section) -> Faults:
-    """Yield the faults of the sections pauses, offline, expiry, daily and answers."""
+    """Yield the faults of the sections repairs, pauses, offline, expiry, daily and answers."""
     pauses, offline, expiry = (document.get(name) for name in ("pauses", "offline", "expiry"))
+    if (repairs := document.get("repairs")) and repairs["dates_max"] > repairs["a_year"]:
+        yield ("repairs", "dates_max"), "is more than a_year"
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
         yield ("pauses", "dates_max"), "is more than dates_a_year"
     if offline and offline["days_max"] > offline["days_a_year"]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+FREEZE_REWARD, REPAIR_REWARD = "streak_freeze", "streak_repair"  # what a ledger calls a freeze, and a repair
 REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # A stock is counted in so many items, because transactions on one item conflict. Of a thousand redemptions a

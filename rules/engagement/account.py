@@ -48,6 +48,7 @@ from rules.engagement.ledger import (
     append_drafts,
 )
 from rules.engagement.lots import holds_after
+from rules.engagement.repairs import needless_repairs, repairs_after, return_of
 from rules.engagement.review import (
     TZ_CHANGES_KEPT_MAX,
     note_skews,
@@ -95,11 +96,17 @@ def decide(
     profile = with_amnesties(profile, account.amnesties, first_folded)
     profile = with_review(caught_up, profile, list(zip(events, dated, strict=True)), now)
 
+    # A repair whose date needs none any more is given back.
+    active = event_dates | active_dates(account.pending)
+    undone = [command.reverses for command in commands]
+    returns = list(map(return_of, needless_repairs(caught_up.repairs, active, profile.cover, undone)))
+
     # The streak under these, and the entries that note which freezes it uses now.
-    streak = _streak_with(account, event_dates, lost_dates, with_freezes(profile.cover, commands))
+    cover = with_freezes(profile.cover, [*commands, *returns])
+    streak = _streak_with(account, event_dates, lost_dates, cover)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
 
-    drafts = [*commands, *freezes, *earned, *setting_drafts(caught_up, profile)]
+    drafts = [*commands, *freezes, *earned, *returns, *setting_drafts(caught_up, profile)]
     arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
     entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
     entries = _with_applied_through(entries, caught_up, dated)
@@ -247,7 +254,7 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """
     if not entries:
         return profile
-    expiry, past_entry = profile.expiry, profile.past_entry
+    expiry, past_entry, repairs = profile.expiry, profile.past_entry, profile.repairs
     for entry in entries:
         draft = entry.draft
         if draft.kind is EntryKind.SETTING:
@@ -267,6 +274,7 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
                 date.fromisoformat(draft.freeze_date) < unstamp(entry.created_at).date() - PAST_AFTER
             )
             past_entry = entry.created_at if is_of_the_past else past_entry
+        repairs = repairs_after(repairs, entry)
         if draft.kind is EntryKind.REVERSE and draft.reverses:
             # Spent points come back. So lots that expired since they were spent are due once more.
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
@@ -277,6 +285,7 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
         applied_through=entries[-1].applied_through,
         total_points=profile.total_points + earned,
         cover=with_freezes(profile.cover, (entry.draft for entry in entries)),
+        repairs=repairs,
         expiry=expiry,
         past_entry=past_entry,
     )

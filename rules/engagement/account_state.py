@@ -21,6 +21,7 @@ from rules.days import (
 )
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
+from rules.engagement.repairs import Repair
 from rules.engagement.streak import Cover, Streak, shown_streak, spend_freezes
 
 
@@ -89,6 +90,7 @@ class Profile:
     updated_at: str = ""
     # Every event up to this stream position is applied (rules.engagement.events); "": unknown.
     applied_through: str = ""
+    repairs: tuple[Repair, ...] = ()  # those of a year before the profile begins, and later ones
     holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
     expiry: Expiry = field(default_factory=Expiry)  # which points expire next
     past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.PAST_AFTER)
@@ -138,6 +140,7 @@ class DateReason(StrEnum):
 
     COUNTED = "counted"
     FREEZE = "covered_by_freeze"
+    REPAIR = "repaired"
     PAUSE = "paused"
     REST = "rest_day"
     SHORT = "short_date"
@@ -164,7 +167,7 @@ def explain_date(streak: Streak | None, profile: Profile, day: date, today: date
         return DateReason.OPEN, length
     # Later activity does not change which freezes were spent before it. So only dates up to this one matter.
     _, spent = spend_freezes(streak.spent, streak.last, day + DAY, profile.cover)
-    return (DateReason.FREEZE, length) if day in spent else (DateReason.MISSED, 0)
+    return (_freeze_reason(profile, day), length) if day in spent else (DateReason.MISSED, 0)
 
 
 def covered_dates(profile: Profile, span: tuple[date, date], today: date) -> list[tuple[date, DateReason]]:
@@ -181,10 +184,18 @@ def covered_dates(profile: Profile, span: tuple[date, date], today: date) -> lis
     covered: list[tuple[date, DateReason]] = []
     day, last = span
     while day <= min(last, today):
-        if reason := _neutral_reason(profile, day) or (DateReason.FREEZE if day in spent else None):
+        if reason := _neutral_reason(profile, day) or (
+            _freeze_reason(profile, day) if day in spent else None
+        ):
             covered.append((day, reason))
         day += DAY
     return covered
+
+
+def _freeze_reason(profile: Profile, day: date) -> DateReason:
+    """Return what has covered a missed date: a freeze, or one that the user has bought for this date."""
+    is_repaired = any(repair.day == day for repair in profile.repairs)
+    return DateReason.REPAIR if is_repaired else DateReason.FREEZE
 
 
 def _neutral_reason(profile: Profile, day: date) -> DateReason | None:

@@ -17,6 +17,7 @@ from datetime import date, timedelta
 from rules.engagement.account import journalled_freezes, profile_with_entries
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Entry
+from rules.engagement.repairs import Repair
 from rules.engagement.streak import YEAR, BroughtForward, Checkpoint, Streak
 
 # An event may be 72 hours late, and its zone and the zone of the newest date add a day each. So ordinary
@@ -40,6 +41,7 @@ def settled_checkpoints(profile: Profile) -> Sequence[Checkpoint]:
     left_out = newest.freezes_used + len(settled) - 1
     left_out += sum(day <= newest.last for day, _ in cover.freezes)
     left_out += sum(is_old_pause(last, newest.last) for _, last in cover.pauses)
+    left_out += sum(is_old_repair(repair, newest.last) for repair in profile.repairs)
     left_out += len(cover.rest.chosen) - len(cover.rest.since(newest.last).chosen)
     return settled if left_out >= LEFT_OUT_MIN else ()
 
@@ -47,6 +49,11 @@ def settled_checkpoints(profile: Profile) -> Sequence[Checkpoint]:
 def is_old_pause(last: date, until: date) -> bool:
     """Whether a pause that ends on a date no longer counts for the limit of paused dates a year (rule 2)."""
     return last <= until - YEAR
+
+
+def is_old_repair(repair: Repair, until: date) -> bool:
+    """Whether a repaired date no longer counts for the limit of a year (rule 2)."""
+    return repair.day <= until - YEAR
 
 
 def bring_forward(profile: Profile, start: Checkpoint) -> Profile:
@@ -76,7 +83,8 @@ def bring_forward(profile: Profile, start: Checkpoint) -> Profile:
         brought_forward=sums,
         rest=cover.rest.since(start.last),
     )
-    return replace(profile, streak=later_streak, cover=later_cover)
+    repairs = tuple(repair for repair in profile.repairs if not is_old_repair(repair, start.last))
+    return replace(profile, streak=later_streak, cover=later_cover, repairs=repairs)
 
 
 def begins_before(profile: Profile, since: date) -> bool:
@@ -93,7 +101,8 @@ def whole_profile(profile: Profile, entries: Sequence[Entry]) -> Profile:
     watermark.
     """
     blank = Profile(profile.user_id)
-    protection = profile_with_entries(blank, entries).cover
+    read = profile_with_entries(blank, entries)
+    protection = read.cover
     spent = tuple(sorted(journalled_freezes(blank, entries)))
     cover = replace(
         profile.cover,
@@ -103,7 +112,7 @@ def whole_profile(profile: Profile, entries: Sequence[Entry]) -> Profile:
         rest=replace(profile.cover.rest, chosen=protection.rest.chosen),
     )
     streak = profile.streak and replace(profile.streak, spent=spent, checkpoints=())
-    return replace(profile, streak=streak, cover=cover)
+    return replace(profile, streak=streak, cover=cover, repairs=read.repairs)
 
 
 def brought_forward_as(whole: Profile, stored: Profile, start: Streak | Checkpoint | None) -> Profile:

@@ -31,7 +31,7 @@ TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT = "event_type", "boost", "streak", "achievement"
 LEVEL, DAILY, BOOK = "level", "daily", "book"
 # The sections of a document that are in its row of kind BOOK
-BOOK_SECTIONS = ("freezes", "pauses", "expiry", "offline", "answers")
+BOOK_SECTIONS = ("freezes", "repairs", "pauses", "expiry", "offline", "answers")
 FREEZES, PAUSES, REST_DAYS = "freezes", "pauses", "rest_days"  # what covers a missed period
 ALL, ANY = "all", "any"  # the values of the column `combined`
 
@@ -153,7 +153,7 @@ RULES = Entity(
         Field("until", TIMESTAMP, "boost: and before this one"),
         Field("factor", INTEGER, "boost: what their points are multiplied by"),
         Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
-        Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
+        Field("document", TEXT, "book: freezes, repairs, pauses, expiry, offline and answers, JSON text"),
         Field("name", TEXT, "streak, achievement, level: its name", 64),
         Field("need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", 16),
         Field(

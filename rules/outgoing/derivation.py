@@ -6,13 +6,15 @@ hold ends. From time to time a user's achievements are looked at (rule 15). In t
 redemptions, achievements, leads and questions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from rules.book.book import Books
+from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.levels import Level, standing_of
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, unstamp
@@ -20,6 +22,7 @@ from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import definition_digest
 from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
+from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offered_repair, repair_view
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
@@ -74,12 +77,16 @@ class UserNoticeState:
 
 
 def notices_of_profile(
-    state: UserNoticeState, profile: Profile, at: datetime, levels: Sequence[Level] = ()
+    state: UserNoticeState,
+    profile: Profile,
+    at: datetime,
+    levels: Sequence[Level] = (),
+    repairs: Callable[[], RepairRules] = lambda: NO_REPAIRS,
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a profile in order, and the state after them.
 
     levels: of the book in force. A change of level is one of the points alone: both levels are of these, so a
-    newer book gives no notices.
+    newer book gives no notices. repairs: returns what this book says of them; is called for a loss.
     at: now. The notices are as of now, or as of state.as_of if that is later. At the first look at an older
     profile, and for a change of the past alone, profile.changed tells of all changes (rule 20). A streak at
     risk and expired holds have their own notices always.
@@ -93,6 +100,7 @@ def notices_of_profile(
     notices: list[Notice] = []
     if before and not is_past_alone:
         notices, lost = _change_notices(before, view, profile, lost)
+        notices = [_with_repair(notice, profile, unstamp(as_of), repairs) for notice in notices]
         notices += _level_notices(before, view, levels)
     elif before != view:
         notices = [Notice(NoticeType.PROFILE_CHANGED, {"profile": view})]
@@ -183,6 +191,19 @@ def _streak_notices(
         data = {"from": length_before, "current_streak": length, "profile": after}
         notices.append(Notice(NoticeType.STREAK_EXTENDED, data))
     return notices, lost
+
+
+def _with_repair(notice: Notice, profile: Profile, at: datetime, rules: Callable[[], RepairRules]) -> Notice:
+    """Return a notice that a date was missed with what the user may repair. All others stay as they are."""
+    if notice.type is not NoticeType.STREAK_LOST or notice.data["reason"] != "missed":
+        return notice
+    today, streak = date_at(profile, at), profile.streak
+    with suppress(NotRepairable):
+        # Who has begun anew meanwhile reads it in the profile: it follows from more than this one.
+        run = BrokenRun(streak) if streak and is_broken(streak, profile.cover, today) else None
+        offer = offered_repair(run, profile.cover, profile.repairs, rules(), today)
+        return Notice(notice.type, {**notice.data, "repair": repair_view(offer)})
+    return notice
 
 
 def run_reaches(run: Streak, cover: Cover, day: date) -> bool:

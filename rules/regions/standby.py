@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
+from rules.engagement.repairs import gives_repair_back, is_repair
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
@@ -89,7 +90,13 @@ def unseen_entries(
     places = {entry.created_at for entry in unseen}
     reversals = [entry.draft.reverses for entry in unseen if entry.draft.kind is EntryKind.REVERSE]
     undone = {place for place in reversals if place in places}
-    return [_unseen_entry(entry, places, undone, keys.get(entry.created_at, "")) for entry in unseen]
+    active = {entry.draft.activity_date for entry in unseen if entry.draft.kind is EntryKind.EARN}
+    return [
+        UnseenEntry(entry, UnseenFate.FOLLOWS)
+        if gives_repair_back(entry.draft) and entry.draft.freeze_date in active
+        else _unseen_entry(entry, places, undone, keys.get(entry.created_at, ""))
+        for entry in unseen
+    ]
 
 
 def _unseen_entry(entry: Entry, places: set[str], undone: set[str], key: str) -> UnseenEntry:
@@ -106,6 +113,8 @@ def _unseen_entry(entry: Entry, places: set[str], undone: set[str], key: str) ->
         fate = UnseenFate.UNDONE
     elif kind is EntryKind.REVERSE and draft.reverses:
         fate = UnseenFate.REVERSE
+    elif is_repair(draft):
+        reason = "a repair: the user may buy it again, or be given a freeze for that date"
     elif kind is EntryKind.REDEEM and draft.freeze is FreezeNote.GRANTED:
         reason = "a freeze: give it again, unless the user has taken another"
     elif kind is EntryKind.REDEEM and draft.held_at:

@@ -28,10 +28,10 @@ Patch = pytest.MonkeyPatch
 
 
 def no_condition_on_the_head(patch: Patch) -> None:
-    real = adapters.engagement.ledger_store.LedgerStore._deactivate
+    real = adapters.engagement.ledger_store.LedgerStore._marks
 
-    def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
-        actions = real(self, head, undone, by)
+    def marks(self: Any, head: Any, carriers: Any) -> Any:
+        actions = real(self, head, carriers)
         for action in actions:
             action["Update"].pop("ConditionExpression")
             action["Update"]["ExpressionAttributeValues"].pop(":yes", None)
@@ -39,7 +39,7 @@ def no_condition_on_the_head(patch: Patch) -> None:
                 action["Update"].pop("ExpressionAttributeValues")
         return actions
 
-    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", deactivate)
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_marks", marks)
 
 
 def lost_deactivation(patch: Patch) -> None:
@@ -153,10 +153,10 @@ def freezes_never_refunded(patch: Patch) -> None:
 
 
 def reversal_not_conditional(patch: Patch) -> None:
-    real = adapters.engagement.ledger_store.LedgerStore._deactivate
+    real = adapters.engagement.ledger_store.LedgerStore._marks
 
-    def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
-        actions = real(self, head, undone, by)
+    def marks(self: Any, head: Any, carriers: Any) -> Any:
+        actions = real(self, head, carriers)
         for action in actions:
             condition = action["Update"]["ConditionExpression"]
             action["Update"]["ConditionExpression"] = condition.replace(
@@ -164,7 +164,7 @@ def reversal_not_conditional(patch: Patch) -> None:
             )
         return actions
 
-    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", deactivate)
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_marks", marks)
     real_get = adapters.engagement.ledger_store.LedgerStore.get
 
     def get(self: Any, *args: Any) -> Any:

@@ -23,8 +23,14 @@ Patch = pytest.MonkeyPatch
 
 def clawback_twice(patch: Patch) -> None:
     """Neither the ledger's entries nor the mark of the EARN say that the event was reversed."""
-    real = LedgerStore._deactivate
-    patch.setattr(LedgerStore, "_deactivate", lambda self, head, _, by: real(self, head, None, by))
+    real = LedgerStore._marks
+
+    def marks(self: Any, head: Any, carriers: Any) -> Any:
+        return real(
+            self, head, [replace(each, draft=replace(each.draft, reverses=None)) for each in carriers]
+        )
+
+    patch.setattr(LedgerStore, "_marks", marks)
     patch.setattr(ingest.engagement.points.clawbacks, "reversed_events", lambda _: set())
 
 

@@ -71,14 +71,14 @@ def test_an_entry_is_reversed_once_also_when_it_is_the_head(ledger: LedgerStore)
     undo = append_drafts(
         "a", redemption.head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW
     )
-    ledger.append(redemption.head, undo, reversed_entry=redemption)
+    ledger.append(redemption.head, undo)
     stored = ledger.get("a", redemption.created_at)
     assert stored and stored.reversed_by == undo[0].created_at and not stored.active
     again = append_drafts(
         "a", undo[0].head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW
     )
     with pytest.raises(HeadMoved):
-        ledger.append(undo[0].head, again, reversed_entry=redemption)
+        ledger.append(undo[0].head, again)
 
 
 def test_an_empty_account_has_no_head(ledger: LedgerStore) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from adapters.book_store import BookStore, shipped_version
 from rules.book.book import Books, Boost, Declarer, EventType, Version
-from rules.book.daily import daily_rules
+from rules.book.daily import NO_REPAIRS, RepairRules, daily_rules
 from rules.book.goal_rules import thousandths
 from rules.book.point_rules import AmountRule, Cap, Period
 
@@ -75,6 +75,12 @@ def boosted(boosts: Sequence[AnyBoost], amounts: Mapping[str, AnyAmount] = Mappi
 def resting(version: Version, daily: Mapping[str, Any]) -> Version:
     """A version with rest days. daily: the section of a document."""
     return replace(version, read=lambda: replace(version.book, daily=daily_rules(daily)))
+
+
+def repairing(version: Version, repairs: Mapping[str, Any]) -> Version:
+    """A version that sells repairs. repairs: the section of a document; empty: it sells none."""
+    rules = RepairRules(**repairs) if repairs else NO_REPAIRS
+    return replace(version, read=lambda: replace(version.book, repairs=rules))
 
 
 class KnownBooks(BookStore):

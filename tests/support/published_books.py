@@ -79,6 +79,7 @@ def a_document() -> Attributes:
             },
         ],
         "freezes": {"held_max": 5, "free_a_month": 2, "price_points": 100},
+        "repairs": {"price_points": 200, "within_days": 3, "dates_max": 2, "a_year": 4},
         "pauses": {"dates_max": 91, "dates_a_year": 92},
         "streaks": {
             "pages": {

@@ -49,7 +49,7 @@ class Clawbacks:
             drafts = clawback(earn.draft, earn.created_at, [entry.draft for entry in entries], books, reason)
             *earlier_drafts, draft = drafts
             days = self._days(user_id, drafts)
-            return Command(draft, entries_before=tuple(earlier_drafts), reversed_entry=earn, days=days)
+            return Command(draft, entries_before=tuple(earlier_drafts), days=days)
 
         result = self.commands.once(user_id, f"clawback:{key}", f"{event_id} {reason}", now, command)
         # Less of an expired lot may be gone now. So what expired is settled at once, and no reader has to.

@@ -24,14 +24,27 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler, clock_of, is_due
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
+from ingest.engagement.history import ENTRY, entry_view
+from ingest.engagement.points.balance import POINTS_MAX
 from ingest.engagement.preferences import Change, change_profile
 from ingest.web.caller import ApiError
-from ingest.web.json_schema import DATE, KEY, closed_object, text
-from rules.book.book import FreezeRules
+from ingest.web.json_schema import DATE, KEY, closed_object, flag, list_of, open_object, text, whole
+from rules.book.book import Books, FreezeRules
+from rules.book.daily import REPAIRED_MAX
+from rules.book.rewards import FREEZE_REWARD
+from rules.days import MICROSECOND, stamp, unstamp
 from rules.engagement.account import decide
-from rules.engagement.account_state import Account, Day, Decision, Profile
+from rules.engagement.account_state import Account, Day, Decision, Profile, date_at
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance, check_covered
 from rules.engagement.lots import held_points, holds_without
+from rules.engagement.repairs import (
+    NotRepairable,
+    RepairRefusal,
+    is_repair,
+    newest_repair,
+    offered_repair,
+    repair_drafts,
+)
 from rules.engagement.spending import (
     FreezesHeldMax,
     NotReversible,
@@ -46,13 +59,29 @@ from rules.engagement.spending import (
 COMMAND = "\x1f"
 REDEEM = "redeem:"  # then the idempotency key of a redemption
 FREE_FREEZE = "free-freeze:"  # then the month and number of a free freeze
-FREEZE_REWARD = "streak_freeze"
 FREEZE = closed_object(
     {
         "idempotency_key?": KEY,
         "granted_on?": text(
             "admins: the first date that the freeze can cover (default: the user's today)", pattern=DATE
         ),
+    }
+)
+REPAIR = closed_object(
+    {
+        "idempotency_key?": KEY,
+        "price_points?": whole(
+            "the price that the user was shown: at another one nothing is repaired", 1, POINTS_MAX
+        ),
+    },
+    example={"price_points": 200, "idempotency_key": "3f1c"},
+)
+REPAIR_RESULT = open_object(
+    {
+        "dates": list_of(text(format="date"), description="the repaired dates, ascending"),
+        "price_points": whole("of all of them", 1),
+        "entries": list_of(ENTRY, description="of the ledger, one for each date"),
+        "duplicate?": flag("the run was repaired before"),
     }
 )
 CLAIM_INDEX = FIRST_OF_ALSO  # of the claim of the command's key, in HeadMoved.failed
@@ -66,6 +95,14 @@ class CommandResult:
     duplicate: bool = False  # an earlier attempt with the same key wrote it
 
 
+class RepairedBefore(Exception):
+    """The run that has just broken is repaired."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place  # of the last entry of the repair
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """What a command writes: one entry, and what belongs to it."""
@@ -74,7 +111,6 @@ class Command:
     free_freeze: str | None = None  # the claim's key of the free freeze that the command takes, if any
     hold_id: str | None = None  # the hold that the command captures, if any
     entries_before: tuple[Draft, ...] = ()  # entries that belong to the command and come before its own
-    reversed_entry: Entry | None = None  # the entry that the command reverses, if any
     # The days that the entries change, as they were read
     days: Mapping[date, Day | None] = field(default_factory=dict)
     # Returns further actions of the same transaction, given the entry with its place
@@ -197,7 +233,7 @@ class Commands:
             claims.append((command.free_freeze, "taken"))
         actions = [self._claim_action(key, body, entry, now) for key, body in claims]
         actions += command.further_actions(entry)
-        self.accounts.commit_at_once(decision, command.reversed_entry, actions)
+        self.accounts.commit_at_once(decision, actions)
         self.cache.write_through([decision.profile], decision.days.values())
         return CommandResult(entry)
 
@@ -218,6 +254,23 @@ class Commands:
     def _claim_action(self, key: str, body: str, entry: Entry, now: datetime) -> dict[str, Any]:
         claim = IdempotencyClaim(entry.account_id, COMMAND + key, body, entry.created_at, entry.created_at)
         return {"Put": claim_request(self.claims_table, claim, now)}
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A repair."""
+
+    entries: Sequence[Entry]  # one for each date, oldest first
+    duplicate: bool = False  # an earlier request has bought it
+
+
+def repair_result_view(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return a repair as the API shows it. entries: see Repaired."""
+    return {
+        "dates": [entry.draft.freeze_date for entry in entries],
+        "price_points": -sum(entry.draft.points for entry in entries),
+        "entries": list(map(entry_view, entries)),
+    }
 
 
 def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:
@@ -316,6 +369,69 @@ class SpendingCommands:
             freeze_date=(granted_on or local).isoformat(),
         )
 
+    def repair(self, user_id: str, key: str | None, price_shown: int | None, now: datetime) -> Repaired:
+        """Repair the run that has just broken: buy a freeze for each date that no freeze covers.
+
+        A second call gives the first answer: also one with another key or none, while that run goes on.
+        price_shown: the price that the user has agreed to, if it is known. Raises 409 not_repairable, whose
+        details have a RepairRefusal, price_changed, insufficient_balance, under_review, or conflict.
+        """
+
+        def command(account: Account) -> Command:
+            check_review(account.profile)
+            try:
+                return self._repair_by(self.books.books(), account.profile, price_shown, now)
+            except ApiError:
+                # This process may not know the newest version of the book yet: read it, and look again.
+                return self._repair_by(self.books.look(), account.profile, price_shown, now)
+
+        try:
+            result = self.commands.once(user_id, key and f"repair:{key}", str(price_shown), now, command)
+        except RepairedBefore as repaired:
+            entry = self.commands.accounts.ledger.get(user_id, repaired.place)
+            if entry is None:
+                raise AccountContended(user_id) from None
+            result = CommandResult(entry, duplicate=True)
+        return Repaired(self._entries_of_repair(result.entry), result.duplicate)
+
+    def _repair_by(self, books: Books, profile: Profile, price_shown: int | None, now: datetime) -> Command:
+        """Return what repairs a run; raises 409, RepairedBefore and InsufficientBalance."""
+        version, today_of_user = books.at(now), date_at(profile, now)
+        rules, accounts = version.book.repairs, self.commands.accounts
+        run = accounts.newest_break(profile, rules, today_of_user)
+        try:
+            offer = offered_repair(run, profile.cover, profile.repairs, rules, today_of_user)
+        except NotRepairable as refused:
+            if refused.refusal is RepairRefusal.NOTHING and (
+                repaired := newest_repair(profile.repairs, rules, today_of_user)
+            ):
+                raise RepairedBefore(repaired.place) from None
+            details = {"reason": refused.refusal.value}
+            raise ApiError(409, "not_repairable", str(refused), details) from None
+        price = offer.price_points
+        if price_shown not in (None, price):
+            reason = f"the repair costs {price} points now, and not {price_shown}"
+            raise ApiError(409, "price_changed", reason, {"price_points": price})
+        reserved = held_points(profile.holds, clock_of(profile, now))
+        check_covered(price, spendable(profile.balance, reserved, is_capture=False))
+        *earlier, draft = repair_drafts(offer, version.number)
+        return Command(draft, entries_before=tuple(earlier))
+
+    def _entries_of_repair(self, last: Entry) -> list[Entry]:
+        """Return the entries of a repair, oldest first: one for each date, a microsecond apart."""
+        end = unstamp(last.created_at) + MICROSECOND
+        since = end - REPAIRED_MAX * MICROSECOND
+        page = self.commands.accounts.ledger.page(
+            last.account_id, stamp(since), last.created_at, REPAIRED_MAX
+        )
+        entries = [last]
+        for entry in page:
+            follows = unstamp(entries[0].created_at) - unstamp(entry.created_at) == MICROSECOND
+            if not (follows and is_repair(entry.draft)):
+                break
+            entries.insert(0, entry)
+        return entries
+
     def _terms(self, now: datetime) -> FreezeRules:
         return self.books.books().at(now).book.freezes
 
@@ -342,7 +458,7 @@ class SpendingCommands:
             def command(read: Account) -> Command:
                 profile = self.commands.accounts.reaching_back(read.profile, granted)
                 draft = reversal_of(entry, profile.streak, profile.cover, profile.local_date(now))
-                return Command(draft, reversed_entry=entry, further_actions=lambda _: actions)
+                return Command(draft, further_actions=lambda _: actions)
 
             return self.commands.attempt(account, now, command)
 

@@ -13,7 +13,13 @@ from ingest.engagement import user_services
 from ingest.engagement.history import ENTRY, created_at_of, entry_view
 from ingest.engagement.points.balance import BALANCE, HOLD_ID, HOLD_VIEW, hold_view
 from ingest.engagement.points.clawbacks import CLAWBACK
-from ingest.engagement.points.commands import FREEZE, CommandResult
+from ingest.engagement.points.commands import (
+    FREEZE,
+    REPAIR,
+    REPAIR_RESULT,
+    CommandResult,
+    repair_result_view,
+)
 from ingest.engagement.points.holds import CAPTURE, HOLD, HoldResult
 from ingest.engagement.points.redemptions import (
     CATALOGUE,
@@ -207,6 +213,22 @@ def post_freeze(user_id: str) -> dict[str, Any]:
     if caller.is_admin:
         return _entry_view(spending.give_freeze(user_id, key, granted_on, clock.now()))
     return _entry_view(spending.take_freeze(user_id, key, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/streak/repair", body=REPAIR, status=201, answer=REPAIR_RESULT)
+def post_repair(user_id: str) -> dict[str, Any]:
+    """Repair the run that has just broken.
+
+    The missed dates that no freeze covers get one each, at the book's price. The profile's `repair` says
+    whether that is possible. A second call gives the first answer. A date that turns out to need no repair is
+    given back.
+    """
+    user_services.require_command(user_id)
+    body = app.body()
+    repaired = services().spending.repair(
+        user_id, body.get("idempotency_key"), body.get("price_points"), clock.now()
+    )
+    return _with_duplicate(repair_result_view(repaired.entries), repaired.duplicate)
 
 
 def _check_hold(user_id: str, hold_id: str) -> None:

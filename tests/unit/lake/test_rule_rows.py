@@ -86,7 +86,7 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
         "A_B,READ",
         "freezes,pauses",
     )
-    assert json.loads(found["book"]["document"]).keys() == {"freezes", "pauses"}
+    assert json.loads(found["book"]["document"]).keys() == {"freezes", "repairs", "pauses"}
     assert rows(shipped).keys() == {
         *(f"event_type/{name}" for name in shipped_document()["event_types"]),
         *(f"streak/{name}" for name in shipped_document()["streaks"]),

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.book.daily import RepairRules
 from rules.days import stamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
@@ -190,6 +191,22 @@ def test_six_hours_before_a_streak_lapses_its_app_is_told_once_then_that_it_is_l
     assert ann.told.as_of == stamp(datetime.combine(date(2026, 3, 3), time(5), UTC))
     assert ann.known["current_streak"] == 0
     assert timedelta(hours=6) == AT_RISK
+
+
+def test_a_loss_says_what_can_be_repaired_and_a_repair_overturns_it() -> None:
+    terms = RepairRules(price_points=200, within_days=3, dates_max=2, a_year=4)
+    run, told = fold([FIRST], Cover()), UserNoticeState()
+    profile = Profile("ann", 1, streak=run)
+    _, told = notices_of_profile(told, profile, noon(0))
+    (lost,), told = notices_of_profile(told, profile, midnight(2), repairs=lambda: terms)
+    offer = {"until": "2026-03-05", "dates": ["2026-03-03"], "price_points": 200}
+    assert lost.data["repair"] == offer | {"until": str(FIRST + 3 * DAY), "dates": [str(FIRST + DAY)]}
+    repaired = replace(profile, version=2, cover=Cover(freezes=((FIRST + DAY, 1),)))
+    ((corrected,), _) = notices_of_profile(told, repaired, noon(2), repairs=lambda: terms)
+    assert corrected.type.value == "streak.corrected"
+    _, told = notices_of_profile(UserNoticeState(), profile, noon(0))
+    (lost,), _ = notices_of_profile(told, profile, midnight(2))
+    assert "repair" not in lost.data
 
 
 def test_a_loss_is_overturned_also_after_a_new_run_has_begun_and_only_once() -> None:

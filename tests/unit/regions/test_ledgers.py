@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rules.engagement.carriers import split_carriers, with_carried
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append_drafts
 from rules.engagement.reconciliation import ledger_faults
+from rules.engagement.repairs import Repair, return_of
 from rules.regions.changes import days_needed
 from rules.regions.standby import (
     LedgerContradiction,
@@ -147,3 +148,24 @@ def test_nothing_is_unseen_of_a_ledger_that_the_writer_has(batched: list[list[in
     whole, _ = with_carried(ledger(batched))
     assert unseen_entries(whole[:cut], whole, {}) == []
     assert [each.entry for each in unseen_entries(whole, whole[:cut], {})] == whole[cut:]
+
+
+def test_an_unseen_repair_is_listed_and_what_gives_it_back_follows_from_its_event() -> None:
+    bought = Draft(
+        EntryKind.REDEEM,
+        -20,
+        reward_id="streak_repair",
+        freeze=FreezeNote.GRANTED,
+        freeze_date="2026-03-18",
+        rules_version=2,
+    )
+    seen = entries_with(bought)
+    late = Draft(EntryKind.EARN, 5, "e2", "READ", "2026-03-18")
+    back = return_of(Repair(date(2026, 3, 18), 20, seen[-1].created_at))
+    with_event = append_drafts("ann", seen[-1].head, [late, back], NOW)
+    alone = append_drafts("ann", seen[-1].head, [back], NOW)
+    fates = [each.fate for each in unseen_entries([*seen, *with_event], seen, {})]
+    assert fates == [UnseenFate.EVENT, UnseenFate.FOLLOWS]
+    assert [each.fate for each in unseen_entries([*seen, *alone], seen, {})] == [UnseenFate.REVERSE]
+    (repair,) = unseen_entries(seen, entries_with(), {})
+    assert (repair.fate, repair.reason[:8]) == (UnseenFate.LISTED, "a repair")

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 93348509e3cbf4e966d86108feeba6deca310adde17b08d0210293bd94da5c94."""
+"""Made by `make clients` from the API with the digest a21fedc51ae7e8ddf53b66774ac2ebd701c268762b3c8175f1d6adf45b72b00b."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
@@ -58,6 +58,13 @@ class BookFreezes(TypedDict):
     held_max: int
     free_a_month: int
     price_points: int
+
+
+class BookRepairs(TypedDict):
+    price_points: int
+    within_days: int
+    dates_max: int
+    a_year: int
 
 
 class BookPauses(TypedDict):
@@ -180,6 +187,7 @@ class Book(TypedDict):
     event_types: dict[str, BookEventTypes]
     boosts: NotRequired[list[BookBoost]]
     freezes: NotRequired[BookFreezes]
+    repairs: NotRequired[BookRepairs]
     pauses: NotRequired[BookPauses]
     daily: NotRequired[BookDaily]
     offline: NotRequired[BookOffline]
@@ -363,6 +371,12 @@ PostEventsResponseProfileRestDaysChosen = TypedDict(
 )
 
 
+class PostEventsResponseProfileRepair(TypedDict):
+    until: str
+    dates: list[str]
+    price_points: int
+
+
 class PostEventsResponseProfile(TypedDict):
     user_id: str
     current_streak: int
@@ -383,6 +397,7 @@ class PostEventsResponseProfile(TypedDict):
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
     day_starts_at: NotRequired[str]
     rest_days_chosen: NotRequired[PostEventsResponseProfileRestDaysChosen]
+    repair: NotRequired[PostEventsResponseProfileRepair]
 
 
 class PostEventsResponseNewAchievementCondition(TypedDict):
@@ -1005,6 +1020,12 @@ GetUsersResponseUserRestDaysChosen = TypedDict(
 )
 
 
+class GetUsersResponseUserRepair(TypedDict):
+    until: str
+    dates: list[str]
+    price_points: int
+
+
 class GetUsersResponseUser(TypedDict):
     user_id: str
     current_streak: int
@@ -1025,6 +1046,7 @@ class GetUsersResponseUser(TypedDict):
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
     day_starts_at: NotRequired[str]
     rest_days_chosen: NotRequired[GetUsersResponseUserRestDaysChosen]
+    repair: NotRequired[GetUsersResponseUserRepair]
 
 
 class GetUsersResponse(TypedDict):
@@ -1080,6 +1102,12 @@ GetUsersUserIdResponseRestDaysChosen = TypedDict(
 )
 
 
+class GetUsersUserIdResponseRepair(TypedDict):
+    until: str
+    dates: list[str]
+    price_points: int
+
+
 class GetUsersUserIdResponse(TypedDict):
     user_id: str
     current_streak: int
@@ -1100,6 +1128,7 @@ class GetUsersUserIdResponse(TypedDict):
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
     day_starts_at: NotRequired[str]
     rest_days_chosen: NotRequired[GetUsersUserIdResponseRestDaysChosen]
+    repair: NotRequired[GetUsersUserIdResponseRepair]
 
 
 class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
@@ -1137,7 +1166,7 @@ class GetUsersUserIdActivityResponseActivityItem(TypedDict):
 
 class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
     date: str
-    reason: Literal["covered_by_freeze", "paused", "rest_day", "skipped_by_zone", "amnesty"]
+    reason: Literal["covered_by_freeze", "repaired", "paused", "rest_day", "skipped_by_zone", "amnesty"]
 
 
 class GetUsersUserIdActivityResponse(TypedDict):
@@ -1483,6 +1512,32 @@ class GetUsersUserIdRewardsResponse(TypedDict):
 
 class GetUsersUserIdStreakExplainResponse(TypedDict):
     pass
+
+
+class PostUsersUserIdStreakRepairRequest(TypedDict):
+    idempotency_key: NotRequired[str]
+    price_points: NotRequired[int]
+
+
+class PostUsersUserIdStreakRepairResponseEntry(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    setting: NotRequired[str]
+    freeze: NotRequired[str]
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    occurred_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdStreakRepairResponse(TypedDict):
+    dates: list[str]
+    price_points: int
+    entries: list[PostUsersUserIdStreakRepairResponseEntry]
+    duplicate: NotRequired[bool]
 
 
 class GetUsersUserIdStreaksResponseStreakPeriod(TypedDict):

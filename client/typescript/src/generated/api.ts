@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 93348509e3cbf4e966d86108feeba6deca310adde17b08d0210293bd94da5c94.
+// Made by `make clients` from the API with the digest a21fedc51ae7e8ddf53b66774ac2ebd701c268762b3c8175f1d6adf45b72b00b.
 
 export interface paths {
     "/": {
@@ -1229,6 +1229,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/streak/repair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repair the run that has just broken
+         * @description The missed dates that no freeze covers get one each, at the book's price. The profile's `repair` says whether that is possible. A second call gives the first answer. A date that turns out to need no repair is given back.
+         */
+        post: operations["postUsersUserIdStreakRepair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/streaks": {
         parameters: {
             query?: never;
@@ -1547,6 +1567,17 @@ export interface components {
                 /** @description the most dates of one pause */
                 dates_max: number;
             };
+            /** @description repairs of a run that has just broken; left out: users can buy none */
+            repairs?: {
+                /** @description the most repaired dates of any 365 in a row */
+                a_year: number;
+                /** @description the most missed dates of one repair */
+                dates_max: number;
+                /** @description the price of each repaired date */
+                price_points: number;
+                /** @description until so many dates after the first missed one */
+                within_days: number;
+            };
             /** @description the catalogue, by id */
             rewards?: {
                 [key: string]: {
@@ -1605,10 +1636,10 @@ export interface components {
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_repairable: no run of the user can be repaired; details.reason says why; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: it has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
-                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_repairable" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
                 details?: unknown;
                 message: string;
             };
@@ -2059,6 +2090,18 @@ export interface operations {
                                 first: string;
                                 last: string;
                             }[];
+                            /** @description the run that has just broken can be repaired; left out: nothing can be */
+                            repair?: {
+                                /** @description the missed dates that a repair covers, ascending */
+                                dates: string[];
+                                /** @description of all of them */
+                                price_points: number;
+                                /**
+                                 * Format: date
+                                 * @description the last date on which it can be repaired, if nothing else happens
+                                 */
+                                until: string;
+                            };
                             /** @description the weekdays on which, as of as_of, a date without activity is no miss */
                             rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
                             /** @description the user's newest choice of rest days, which may begin later than as_of */
@@ -3577,6 +3620,18 @@ export interface operations {
                                 first: string;
                                 last: string;
                             }[];
+                            /** @description the run that has just broken can be repaired; left out: nothing can be */
+                            repair?: {
+                                /** @description the missed dates that a repair covers, ascending */
+                                dates: string[];
+                                /** @description of all of them */
+                                price_points: number;
+                                /**
+                                 * Format: date
+                                 * @description the last date on which it can be repaired, if nothing else happens
+                                 */
+                                until: string;
+                            };
                             /** @description the weekdays on which, as of as_of, a date without activity is no miss */
                             rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
                             /** @description the user's newest choice of rest days, which may begin later than as_of */
@@ -3655,6 +3710,18 @@ export interface operations {
                             first: string;
                             last: string;
                         }[];
+                        /** @description the run that has just broken can be repaired; left out: nothing can be */
+                        repair?: {
+                            /** @description the missed dates that a repair covers, ascending */
+                            dates: string[];
+                            /** @description of all of them */
+                            price_points: number;
+                            /**
+                             * Format: date
+                             * @description the last date on which it can be repaired, if nothing else happens
+                             */
+                            until: string;
+                        };
                         /** @description the weekdays on which, as of as_of, a date without activity is no miss */
                         rest_days?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
                         /** @description the user's newest choice of rest days, which may begin later than as_of */
@@ -3787,7 +3854,7 @@ export interface operations {
                             /** Format: date */
                             date: string;
                             /** @enum {string} */
-                            reason: "covered_by_freeze" | "paused" | "rest_day" | "skipped_by_zone" | "amnesty";
+                            reason: "covered_by_freeze" | "repaired" | "paused" | "rest_day" | "skipped_by_zone" | "amnesty";
                         }[];
                         /** @description null: no more */
                         cursor: string | null;
@@ -4779,6 +4846,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    postUsersUserIdStreakRepair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description scope: the user; kept for 90 days */
+                    idempotency_key?: string;
+                    /** @description the price that the user was shown: at another one nothing is repaired */
+                    price_points?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Repair the run that has just broken */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description the repaired dates, ascending */
+                        dates: string[];
+                        /** @description the run was repaired before */
+                        duplicate?: boolean;
+                        /** @description of the ledger, one for each date */
+                        entries: {
+                            /** @description after this entry; below 0: a debt */
+                            balance: number;
+                            created_at: string;
+                            /** @description what is owed after this entry */
+                            debt?: number;
+                            duplicate?: boolean;
+                            entry_id: string;
+                            /** @description of a freeze: freeze_granted, freeze_spent, freeze_revoked or freeze_refunded */
+                            freeze?: string;
+                            kind: string;
+                            /**
+                             * Format: date-time
+                             * @description when its event happened
+                             */
+                            occurred_at?: string;
+                            /** @description signed */
+                            points: number;
+                            /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
+                            reason?: string;
+                            /** @description of a SETTING: what is set, such as zone, pause or hold */
+                            setting?: string;
+                        }[];
+                        /** @description of all of them */
+                        price_points: number;
+                    };
                 };
             };
         };
