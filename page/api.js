@@ -11,6 +11,7 @@ const SENTENCES = {
   insufficient_balance: "You do not have the points for this.",
   reward_limit: "You have as many of this as one person may have.",
   reward_not_valid: "This is not offered at the moment.",
+  not_repairable: "Your streak cannot be repaired now.",
   freezes_held_max: "You have as many freezes as one person may have.",
   sold_out: "Nothing is left of this.",
   unknown_reward: "This is not offered any more.",

@@ -8,7 +8,9 @@ const KINDS = { EARN: "Earned", REDEEM: "Redeemed", REVERSE: "Given back", EXPIR
 const TAKEN = { CLAWBACK: "Taken back", RERATE: "Corrected" };
 const FREEZES = { freeze_granted: "Streak freeze", freeze_revoked: "Streak freeze taken back", freeze_spent: "Streak freeze used", freeze_refunded: "Streak freeze given back" };
 
-const what = (entry) => FREEZES[entry.freeze]
+const REPAIRS = { freeze_granted: "Streak repaired", freeze_revoked: "Repair given back" };
+
+const what = (entry) => (entry.reward_id === "streak_repair" && REPAIRS[entry.freeze] || FREEZES[entry.freeze])
   ?? (entry.kind in TAKEN ? `${TAKEN[entry.kind]}: ${spoken(entry.event_type ?? "points")}`
     : entry.kind === "REVERSE" ? `${KINDS.REVERSE}: ${spoken(entry.reward_id ?? "a reward")}`
     : spoken(entry.event_type ?? entry.reward_id ?? KINDS[entry.kind] ?? entry.kind));

@@ -7,6 +7,7 @@ import { explanation } from "./explain.js";
 import { ledgerCard } from "./ledger.js";
 import { levelCard } from "./level.js";
 import { newsCard, newsOf, spokenNews } from "./news.js";
+import { repairCard } from "./repair.js";
 import { settingsCard } from "./settings.js";
 import { streak } from "./source.js";
 
@@ -83,6 +84,7 @@ export const show = async (root, view, words = "") => {
         figure("Earned", number(profile.total_bestie_points), "points, ever"),
         figure("Longest streak", count(profile.longest_streak, "day")),
         figure("Freezes", number(profile.freezes_available), "each covers a missed day"))),
+    ...profile.repair ? [repairCard(profile.repair, profile.available, view, root, (led) => show(root, view, led))] : [],
     ...profile.level ? [levelCard(profile.level, profile.total_bestie_points)] : [],
     explainer(profile, active, resting, view),
     ...told.achievements.length || told.secrets ? [achievementsCard(told)] : [],

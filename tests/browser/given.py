@@ -17,7 +17,7 @@ BOOK_DAYS = 60  # so long the book is in force: also at the beginning of this we
 
 
 def a_book() -> dict[str, Any]:
-    """The shipped book, with rewards, points that expire, streaks and achievements."""
+    """The shipped book, with rewards, repairs, points that expire, streaks and achievements."""
     made = with_rewards(
         mug={"price_points": 30, "stock": 50, "limit_per_user": 2},
         sticker={"price_points": 10},
@@ -27,6 +27,7 @@ def a_book() -> dict[str, Any]:
     )
     return made | {
         "expiry": {"after_days": 90},
+        "repairs": {"price_points": 20, "within_days": 3, "dates_max": 2, "a_year": 4},
         "streaks": {
             "workouts": {
                 "per": "week",

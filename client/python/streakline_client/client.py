@@ -20,6 +20,7 @@ from streakline_client.shapes import (
     Leaderboard,
     Pauses,
     Rank,
+    RepairedStreak,
     RestDays,
     Rewards,
     TakenFreeze,
@@ -167,6 +168,16 @@ class Streakline(QuestionCalls):
         path = f"/v1/users/{self._user}/freezes"
         entry: TakenFreeze = self._calls.command(path, {}, key, answer_field="points")
         return entry
+
+    def repair_streak(self, *, price_points: int | None = None, key: str | None = None) -> RepairedStreak:
+        """Repair the run that has just broken, for points: it covers the dates of the profile's `repair`.
+
+        price_points: what the user was shown. A second call gives the first answer. key: as for `redeem`.
+        """
+        path = f"/v1/users/{self._user}/streak/repair"
+        body = {} if price_points is None else {"price_points": price_points}
+        repaired: RepairedStreak = self._calls.command(path, body, key, answer_field="price_points")
+        return repaired
 
     def pause(self, first: date | str, last: date | str) -> Pauses:
         """Pause the streak on a span of dates, today the earliest; returns all pauses.

@@ -86,6 +86,8 @@ def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:
         "active_days": profile["active_days"] + len(later),
         "as_of": today.isoformat(),
     }
+    if "repair" in profile and date.fromisoformat(profile["repair"]["until"]) < today:
+        del shown["repair"]
     return _with_streak(shown, run, today)
 
 

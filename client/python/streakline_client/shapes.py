@@ -15,6 +15,7 @@ Rewards = api.GetUsersUserIdRewardsResponse
 Entry = api.PostUsersUserIdRedemptionsResponse
 Achievements = api.GetUsersUserIdAchievementsResponse
 TakenFreeze = api.PostUsersUserIdFreezesResponse
+RepairedStreak = api.PostUsersUserIdStreakRepairResponse
 Pauses = api.PostUsersUserIdPausesResponse
 RestDays = api.PutUsersUserIdRestDaysResponse
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]

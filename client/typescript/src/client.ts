@@ -11,7 +11,8 @@ import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { appliedOf, Sender, WAIT } from './sender.js';
 import type {
-  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RestDays, Rewards, SentEvent,
+  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
+  Rewards, SentEvent,
   TakenFreeze, Weekday, Zone,
 } from './types.js';
 
@@ -198,6 +199,14 @@ export class Streakline extends QuestionsApi {
    */
   takeFreeze({ key }: { key?: string } = {}): Promise<TakenFreeze> {
     return this.http.command(this.path('/freezes'), {}, 'points', key);
+  }
+
+  /**
+   * Repair the run that has just broken, for points: it covers the missed dates that the profile's `repair` names. price_points:
+   * what the user was shown. A second call gives the first answer. key: as for redeem.
+   */
+  repairStreak({ price_points, key }: { price_points?: number; key?: string } = {}): Promise<RepairedStreak> {
+    return this.http.command(this.path('/streak/repair'), price_points === undefined ? {} : { price_points }, 'price_points', key);
   }
 
   /** Pause the streak on a span of dates (YYYY-MM-DD), today the earliest: none of them is a miss. Returns all pauses. */

@@ -42,8 +42,9 @@ export function estimated(profile: Profile, dates: readonly string[], today: str
   }
   const now = run.last !== null && run.last >= today ? run : reached(run, today);
   const status = run.last === null ? 'none' : run.last >= today ? 'active' : now.length > 0 ? (rests(run, today) ? 'active' : 'at_risk') : 'broken';
+  const { repair, ...others } = profile;
   return {
-    ...profile,
+    ...others, ...(repair && repair.until >= today ? { repair } : {}),
     current_streak: now.length, longest_streak: longest, streak_status: status, last_activity_date: run.last,
     freezes_available: now.freezes, active_days: run.days, as_of: today,
   };

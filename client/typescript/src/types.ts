@@ -18,6 +18,7 @@ export type Entry = Answer<'postUsersUserIdRedemptions'>;
 export type Rewards = Answer<'getUsersUserIdRewards'>;
 export type Achievements = Answer<'getUsersUserIdAchievements'>;
 export type TakenFreeze = Answer<'postUsersUserIdFreezes'>;
+export type RepairedStreak = Answer<'postUsersUserIdStreakRepair'>;
 export type Pauses = Answer<'postUsersUserIdPauses'>;
 export type RestDays = Answer<'putUsersUserIdRest-Days'>;
 export type Weekday = RestDays['rest_days'][number];

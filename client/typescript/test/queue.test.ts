@@ -572,18 +572,20 @@ test('a time that is not the service\'s own, or old, moves no event', async () =
   }
 });
 
-test('freezes, pauses, zone and name are asked for by their routes', async () => {
+test('freezes, repairs, pauses, zone and name are asked for by their routes', async () => {
   const sent: [string, string, unknown][] = [];
   const me = client(plain(inMemory()), async (url, options = {}) => {
     sent.push([options.method ?? 'GET', new URL(String(url)).pathname, JSON.parse(String(options.body ?? 'null'))]);
-    return Response.json({ points: 0 });
+    return Response.json({ points: 0, price_points: 200 });
   });
   await me.takeFreeze({ key: 'own' });
+  await me.repairStreak({ price_points: 200, key: 'own' });
   await me.pause({ first: '2026-03-02', last: '2026-03-04' });
   await me.setTimezone('Europe/Berlin');
   await me.setAlias(null);
   assert.deepEqual(sent.map(([method, path, body]) => [method, path.split('/').at(-1), body]), [
     ['POST', 'freezes', { idempotency_key: 'own' }],
+    ['POST', 'repair', { price_points: 200, idempotency_key: 'own' }],
     ['POST', 'pauses', { first: '2026-03-02', last: '2026-03-04' }],
     ['PUT', 'timezone', { timezone: 'Europe/Berlin' }],
     ['PUT', 'alias', { alias: null }],

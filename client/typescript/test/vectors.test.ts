@@ -60,6 +60,7 @@ for (const told of vectors.profiles) {
   test(`a profile is estimated: ${told.name}`, () => {
     const shown: Json = estimated({ ...nobody('u'), ...told.profile }, told.dates, told.today);
     assert.deepEqual(Object.fromEntries(Object.keys(told.shown).map((name) => [name, shown[name]])), told.shown);
+    for (const name of told.gone ?? []) assert.ok(!(name in shown), name);
     assert.equal(shown.as_of, told.today);
   });
 }

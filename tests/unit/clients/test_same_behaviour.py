@@ -36,6 +36,7 @@ def test_a_profile_is_estimated(told: Any) -> None:
     dates, today = map(date.fromisoformat, told["dates"]), date.fromisoformat(told["today"])
     shown = estimated(profile, dates, today)
     assert {name: shown[name] for name in told["shown"]} == told["shown"]  # type: ignore[literal-required]
+    assert not set(told.get("gone", ())) & shown.keys()
     assert shown.get("as_of") == told["today"]
 
 

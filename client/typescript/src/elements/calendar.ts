@@ -14,7 +14,7 @@ const BEFORE = 'before_first_activity';
 // Without the selector some systems show a coloured picture.
 const SNOW = '❄\uFE0E';
 const SIGNS: Record<DateState, readonly [Kind, string]> = {
-  active: ['active', '●'], covered_by_freeze: ['covered', SNOW], paused: ['covered', '‖'], rest_day: ['covered', '☾\uFE0E'],
+  active: ['active', '●'], covered_by_freeze: ['covered', SNOW], repaired: ['covered', '↺'], paused: ['covered', '‖'], rest_day: ['covered', '☾\uFE0E'],
   short_date: ['covered', '–'], skipped_by_zone: ['covered', '–'], amnesty: ['covered', '–'], missed: ['missed', '×'],
 };
 const KIND_SIGNS: readonly (readonly [Kind, string])[] = [['active', '●'], ['covered', `${SNOW} ‖ ☾\uFE0E`], ['missed', '×']];

@@ -15,7 +15,7 @@ export interface StreakData {
 }
 
 /** What a date was. missed: between the first active date and today, without anything that kept the streak. */
-export type DateState = 'active' | 'covered_by_freeze' | 'paused' | 'rest_day' | 'short_date' | 'skipped_by_zone' | 'amnesty' | 'missed';
+export type DateState = 'active' | 'covered_by_freeze' | 'repaired' | 'paused' | 'rest_day' | 'short_date' | 'skipped_by_zone' | 'amnesty' | 'missed';
 
 /** What `<streakline-calendar>` shows. Dates are written YYYY-MM-DD, in the user's own zone. */
 export interface CalendarData {

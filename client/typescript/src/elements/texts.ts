@@ -30,6 +30,7 @@ export const ENGLISH = {
   today: 'today',
   date_active: 'active',
   date_covered_by_freeze: 'covered by a freeze',
+  date_repaired: 'repaired',
   date_paused: 'paused',
   date_rest_day: 'a rest day',
   date_short_date: 'cut short: no miss',
