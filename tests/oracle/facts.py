@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.oracle.calendar_dates import MIDNIGHT, date_in, dates_skipped_by, instant, named_zone, offset_at
 from tests.oracle.points_reading import FOR_SERVERS, ByAmount, TimedBoost, worth
+from tests.oracle.repair_reading import RepairTerms
 
 KEY_LIVES = timedelta(days=90)
 LATE_MAX, AHEAD_MAX = timedelta(hours=72), timedelta(minutes=5)
@@ -88,6 +89,7 @@ class Facts:
     rest: frozenset[int] = frozenset()  # rest days of the book, 0: Monday
     rest_chosen: int = 0  # how many a user may choose
     day_start: time = MIDNIGHT  # of the book
+    repairs: RepairTerms | None = None  # None: the book sells none
     choices: list[tuple[date, frozenset[int]]] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
     moves_told_at: list[int] = field(default_factory=list)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tests.oracle import plans
 from tests.oracle.calendar_dates import date_in
 from tests.oracle.facts import refusal, said
-from tests.oracle.ledger_reading import HELD_MAX, LedgerReading
+from tests.oracle.ledger_reading import HELD_MAX, LedgerReading, is_repair
 from tests.oracle.points_reading import level_of
+from tests.oracle.repair_reading import repairable
 from tests.oracle.streak_reading import Streak, paused_in_a_year, told
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ FREEZES_FREE, FREEZE_PRICE, PAUSED_MAX = 2, 100, 92
 CALLED = {
     "counted": {"counted"},
     "freeze": {"covered_by_freeze"},
+    "repair": {"repaired"},
     "paused": {"paused"},
     "skipped": {"skipped_by_zone", "paused"},
     "rest": {"rest_day"},
@@ -40,6 +42,7 @@ class Judge:
         self.entry_of: dict[str, str] = {}
         self.asked: dict[str, plans.Redeem | plans.TakeFreeze] = {}
         self.undone: set[str] = set()
+        self.repaired: set[str] = set()
         self.released = False
 
     def must(self, holds: bool, what: str) -> None:
@@ -65,7 +68,7 @@ class Judge:
                 case plans.Release():
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
                     self.released = True
-                case plans.Redeem() | plans.TakeFreeze() | plans.Undo():
+                case plans.Redeem() | plans.TakeFreeze() | plans.Repair() | plans.Undo():
                     self.commands.append(each)
         answers.clear()
         unanswered.clear()
@@ -204,6 +207,7 @@ class Judge:
             profile["day_starts_at"] == starts, f"days start at {profile['day_starts_at']}, not {starts}"
         )
         self._shown(profile, told(reading.days, protection, today))
+        self._offered(profile, reading, today)
         if not last:
             return
         first, chance = min(reading.days), self.machines.chance
@@ -218,6 +222,17 @@ class Judge:
         for asked in (first + chance.randrange((today - first).days + 1) * DAY, today + 3 * DAY):
             self._shown(self.machines.get("", as_of=str(asked)), told(reading.days, protection, asked))
         self._explained(first + chance.randrange((today - first).days + 1) * DAY, today, reading)
+
+    def _offered(self, profile: Any, reading: LedgerReading, today: date) -> None:
+        terms, expected = self.facts.repairs, None
+        if terms:
+            repaired = list(reading.repairs.values())
+            expected = repairable(set(reading.days), reading.protection(), repaired, terms, today)
+        offer = profile.get("repair")
+        shown = offer and ([*map(date.fromisoformat, offer["dates"])], date.fromisoformat(offer["until"]))
+        self.must(shown == expected, f"on {today} {shown} may be repaired, not {expected}")
+        price = len(offer["dates"]) * terms.price_points if offer and terms else 0
+        self.must(not offer or offer["price_points"] == price, f"it costs {offer}, not {price}")
 
     def _shown(self, profile: Any, expected: Streak) -> None:
         shown = {
@@ -236,6 +251,8 @@ class Judge:
         given = self.machines.get("/streak/explain", date=str(asked))
         whole = told(reading.days, reading.protection(), max(today, asked))
         reason, events = whole.reasons.get(asked, "missed"), reading.days.get(asked, [])
+        if reason == "freeze" and asked in reading.repairs.values():
+            reason = "repair"
         called = CALLED[reason] | (CALLED["open"] if asked >= today and reason == "missed" else set())
         self.must(given["reason"] in called, f"{asked} is {given['reason']}, not {reason}")
         length = whole.lengths.get(asked, 0)
@@ -286,6 +303,9 @@ class Judge:
         if isinstance(action, plans.Undo):
             self._undo(what, self.round.bought[action.key], body, code, reading)
             return
+        if isinstance(action, plans.Repair):
+            self._repaired(what, heard, code, reading)
+            return
         assert isinstance(action, plans.Redeem | plans.TakeFreeze)
         if status == 201:
             self.must(body["entry_id"] in reading.spendings, f"{what} has no entry")
@@ -314,6 +334,23 @@ class Judge:
         else:
             self.wrong.append(what)
 
+    def _repaired(self, what: str, heard: "Told", code: str, reading: LedgerReading) -> None:
+        terms = self.facts.repairs
+        assert terms
+        if not code:
+            bought = [reading.spendings.get(each["entry_id"], {}) for each in heard.body["entries"]]
+            dates = [each.get("freeze_date") for each in bought if each and is_repair(each)]
+            self.must(dates == heard.body["dates"] and len(dates) == len(bought), what)
+            self.must(heard.body["price_points"] == len(dates) * terms.price_points, what)
+            self.repaired |= {each["entry_id"] for each in heard.body["entries"]}
+        elif code == "insufficient_balance":
+            low = min(self._balances(heard, reading))
+            self.must(low < terms.price_points * terms.dates_max, f"{what}, though the balance was {low}")
+        elif code == "under_review":
+            self.must(len(self.facts.offsets()) > 1 or bool(reading.moved), what)
+        else:
+            self.must(code in ("not_repairable", "conflict"), what)
+
     def _undo(self, what: str, undone: str, body: Any, code: str, reading: LedgerReading) -> None:
         if code:
             self.must(code == "already_reversed" and undone in reading.undone, what)
@@ -339,14 +376,18 @@ class Judge:
             asked, price = self.asked.get(entry_id), -entry["points"]
             if isinstance(asked, plans.Redeem):
                 self.must((asked.key, asked.points) == (entry["reward_id"], price), f"{asked} became {entry}")
+            elif entry_id in self.repaired and is_repair(entry):
+                continue
             elif asked is None:
                 self.wrong.append(f"nobody was told of {entry}")
             elif asked.door == "user":
                 prices[f"{reading.clock(entry['seq']):%Y-%m}"].append(price)
             else:
                 self.must(price == 0, f"{asked} cost {price}")
+        needless = {day for day in reading.repairs.values() if reading.needs_no_repair(day)}
+        self.must(not needless, f"{needless} need no repair, and were not given back")
         for month, paid in prices.items():
             due = [0 if place < FREEZES_FREE else FREEZE_PRICE for place in range(len(paid))]
             self.must(paid == due, f"freezes of {month} cost {paid}, not {due}")
-        for undone in reading.undone:
+        for undone in set(reading.undone) - reading.returned:
             self.must(undone in self.round.bought.values(), f"nobody undid {undone}")

@@ -13,6 +13,7 @@ from typing import Any
 from tests.oracle.calendar_dates import date_in
 from tests.oracle.facts import Facts, Taken
 from tests.oracle.points_reading import capped
+from tests.oracle.repair_reading import repairable
 from tests.oracle.streak_reading import Protection, left_out, told
 
 TOGETHER = timedelta(hours=8)
@@ -20,6 +21,12 @@ DAY = timedelta(days=1)
 HELD_MAX = 5
 ZONES_OF_EARTH = ("-12:00", "+00:00", "+14:00")
 Entry = Mapping[str, Any]
+
+
+def is_repair(entry: Entry) -> bool:
+    """Whether an entry buys the repair of a date."""
+    bought = (entry["kind"], entry.get("reward_id"), entry.get("freeze"))
+    return bought == ("REDEEM", "streak_repair", "freeze_granted")
 
 
 @dataclass
@@ -45,6 +52,11 @@ class LedgerReading:
     undone: dict[str, str] = field(default_factory=dict)
     moved: dict[str, int] = field(default_factory=dict)
     together: dict[str, date] = field(default_factory=dict)
+    repairs: dict[str, date] = field(default_factory=dict)  # by entry; without those that were undone
+    returned: set[str] = field(
+        default_factory=set
+    )  # repairs that were given back, because nothing needs them
+    repairing: list[date] = field(default_factory=list)  # dates that the transaction has yet to repair
 
     def read(self, entries: Sequence[Entry]) -> "LedgerReading":
         """entries: all of them, oldest first."""
@@ -53,6 +65,7 @@ class LedgerReading:
         for number, entry in enumerate(entries):
             if number == 0 or number - 1 in self.wrote:
                 self.together = self._together(number, entries)
+                self.repairing = self._repaired_at(number, entries)
             self._read(number, entry)
         earned = {entry_id for entry_id, _ in self.placed.items()}
         self.must(earned == set(self.facts.events), f"entries of {earned ^ set(self.facts.events)}")
@@ -169,6 +182,45 @@ class LedgerReading:
     def _instants(self, day: date) -> list[datetime]:
         return [self.facts.events[each].when for each in self.days[day]]
 
+    # ---- repairs
+
+    def _repaired_at(self, number: int, entries: Sequence[Entry]) -> list[date]:
+        """The dates that a transaction repairs, the first entry of which has this number."""
+        last = min((each for each in self.wrote if each >= number), default=number)
+        dates = [
+            date.fromisoformat(each["freeze_date"]) for each in entries[number : last + 1] if is_repair(each)
+        ]
+        if dates:
+            terms = self.facts.repairs
+            # A pause that was told while this was written, or later, may not have been known.
+            found = [
+                offer[0]
+                for today in self.todays(number)
+                for pauses in self._known_pauses(number)
+                if terms
+                and (
+                    offer := repairable(
+                        set(self.days),
+                        replace(self.protection(), pauses=tuple(pauses)),
+                        list(self.repairs.values()),
+                        terms,
+                        max([today, *self.days]),
+                    )
+                )
+            ]
+            self.must(dates in found, f"entry {number}: {dates} are repaired; allowed {found}")
+        return dates
+
+    def _known_pauses(self, number: int) -> list[Sequence[tuple[date, date]]]:
+        step = self.steps[self._last_of(number)]
+        surely = sum(told_at < step for told_at in self.facts.pauses_told_at)
+        return [self.facts.pauses[:count] for count in range(surely, len(self.facts.pauses) + 1)]
+
+    def needs_no_repair(self, day: date) -> bool:
+        """Whether a date is active, or no miss for another reason than a freeze."""
+        known = self.protection()
+        return day in self.days or day in known.skipped or known.paused(day) or known.rests(day)
+
     # ---- freezes
 
     def protection(self) -> Protection:
@@ -194,6 +246,21 @@ class LedgerReading:
         self.must(entry["points"] == -points, f"{name} gives back {entry['points']} of {points}")
 
     def _freeze(self, number: int, name: str, entry: Entry, when: date) -> None:
+        if is_repair(entry):
+            terms = self.facts.repairs
+            price = terms.price_points if terms else 0
+            self.must(entry["points"] == -price != 0, f"{name}: {entry['points']}")
+            self.must(self.repairing[:1] == [when], f"{name} repairs {when}")
+            del self.repairing[:1]
+            self.repairs[entry["entry_id"]] = when
+            self.changes.append((when, +1))
+            return
+        repaired = self.repairs.pop(entry.get("reverses", ""), None)
+        if repaired and self.needs_no_repair(repaired):
+            self.must(when == repaired, f"{name}: the repair of {repaired} goes on {when}")
+            self.returned.add(entry["reverses"])
+            self.changes.append((when, -1))
+            return
         if entry["kind"] == "REDEEM":
             shown = told(self.days, self.protection(), max([when, *self.days]))
             self.must(entry["points"] == 0 or shown.freezes < HELD_MAX, f"{name}: {shown.freezes} are held")
@@ -202,9 +269,7 @@ class LedgerReading:
         granted = date.fromisoformat(self.spendings[entry["reverses"]]["freeze_date"])
         todays = self.todays(number)
         # A pause that was told while this was written, or later, may not have been known.
-        step = self.steps[self._last_of(number)]
-        surely = sum(told_at < step for told_at in self.facts.pauses_told_at)
-        pauses = [self.facts.pauses[:count] for count in range(surely, len(self.facts.pauses) + 1)]
+        pauses = self._known_pauses(number)
         allowed = {
             day for today in todays for known in pauses for day in self._returned(granted, today, known)
         }

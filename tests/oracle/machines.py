@@ -25,7 +25,7 @@ import ingest.engagement.users_api
 import processors.engagement
 from tests.faults.turns import Killed, Turns, current
 from tests.oracle.points_reading import ByAmount, TimedBoost
-from tests.support.books import boosted, resting
+from tests.support.books import boosted, repairing, resting
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
 
@@ -105,6 +105,7 @@ class Machines:
     boosts: Sequence[TimedBoost] = ()
     amounts: Mapping[str, ByAmount] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)  # of the book: its section `daily`
+    repairs: Mapping[str, Any] = field(default_factory=dict)  # and its section `repairs`
     now: datetime = EARLY
     step: int = 0
     faults_left: int = FAULTS_MAX
@@ -125,7 +126,7 @@ class Machines:
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        book = resting(boosted(self.boosts, self.amounts), self.rest)
+        book = repairing(resting(boosted(self.boosts, self.amounts), self.rest), self.repairs)
         self.patch.setattr("adapters.book_store.shipped_version", lambda: book)
         self.patch.setattr("adapters.engagement.daily_terms_store.SHIPPED", book.daily)
         # Each lost answer is logged with its traceback, which takes longer than the call.

@@ -43,6 +43,13 @@ class TakeFreeze:
 
 
 @dataclass(frozen=True)
+class Repair:
+    """The user repairs the run that has just broken. key: "" for none."""
+
+    key: str
+
+
+@dataclass(frozen=True)
 class Undo:
     """Reverse what a key has bought, if it has bought anything."""
 
@@ -84,7 +91,7 @@ class Sweep:
     """DynamoDB deletes what has expired."""
 
 
-Action = Post | Redeem | TakeFreeze | Undo | Pause | Rest | Move | Release | Again | Sweep
+Action = Post | Redeem | TakeFreeze | Repair | Undo | Pause | Rest | Move | Release | Again | Sweep
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,14 @@ class Plan:
     by_amount: bool  # whether workouts earn by their minutes
     phases: tuple[Phase, ...]
     batches: tuple[int, ...] = (1, 3, 8, 20)
+    repairs: bool = False  # whether the book sells repairs
     rests: str = ""  # "book": weekends are rest days; "chosen": users choose two weekdays; "": neither
     starts: str = "00:00"  # when the book's dates begin
 
     def __str__(self) -> str:
         title = f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}"
-        lines = [
-            f"{title}, boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}, starts={self.starts}"
-        ]
+        title += f", boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}"
+        lines = [f"{title}, starts={self.starts}, repairs={self.repairs}"]
         for phase in self.phases:
             lines.append(
                 f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
@@ -169,6 +176,8 @@ class Planner:
         self.by_amount = seed % 4 == 2
         self.minutes = random.Random(f"minutes {seed}")  # so that all else is as without amounts
         self.rest_chance = random.Random(f"rest {seed}")  # so other plans stay as they are
+        self.repair_chance = random.Random(f"repair {seed}")
+        self.repairs = self.repair_chance.random() < 0.5
         self.rests = self.rest_chance.choice(("", "book", "chosen"))
 
     def plan(self) -> Plan:
@@ -181,6 +190,7 @@ class Planner:
         return Plan(
             *(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, self.by_amount),
             tuple(phases),
+            repairs=self.repairs,
             rests=self.rests,
             starts=random.Random(f"starts {self.seed}").choice(STARTS),
         )
@@ -195,9 +205,10 @@ class Planner:
         if chance.random() < 0.2:
             busy.append(Again(chance.randrange(1, 6)))
         chance.shuffle(busy)
+        busy += self._repairs()
         found.append(Phase(self.now, tuple(busy), busy=True, drain=chance.random() < 0.4))
         self.now += HOUR
-        quiet = [*self._commands(chance.choice((0, 1, 1, 2))), *self._rare()]
+        quiet = [*self._commands(chance.choice((0, 1, 1, 2))), *self._rare(), *self._repairs()]
         if quiet:
             found.append(Phase(self.now, tuple(quiet), busy=False, drain=chance.random() < 0.3))
         self.now += chance.choice((5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY))
@@ -286,6 +297,12 @@ class Planner:
         return TakeFreeze(
             self._key("freeze"), door, granted if door == "admin" and self.chance.random() < 0.5 else None
         )
+
+    def _repairs(self) -> list[Action]:
+        """Sometimes two at once, with one key or others."""
+        chance = self.repair_chance
+        number = chance.choice((0, 1, 1, 2)) if self.repairs else 0
+        return [Repair(chance.choice(("", "repair", f"repair{chance.randrange(99)}"))) for _ in range(number)]
 
     def _undo(self) -> Action:
         return Undo(self.chance.choice(self.bought)) if self.bought else self._redeem()

@@ -18,6 +18,7 @@ from tests.oracle.facts import Facts
 from tests.oracle.judging import Judge
 from tests.oracle.machines import CONTEXT, Machines, Stream
 from tests.oracle.points_reading import ByAmount, TimedBoost
+from tests.oracle.repair_reading import RepairTerms
 from tests.support.engine import Engine
 
 ACTORS_MAX = 3
@@ -28,6 +29,7 @@ RESTS: dict[str, dict[str, Any]] = {
     "book": {"rest_days": ["saturday", "sunday"]},
     "chosen": {"rest_days_chosen": 2},
 }
+REPAIRS = RepairTerms(price_points=5, within_days=4, dates_max=3, a_year=6)
 BOOSTS = (
     TimedBoost(datetime(2011, 1, 1, tzinfo=UTC), datetime(2026, 5, 9, tzinfo=UTC), 2),
     TimedBoost(
@@ -205,6 +207,9 @@ class Round:
                 return machines.call(
                     handler, "POST", f"{user}/freezes", {"idempotency_key": key, **when}, door
                 )
+            case plans.Repair(key):
+                repair_body = {"idempotency_key": key} if key else {}
+                return machines.call(handler, "POST", f"{user}/streak/repair", repair_body, "user")
             case plans.Undo(key):
                 path = f"{user}/redemptions/{self.bought.get(key)}/reversal"
                 return machines.call(handler, "POST", path, {}) if key in self.bought else None
@@ -241,14 +246,20 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
     with patch.context() as wiring:
         boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
         rest = {**RESTS[plan.rests], "day_starts_at": plan.starts}
+        repairs = REPAIRS if plan.repairs else None
         chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
         machines = Machines(
             *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts),
-            rest,
+            *(rest, vars(repairs) if repairs else {}),
         )
         weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
-        facts = Facts(boosts, amounts, rest=weekdays, rest_chosen=rest.get("rest_days_chosen", 0))
+        facts = Facts(
+            *(boosts, amounts),
+            rest=weekdays,
+            rest_chosen=rest.get("rest_days_chosen", 0),
+            repairs=repairs,
+        )
         facts.day_start = time.fromisoformat(plan.starts)
         return Round(plan, machines, facts).play()

@@ -12,7 +12,9 @@ from tests.unit.architecture.test_rooms import imported
 ORACLE = ROOT / "tests" / "oracle"
 PRODUCT = {"rules", "adapters", "ingest", "processors", "analytics", "local", "bench"}
 # What the rules are read in. The rest of the folder drives the product.
-READINGS = ("calendar_dates", "streak_reading", "points_reading", "facts", "ledger_reading")
+READINGS = (
+    *("calendar_dates", "streak_reading", "repair_reading", "points_reading", "facts", "ledger_reading"),
+)
 
 
 def borrowed(source: str) -> set[str]:
