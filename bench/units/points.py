@@ -11,12 +11,14 @@ from bench.units.engagement import DAY, REDEMPTION, USER_ID, apply_events, cost_
 
 EXPIRING_ACCOUNTS = 10  # of one sweep, which share its queries
 EXPIRY_DAYS = 30
+REPAIRS = {"price_points": 1, "within_days": 3, "dates_max": 2, "a_year": 4}
 REWARDS = {"mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5}}
 
 
 def points_paths(desk: Desk) -> PathCosts:
-    """Yield, under a book by which points expire: an event, holds, rewards, a sweep, and a clawback."""
-    book = shipped_document() | {"expiry": {"after_days": EXPIRY_DAYS}, "rewards": REWARDS}
+    """Yield, under a book by which points expire: an event, holds, rewards, a sweep, a clawback, a repair."""
+    sections = {"expiry": {"after_days": EXPIRY_DAYS}, "rewards": REWARDS, "repairs": REPAIRS}
+    book = shipped_document() | sections
     _post(desk, "/v1/rules", {"book": book, "effective": "now"}, function="RulesApiFunction")
     desk.tick(DAY)
     users = [USER_ID.format(number) for number in range(EXPIRING_ACCOUNTS)]
@@ -34,6 +36,7 @@ def points_paths(desk: Desk) -> PathCosts:
     assert answer == {"settled": EXPIRING_ACCOUNTS, "failed": 0, "is_whole": True}, answer
     yield f"expiry.{EXPIRING_ACCOUNTS}", desk.take_costs()
     yield from _clawback_path(desk, USER_ID.format(EXPIRING_ACCOUNTS))
+    yield from _repair_paths(desk, USER_ID.format(EXPIRING_ACCOUNTS + 1))
 
 
 def _hold_paths(desk: Desk, user: str) -> PathCosts:
@@ -45,6 +48,20 @@ def _hold_paths(desk: Desk, user: str) -> PathCosts:
     desk.start_path()
     _post(desk, f"{path}/{hold['hold_id']}/capture")
     yield "hold.capture", desk.take_costs()
+
+
+def _repair_paths(desk: Desk, user: str) -> PathCosts:
+    """Yield the repair of one missed date, and the late event that gives it back."""
+    apply_events(desk, user, 5)
+    desk.tick(2 * DAY)
+    desk.start_path()
+    repaired = _post(desk, f"/v1/users/{user}/streak/repair", {"price_points": 1}, user=user)
+    assert len(repaired["dates"]) == 1, repaired
+    yield "repair", desk.take_costs()
+    desk.tick()
+    desk.start_path()
+    apply_events(desk, user, 1, days=-1)
+    yield "event.returns_repair", desk.take_costs()
 
 
 def _reward_paths(desk: Desk, user: str) -> PathCosts:
