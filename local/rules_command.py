@@ -24,7 +24,7 @@ from rules.book.daily import NO_REST, daily_rules
 from rules.book.document import BookRefused, most_points, read_book
 from rules.book.succession import differences
 from rules.days import parse_moment
-from rules.engagement.goals import beginnings, day_starts_line, rest_days_line
+from rules.engagement.goals import beginnings, rest_days_line
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
@@ -73,8 +73,11 @@ def check_command(file: Path) -> None:
     if daily.rest != NO_REST.rest:
         lines.append(rest_days_line(NO_REST, daily, first))
     if daily.day_starts_at != NO_REST.day_starts_at:
-        starts = NO_REST.day_starts_at, daily.day_starts_at
-        lines.append(day_starts_line(*starts, first, "the date after"))
+        start = f"{daily.day_starts_at:%H:%M} by the clock on the wall"
+        lines.append(
+            f"day's start: from the second date that begins under it, in UTC, a date begins at {start}, and "
+            "earlier times belong to the date before. No earlier date changes"
+        )
     print(f"{file.name}: a book of rules", *lines, sep="\n")
 
 

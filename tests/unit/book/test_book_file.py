@@ -8,7 +8,7 @@ import pytest
 from adapters.book_store import shipped_document
 from local.book_file import FILE_BYTES_MAX, UnreadableBook, read_file
 from local.command import as_yaml
-from local.rules_command import check
+from local.rules_command import check, check_command
 
 SMALL = """# points for readers
 event_types:
@@ -119,3 +119,18 @@ def test_a_file_with_thousands_of_faults_tells_the_first_and_how_many_there_are(
     lines = str(refused.value).splitlines()
     assert (len(lines), lines[-1]) == (101, "book.json: 500 faults, of which these are the first 100")
     assert lines[0].partition(": ")[2].startswith("k0 is unknown")
+
+
+@pytest.mark.parametrize("text", ["03:00", '"03:00"', "'03:00'"])
+def test_a_start_of_the_day_is_told_by_the_checker(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_of(tmp_path, f"{SMALL}daily: {{day_starts_at: {text}}}\n")
+    assert check(file).document["daily"] == {"day_starts_at": "03:00"}
+    check_command.callback(file=file)  # type: ignore[misc]
+    assert "a date begins at 03:00 by the clock on the wall" in capsys.readouterr().out
+
+
+def test_a_start_that_yaml_reads_as_a_number_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="in quotation marks"):
+        check(file_of(tmp_path, f"{SMALL}daily: {{day_starts_at: 5:30}}\n"))
