@@ -51,7 +51,7 @@ def _value(schema: Schema) -> str:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if "items" in schema:
         return "list"
-    if schema.get("properties"):
+    if schema.get("properties") or schema.get("propertyNames"):
         return f"{schema['minimum']} to {schema['maximum']:,}, or object" if "maximum" in schema else "object"
     least = schema.get("minimum", "above 0" if "exclusiveMinimum" in schema else None)
     if "maximum" in schema:

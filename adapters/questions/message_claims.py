@@ -140,15 +140,15 @@ class MessageClaims:
 
 @dataclass(frozen=True, slots=True)
 class DueReminder:
-    """A subscription's reminder that is due."""
+    """A subscription whose marker is due."""
 
     subscription: Subscription
     due: datetime
-    next_due: datetime | None  # when the one after it is due; None: never
+    next_look: datetime  # when its marker is due again
 
 
 class ReminderMarker(NamedTuple):
-    """A marker in the index whose reminder is due."""
+    """A marker in the index that is due: its subscription is to be looked at."""
 
     subscription_id: str
     due: datetime
@@ -157,30 +157,26 @@ class ReminderMarker(NamedTuple):
 class ReminderStore:
     """Reminders of streaks that end tonight: their markers wait in the index until they are due.
 
-    In a reminder's marker, last_notified_at is the instant at which the next reminder is due. So due markers
-    come first in a partition, whatever their zones, and no others are read.
+    In a reminder's marker, last_notified_at is the instant at which its subscription is looked at: a
+    registration's own, and then that of the next reminder. So due markers come first in a partition, whatever
+    their zones, and no others are read.
     """
 
     def __init__(self, store: SubscriptionStore) -> None:
         self.store, self.claims = store, MessageClaims(store)
 
     def due(self, now: datetime) -> Iterator[ReminderMarker]:
-        """Yield the markers of all reminders that are due."""
+        """Yield all markers that are due."""
         for partition in reminder_partitions():
             for marker in read_index(self.store, partition, stamp(now)):
                 yield ReminderMarker(marker["of"], unstamp(stamp_of_key(marker["last_notified_at"])))
 
     def claim_of(self, reminder: DueReminder, key: str, expires_at: int, now: datetime) -> MessageClaim:
         """Return the claim of a reminder. When it is opened, the marker moves to the next reminder."""
-        condition, values = f"attribute_not_exists({KEY})", None
-        if reminder.next_due:
-            condition, values = (
-                "last_notified_at = :next",
-                encode_item({":next": key_of_stamp(stamp(reminder.next_due))}),
-            )
         marker = reminder_item(reminder.subscription.subscription_id, reminder.due)
+        values = encode_item({":next": key_of_stamp(stamp(reminder.next_look))})
         moves = [self._next_action(reminder)]
-        moves_back = [put_action(self.store.table, marker, condition, values)]
+        moves_back = [put_action(self.store.table, marker, "last_notified_at = :next", values)]
         return MessageClaim(reminder.subscription, key, stamp(now), expires_at, moves, moves_back)
 
     def skip(self, reminder: DueReminder) -> bool:
@@ -189,19 +185,15 @@ class ReminderStore:
 
     def drop(self, marker: ReminderMarker) -> bool:
         """Delete the marker of a subscription that is gone."""
-        return self.store.transact([self._delete_action(marker)])
-
-    def _next_action(self, reminder: DueReminder) -> Action:
-        identifier = reminder.subscription.subscription_id
-        if reminder.next_due is None:
-            return self._delete_action(ReminderMarker(identifier, reminder.due))
-        marker = reminder_item(identifier, reminder.next_due)
-        values = encode_item({":due": key_of_stamp(stamp(reminder.due))})
-        return put_action(self.store.table, marker, "last_notified_at = :due", values)
-
-    def _delete_action(self, marker: ReminderMarker) -> Action:
         key, values = (
             reminder_key(marker.subscription_id),
             encode_item({":due": key_of_stamp(stamp(marker.due))}),
         )
-        return delete_action(self.store.table, {KEY: key}, "last_notified_at = :due", values)
+        return self.store.transact(
+            [delete_action(self.store.table, {KEY: key}, "last_notified_at = :due", values)]
+        )
+
+    def _next_action(self, reminder: DueReminder) -> Action:
+        marker = reminder_item(reminder.subscription.subscription_id, reminder.next_look)
+        values = encode_item({":due": key_of_stamp(stamp(reminder.due))})
+        return put_action(self.store.table, marker, "last_notified_at = :due", values)

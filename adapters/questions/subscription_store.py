@@ -6,7 +6,7 @@ Its items, and its one sparse index, ByLastNotified:
 |---|---|---|---|
 | `{id}` | a subscription | `{minutes}#*` has no tags, `{minutes}#+` has some | newest announcement |
 | `{id}#tag={tag}` | its marker for a tag | `{minutes}#={tag}` | the same |
-| `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
+| `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when to look at it next |
 | `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
 | `token#{digest}` | which subscription has the phone | none | |
 | `poll#{agent}#{number}` | one of the slots of an agent's waiting polls | none | |
@@ -41,6 +41,7 @@ from adapters.platform.tables import (
     transact_until_decided,
     update_action,
 )
+from rules.book.reminders import clock
 from rules.days import key_of_stamp, stamp, stamp_of_key
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
@@ -49,7 +50,6 @@ from rules.questions.notifications import (
     home_partition,
     later_stamp,
     listener_partition,
-    next_reminder,
     quiet_hours,
     reminder_partition,
     shard_of,
@@ -76,6 +76,8 @@ def subscription_item(subscription: Subscription) -> Item:
             "timezone": subscription.timezone,
             "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
             "streak_reminders": subscription.streak_reminders,
+            "reminders_at": f"{at:%H:%M}" if (at := subscription.reminders_at) is not None else None,
+            "language": subscription.language or None,
             "active": home_partition(subscription),
             "last_notified_at": key_of_stamp(subscription.last_notified_at),
             "created_at": subscription.created_at,
@@ -102,6 +104,8 @@ def subscription_from(attributes: Mapping[str, Any]) -> Subscription:
         last_notified_at=stamp_of_key(attributes.get("last_notified_at", NEVER)),
         endpoint_arn=attributes.get("endpoint_arn", ""),
         is_active="active" in attributes,
+        reminders_at=clock(attributes["reminders_at"]) if attributes.get("reminders_at") else None,
+        language=attributes.get("language", ""),
     )
 
 
@@ -149,14 +153,14 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
     ]
     token = {KEY: token_key(subscription.fcm_token), "of": subscription.subscription_id}
     items = [subscription_item(subscription), *map(encode_item, [*markers, token])]
-    due = next_reminder(now, subscription.timezone, subscription.quiet_hours)
-    if subscription.streak_reminders and due:
-        items.append(reminder_item(subscription.subscription_id, due))
+    if subscription.streak_reminders:
+        # The hour is in the book, and the zone is in the profile: the next run of the reminders reads both.
+        items.append(reminder_item(subscription.subscription_id, now))
     return {item[KEY]["S"]: item for item in items}
 
 
 def reminder_item(subscription_id: str, due: datetime) -> Item:
-    """Return the marker that waits until a reminder is due."""
+    """Return the marker that waits until its subscription is looked at."""
     return encode_item(
         {
             KEY: reminder_key(subscription_id),

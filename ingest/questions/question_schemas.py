@@ -15,6 +15,8 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
+from rules.book.reminders import CLOCK as REMINDER_CLOCK
+from rules.book.reminders import CLOCK_WORDS, LANGUAGE, LANGUAGE_LENGTH_MAX
 from rules.questions.answer_stats import CATEGORIES_KEPT
 from rules.questions.notifications import INTERVAL_MINUTES_MAX
 from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, QuestionStatus, QuestionType
@@ -193,7 +195,7 @@ AUDIENCE = list_of(
 INTERVAL = whole(
     "the least minutes between two announcements (default 60); 0: each one is sent", 0, INTERVAL_MINUTES_MAX
 )
-ZONE = text("IANA name or offset (-07:00); default UTC", minLength=1, maxLength=64)
+ZONE = text("of the quiet hours: IANA name or offset (-07:00); default UTC", minLength=1, maxLength=64)
 QUIET_HOURS: Schema = {
     "type": ["object", "null"],
     "required": ["from", "to"],
@@ -202,6 +204,15 @@ QUIET_HOURS: Schema = {
     "description": "wall-clock times, the first included; may wrap midnight; nothing is sent late",
 }
 REMINDERS = flag("a message in the evening while the streak would end tonight (default false)")
+REMINDERS_AT = text_or_null(
+    f"the hour of that message, {CLOCK_WORDS} in the zone of the user's dates; null or left out: the book's",
+    pattern=REMINDER_CLOCK,
+)
+REMINDER_LANGUAGE = text_or_null(
+    "of that message: a language tag such as pt-BR; null or left out: the book's default",
+    pattern=LANGUAGE,
+    maxLength=LANGUAGE_LENGTH_MAX,
+)
 
 SUBSCRIPTION = closed_object(
     {
@@ -213,6 +224,8 @@ SUBSCRIPTION = closed_object(
         "timezone?": ZONE,
         "quiet_hours?": QUIET_HOURS,
         "streak_reminders?": REMINDERS,
+        "reminders_at?": REMINDERS_AT,
+        "language?": REMINDER_LANGUAGE,
     },
     example={
         "fcm_token": "bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1",
@@ -221,6 +234,8 @@ SUBSCRIPTION = closed_object(
         "timezone": "Europe/Berlin",
         "quiet_hours": {"from": "22:00", "to": "07:00"},
         "streak_reminders": True,
+        "reminders_at": "18:30",
+        "language": "de",
     },
 )
 SUBSCRIPTION_VIEW = open_object(
@@ -231,6 +246,8 @@ SUBSCRIPTION_VIEW = open_object(
         "timezone": ZONE,
         "quiet_hours": QUIET_HOURS,
         "streak_reminders": REMINDERS,
+        "reminders_at": REMINDERS_AT,
+        "language": REMINDER_LANGUAGE,
         "created_at": TEXT,
         "updated_at": TEXT,
     }

@@ -13,6 +13,7 @@ from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore, subscription_counter, subscription_slot
 from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
+from rules.book.reminders import clock as clock_of
 from rules.days import UnknownZone
 from rules.questions.notifications import Subscription, quiet_hours
 from rules.zone_names import find_zone
@@ -99,6 +100,8 @@ def _subscription_of(caller: Caller, body: Mapping[str, Any]) -> Subscription:
         timezone=zone,
         quiet_hours=hours,
         streak_reminders=body.get("streak_reminders", False),
+        reminders_at=clock_of(at) if (at := body.get("reminders_at")) else None,
+        language=body.get("language") or "",
         created_at="",  # the store writes both
         updated_at="",
     )
@@ -114,6 +117,8 @@ def subscription_view(subscription: Subscription) -> dict[str, Any]:
         "timezone": subscription.timezone,
         "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
         "streak_reminders": subscription.streak_reminders,
+        "reminders_at": f"{at:%H:%M}" if (at := subscription.reminders_at) is not None else None,
+        "language": subscription.language or None,
         "created_at": subscription.created_at,
         "updated_at": subscription.updated_at,
     }

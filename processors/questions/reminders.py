@@ -1,4 +1,4 @@
-"""Every 15 minutes: reminds people of a streak that ends tonight, once a local date.
+"""Every 15 minutes: reminds people of a streak that ends tonight, once a local date (docs/rules.md, rule 2).
 
 It also marks claims that a sender left open when it died. Nobody can tell whether such a message went out.
 So it is not sent again, and an alarm tells an operator.
@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock
+from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.tables import chunks
@@ -21,13 +21,12 @@ from adapters.questions.message_claims import DueReminder, ReminderMarker, Remin
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.questions.messages import MessageOutcome, Sender, stop_at
-from rules.days import local_date
+from rules.days import local_date, unstamp
 from rules.questions.notifications import (
+    ReminderClock,
     Subscription,
     claim_expires_at,
-    is_timely_reminder,
     message_of_streak,
-    next_reminder,
     streak_at_risk,
 )
 
@@ -51,11 +50,12 @@ class Reminder:
     """Reminds people of streaks that end tonight."""
 
     accounts: AccountStore
+    books: BookStore
     reminders: ReminderStore
     sender: Sender
 
     def remind(self, until: datetime | None = None) -> Counter[MessageOutcome]:
-        """Send or skip every reminder that is due, and let its marker wait for the next one.
+        """Send or skip every reminder whose marker is due, and let the marker wait for the next one.
 
         A run may take minutes, so each message is judged by clock and streak when it is sent. until: when to
         stop; the next run handles the other reminders. Returns how many had which outcome.
@@ -81,17 +81,22 @@ class Reminder:
             return MessageOutcome.FAILED
 
     def _remind(self, subscription: Subscription, due: datetime) -> MessageOutcome:
-        zone, quiet, now = subscription.timezone, subscription.quiet_hours, clock.now()
-        reminder = DueReminder(subscription, due, next_reminder(max(now, due), zone, quiet))
+        now, rules = clock.now(), self.books.books().at(clock.now()).book.reminders
         profile = self.accounts.profiles([subscription.owner])[subscription.owner]
-        is_timely = is_timely_reminder(due, now, zone, quiet, profile.day_starts)
-        length = streak_at_risk(profile.streak, profile.cover, profile.zone, now) if is_timely else 0
-        if not length:
+        hour = (subscription.reminders_at or rules.at) if rules else None
+        zone, starts = profile.zone, profile.day_starts
+        due_at = ReminderClock(hour, zone, subscription.quiet_hours, subscription.timezone, starts)
+        reminder = DueReminder(subscription, due, due_at.next_look(max(now, due)))
+        length = 0
+        if rules and due_at.is_due(unstamp(subscription.updated_at), now):
+            length = streak_at_risk(profile.streak, profile.cover, zone, now)
+        if not (rules and length):
             self.reminders.skip(reminder)
             return MessageOutcome.SKIPPED
-        key = f"reminder={local_date(due, zone, profile.day_starts)}"
+        key = f"reminder={local_date(now, zone, starts)}"
         claim = self.reminders.claim_of(reminder, key, claim_expires_at(now), now)
-        outcome = self.sender.tell(claim, message_of_streak(length, now, zone, profile.day_starts), now)
+        message = message_of_streak(length, rules.text_in(subscription.language), now, zone, starts)
+        outcome = self.sender.tell(claim, message, now)
         if outcome is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(reminder)
@@ -111,11 +116,11 @@ def _parts(config: RemindersSettings, client: ClientOf) -> Reminder | None:
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only
-    terms = DailyTermsStore(dynamodb, config.rule_books_table)
-    accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1, daily_terms=terms.recent)
+    books = BookStore(dynamodb, config.rule_books_table)
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1, daily_terms=books.daily_terms)
     reminders = ReminderStore(SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
-    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger))
+    return Reminder(accounts, books, reminders, Sender(reminders.claims, push, logger))
 
 
 @logger.inject_lambda_context

@@ -22,6 +22,7 @@ from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, Stre
 from rules.book.levels import Level
 from rules.book.measures import measures_of, sums_of
 from rules.book.point_rules import AmountRule, Cap, Period
+from rules.book.reminders import ReminderRules
 from rules.book.rewards import Reward
 from rules.days import EPOCH, DayStarts
 
@@ -168,6 +169,7 @@ class Book:
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
     daily: DailyRules = NO_REST  # when dates begin, and the rest days of the daily streak
+    reminders: ReminderRules | None = None  # None: nobody is reminded of a streak
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""

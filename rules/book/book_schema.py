@@ -6,6 +6,7 @@ from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
 from rules.book.daily import DAY_START, REPAIRED_MAX, REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
 from rules.book.point_rules import PERIODS, POINTS_MAX
+from rules.book.reminders import CLOCK, CLOCK_WORDS, LANGUAGE, LANGUAGE_LENGTH_MAX
 from rules.book.rewards import REWARD_NAME
 from rules.parts import OF_PART, Part
 
@@ -171,6 +172,35 @@ _DAILY = _object(
     "rest days of the daily streak, one of rest_days and rest_days_chosen, and when dates begin. Left out: "
     "no rest days, and midnight",
 )
+_LANGUAGE: Schema = {"type": "string", "pattern": LANGUAGE, "maxLength": LANGUAGE_LENGTH_MAX}
+_REMINDERS = _object(
+    ["at", "texts"],
+    {
+        "at": {
+            "type": "string",
+            "pattern": CLOCK,
+            "description": f"{CLOCK_WORDS}, in the zone of the user's dates; a phone may choose another",
+        },
+        "texts": {"type": "object", "minProperties": 1}
+        | _by_name(
+            100,
+            LANGUAGE,
+            _object(
+                ["title", "text"],
+                {
+                    "title": _text(100, "plain text"),
+                    "text": _text(300, "plain text; {days} stands for the streak's length"),
+                    "text_of_one": _text(300, "for a streak of one day; left out: `text`"),
+                },
+                "a reminder in one language",
+            ),
+            "by language, such as pt-BR",
+        ),
+        "language": _LANGUAGE
+        | {"description": "the one of texts for people whose own is not there; default: en"},
+    },
+    "messages to phones that a streak ends tonight; left out: none",
+)
 _OFFLINE = _object(
     ["days_max", "days_a_year"],
     {
@@ -328,6 +358,7 @@ BOOK: Schema = {
             "repairs": _REPAIRS,
             "pauses": _PAUSES,
             "daily": _DAILY,
+            "reminders": _REMINDERS | {OF_PART: Part.QUESTIONS.value},
             "offline": _OFFLINE,
             "expiry": _EXPIRY,
             "rewards": _by_name(500, REWARD_NAME, _REWARD, "the catalogue, by id"),

@@ -43,6 +43,7 @@ from rules.book.goal_rules import (
 )
 from rules.book.levels import Level
 from rules.book.point_rules import DAYS_SUFFIX, POINTS_MAX, AmountRule, Period
+from rules.book.reminders import LANGUAGE_DEFAULT, foreign_mark, reminder_rules
 from rules.book.rewards import ALWAYS, FREEZE_REWARD, NEVER, REPAIR_REWARD, Reward
 from rules.days import parse_moment
 
@@ -104,6 +105,7 @@ def read_book(document: Section) -> Book:
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
         daily=daily_rules(document.get("daily")),
+        reminders=reminder_rules(document.get("reminders")),
     )
 
 
@@ -202,6 +204,7 @@ def faults_of(document: Section) -> list[Fault]:
             _excess_sum_faults(document),
             _achievement_faults(document),
             _level_faults(document),
+            _reminder_faults(document),
         )
     ]
 
@@ -320,7 +323,7 @@ def _reward_faults(document: Section) -> Faults:
 
 def _shown_faults(section: Section, path: Path) -> Faults:
     """Yield what people could not read or see of a section's title, description and picture."""
-    for name, allowed in (("title", ""), ("description", "\n")):
+    for name, allowed in (("title", ""), ("description", "\n"), ("text", "\n"), ("text_of_one", "\n")):
         text = section.get(name)
         if text is not None and not text.strip():
             yield (*path, name), "is blank: leave it out"
@@ -431,6 +434,27 @@ def _level_faults(document: Section) -> Faults:
         if index and section["from"] <= (before := levels[index - 1]["from"]):
             yield (*path, "from"), f"is not above the {before} of the level before"
         yield from _shown_faults(section, path)
+
+
+def _reminder_faults(document: Section) -> Faults:
+    reminders = document.get("reminders")
+    if reminders is None:
+        return
+    texts, language = reminders["texts"], reminders.get("language", LANGUAGE_DEFAULT)
+    if language not in texts:
+        yield ("reminders", "language"), f"is {language}, which texts lacks: whose text do others get?"
+    names: set[str] = set()
+    for name, section in texts.items():
+        path: Path = ("reminders", "texts", name)
+        if name.lower() in names:
+            yield path, "differs from another language in capitals only"
+        names.add(name.lower())
+        yield from _shown_faults(section, path)
+        for each in section:
+            if mark := foreign_mark(section[each]):
+                yield (*path, each), f"has {mark}: the only mark is {{days}}"
+        if "{days}" in section["title"]:
+            yield (*path, "title"), "has {days}, which stands in text and text_of_one alone"
 
 
 def _condition_faults(document: Section, condition: Section) -> Faults:

@@ -39,7 +39,8 @@ ALL, ANY = "all", "any"  # the values of the column `combined`
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
     """Yield the rows of a version's item of the table RuleBooks. Raises KeyError, ValueError for others.
 
-    A data contract is not in the lake: it says what senders promise, and no points follow from it.
+    Data contracts and reminders are not in the lake: no figure follows from what senders promise, or from
+    what phones show.
     """
     document = json.loads(attributes["document"])
     published = ("version", "effective_at", "published_at", "author", "note")

@@ -82,7 +82,8 @@ PROFILE_ATTRIBUTES = frozenset(
 PHONE_ATTRIBUTES = frozenset(
     {
         *("subscription_id", "owner", TOKEN, "endpoint_arn", "audience", "min_interval_minutes", "timezone"),
-        *("quiet_hours", "streak_reminders", "created_at", "updated_at", "dead_at"),
+        *("quiet_hours", "streak_reminders", "reminders_at", "language"),
+        *("created_at", "updated_at", "dead_at"),
     }
 )
 # By table. Of the other tables' items, all attributes are in the lake.

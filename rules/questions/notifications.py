@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from rules.book.daily import day_starts
+from rules.book.reminders import ReminderText, clock
 from rules.days import AT_MIDNIGHT, DAY, EPOCH, DayStarts, local_date, stamp, start_of, unstamp, zone
 from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
 from rules.questions.questions import Question, is_in_audience
@@ -23,13 +24,11 @@ NEVER = stamp(EPOCH)
 # In a partition's name: its listeners have no tags, or have some.
 NO_TAGS, SOME_TAGS = "*", "+"
 QUESTION_TITLE = "A new question"
-STREAK_TITLE = "Your streak ends tonight"
 # How long the push service keeps a reminder for a phone that is off.
 STREAK_SECONDS_MAX = 3 * 3600
 # An operator can see a claim for this long after the last instant at which its message may go out.
 CLAIM_KEPT = timedelta(days=7)
-REMINDER_HOUR = 20
-# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
+# Reminders wait in this many index partitions. A single one would be too hot in the evening of a large zone.
 REMINDER_SHARDS = 4
 # So many dates after today are tried for the next reminder. Today's may be over, and the zone may skip the
 # next date, so two are needed. One more is to spare.
@@ -59,7 +58,7 @@ class Subscription:
     fcm_token: str
     tags: tuple[str, ...]  # the person hears of questions for these tags, and of questions for everybody
     min_interval_minutes: int
-    timezone: str  # of the quiet hours and the reminders
+    timezone: str  # of the quiet hours
     quiet_hours: QuietHours | None
     streak_reminders: bool
     created_at: str
@@ -67,6 +66,8 @@ class Subscription:
     last_notified_at: str = NEVER  # stamp of the newest announcement, NEVER before the first
     endpoint_arn: str = ""  # the phone's address in the push service; "" before the first message
     is_active: bool = True
+    reminders_at: time | None = None  # a wall clock's, in the zone of the owner's dates; None: the book's
+    language: str = ""  # of the reminders, such as pt-BR; "": the book's default
 
 
 def quiet_hours(since: str, until: str) -> QuietHours:
@@ -74,20 +75,10 @@ def quiet_hours(since: str, until: str) -> QuietHours:
 
     Raises ValueError, with the reason, unless they are two different times of a day.
     """
-    quiet = QuietHours(_clock(since), _clock(until))
+    quiet = QuietHours(clock(since), clock(until))
     if quiet.since == quiet.until:
         raise ValueError("must not end when they begin")
     return quiet
-
-
-def _clock(text: str) -> time:
-    hours, colon, minutes = text.partition(":")
-    digits = hours + minutes
-    if not (colon and len(hours) == len(minutes) == 2 and digits.isascii() and digits.isdigit()):
-        raise ValueError(f"{text!r} is no time HH:MM")
-    if int(hours) > 23 or int(minutes) > 59:
-        raise ValueError(f"{text} is no time of a day")
-    return time(int(hours), int(minutes))
 
 
 def is_quiet(quiet: QuietHours | None, zone_name: str, now: datetime) -> bool:
@@ -191,16 +182,17 @@ def message_of_question(question: Question, now: datetime) -> PushMessage:
     return PushMessage(QUESTION_TITLE, question.prompt, data, seconds)
 
 
-def message_of_streak(length: int, now: datetime, zone_name: str, starts: DayStarts) -> PushMessage:
+def message_of_streak(
+    length: int, text: ReminderText, now: datetime, zone_name: str, starts: DayStarts
+) -> PushMessage:
     """Return the reminder of a streak of so many days: it lives until the date ends, 3 hours at most.
 
-    starts: when dates begin (Books.day_starts).
+    zone_name: of the user's dates. starts: when these begin (Books.day_starts).
     """
-    days = "1 day" if length == 1 else f"{length} days"
     tomorrow = local_date(now, zone_name, starts) + DAY
     seconds = int((start_of(tomorrow, zone_name, starts) - now).total_seconds())
     data = {"type": "streak", "length": str(length)}
-    return PushMessage(STREAK_TITLE, f"Keep your {days} going today.", data, min(STREAK_SECONDS_MAX, seconds))
+    return PushMessage(text.title, text.body(length), data, min(STREAK_SECONDS_MAX, seconds))
 
 
 def claim_expires_at(last: datetime) -> int:
@@ -211,42 +203,61 @@ def claim_expires_at(last: datetime) -> int:
     return int((last + CLAIM_KEPT).timestamp())
 
 
-def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
-    """Return the instant (UTC) at which a local date's reminder is due; None: not on that date.
+@dataclass(frozen=True, slots=True)
+class ReminderClock:
+    """At which hour of each date one phone's reminder is due."""
 
-    It is due at 20:00. If that hour is quiet, it is due when the quiet hours end, if that is on the same
-    date. The date is the reminder's key, so nobody gets two for one date. If clocks are set back, the first
-    of two equal hours counts. If they are set forward, a time that does not exist is right after the jump. A
-    date that the zone skips has no reminder. Wherever dates begin, this one has begun by then.
-    """
-    for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
-        if clock is None or clock < time(REMINDER_HOUR):
-            continue
-        due = datetime.combine(day, clock, zone(zone_name)).astimezone(UTC)
-        if local_date(due, zone_name, AT_MIDNIGHT) == day and not is_quiet(quiet, zone_name, due):
-            return due
-    return None
+    at: time | None  # a wall clock's, in zone_name; None: no book has reminders
+    zone_name: str  # of the user's dates
+    quiet: QuietHours | None = None
+    quiet_zone: str = "UTC"
+    starts: DayStarts = AT_MIDNIGHT  # when dates begin (Books.day_starts)
 
+    def due_on(self, day: date) -> datetime | None:
+        """Return the instant (UTC) at which a date's reminder is due; None: not on that date.
 
-def next_reminder(after: datetime, zone_name: str, quiet: QuietHours | None) -> datetime | None:
-    """Return the first reminder after an instant; None if quiet hours cover every evening."""
-    first = local_date(after, zone_name, AT_MIDNIGHT)
-    for days in range(DATES_AHEAD + 1):
-        due = reminder_at(first + timedelta(days=days), zone_name, quiet)
-        if due is not None and due > after:
-            return due
-    return None
+        If the hour is quiet, it is due when the quiet hours end, if that is on the same date. If clocks are
+        set back, the first of two equal hours counts. If they are set forward, a time that does not exist is
+        right after the jump. A date that the zone skips has no reminder.
+        """
+        if self.at is None:
+            return None
+        # Where a date begins later than at midnight, its small hours are those of the next calendar date.
+        for calendar_day in (day, day + DAY):
+            at = datetime.combine(calendar_day, self.at, zone(self.zone_name)).astimezone(UTC)
+            if self._date(at) == day:
+                due = self._end_of_quiet(at)
+                return due if self._date(due) == day else None
+        return None
 
+    def _date(self, instant: datetime) -> date:
+        return local_date(instant, self.zone_name, self.starts)
 
-def is_timely_reminder(
-    due: datetime, now: datetime, zone_name: str, quiet: QuietHours | None, starts: DayStarts
-) -> bool:
-    """Whether a reminder that was due may still be sent: the same local date, and not quiet.
+    def _end_of_quiet(self, instant: datetime) -> datetime:
+        """Return the first instant from this one on that is not quiet."""
+        if self.quiet is None or not is_quiet(self.quiet, self.quiet_zone, instant):
+            return instant
+        local = instant.astimezone(zone(self.quiet_zone))
+        day = local.date() if local.time() < self.quiet.until else local.date() + DAY
+        end = datetime.combine(day, self.quiet.until, local.tzinfo).replace(fold=local.fold)
+        return end.astimezone(UTC)
 
-    starts: when dates begin (Books.day_starts).
-    """
-    same_date = local_date(due, zone_name, starts) == local_date(now, zone_name, starts)
-    return due <= now and same_date and not is_quiet(quiet, zone_name, now)
+    def next_look(self, after: datetime) -> datetime:
+        """Return when to look at the phone again: at its first reminder after an instant.
+
+        A day later, if no reminder is to come: the book in force then may have another hour.
+        """
+        dates = (self._date(after) + timedelta(days=days) for days in range(DATES_AHEAD + 1))
+        dues = (due for due in map(self.due_on, dates) if due is not None and due > after)
+        return next(dues, after + DAY)
+
+    def is_due(self, registered: datetime, now: datetime) -> bool:
+        """Whether today's reminder may be sent now.
+
+        Who registered a phone, or changed its settings, after the hour is reminded from tomorrow on.
+        """
+        due = self.due_on(self._date(now))
+        return due is not None and registered < due <= now and not is_quiet(self.quiet, self.quiet_zone, now)
 
 
 def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:

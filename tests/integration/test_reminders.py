@@ -3,12 +3,14 @@
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime, timedelta
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from adapters.book_store import BookStore, shipped_version
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
@@ -19,16 +21,21 @@ from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import reminders
 from processors.questions.messages import MessageOutcome, Sender
 from processors.questions.reminders import Reminder
+from rules.book.book import Book
+from rules.book.reminders import reminder_rules
 from rules.days import stamp, stamp_of_key, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
 from rules.questions.notifications import Subscription, quiet_hours
 from tests.integration.test_sample_events import CONTEXT
+from tests.support.books import SHIPPED, KnownBooks
 from tests.support.engine import Engine
 from tests.support.subscribers import NOW, Counting, World, subscriber, world
 
 EVENING = unstamp("2026-03-10T20:00:00.000000Z")
+MORNING = unstamp("2026-03-10T12:15:00.000000Z")
 DAY = timedelta(days=1)
+SHIPPED_VERSION = shipped_version()
 
 
 @pytest.fixture
@@ -37,21 +44,20 @@ def town(engine: Engine) -> Iterator[World]:
         yield made
 
 
-def reminder(town: World, dynamodb: Any = None, now: datetime = EVENING) -> Reminder:
+def reminder(town: World, dynamodb: Any = None, now: datetime = EVENING, book: Any = None) -> Reminder:
     """The job; from now on the clock says `now`."""
     town.now = now
     client = dynamodb or town.dynamodb
     waiting = ReminderStore(town.store(client))
     accounts = AccountStore(client, "UserStreaks", "", LedgerStore(client, ""), 1)
-    return Reminder(accounts, waiting, Sender(waiting.claims, town.phones, reminders.logger))
+    books = BookStore(client, "RuleBooks") if book is None else book
+    return Reminder(accounts, books, waiting, Sender(waiting.claims, town.phones, reminders.logger))
 
 
 def person(town: World, name: str, last: date | None, zone: str = "UTC", **more: Any) -> Subscription:
     """Register a phone; last: the newest active date."""
     owner = f"{name}-{uuid.uuid4().hex[:6]}"
-    streak = Streak(last, 3, 3, 3) if last else None
-    profile = Profile(owner, version=1, streak=streak, chosen_zone=zone, updated_at=stamp(NOW))
-    town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(profile, 1)))
+    live(town, owner, last, zone)
     wanted: dict[str, Any] = {
         "subscription_id": str(uuid.uuid4()),
         "owner": owner,
@@ -60,6 +66,13 @@ def person(town: World, name: str, last: date | None, zone: str = "UTC", **more:
         "streak_reminders": True,
     }
     return town.store().register(subscriber(0, **(wanted | more)), NOW)[0]
+
+
+def live(town: World, owner: str, last: date | None, zone: str) -> None:
+    """Store a profile whose dates are a zone's."""
+    streak = Streak(last, 3, 3, 3) if last else None
+    profile = Profile(owner, version=1, streak=streak, chosen_zone=zone, updated_at=stamp(NOW))
+    town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(profile, 1)))
 
 
 def waits_until(town: World, each: Subscription) -> str | None:
@@ -79,6 +92,8 @@ def test_who_is_reminded_when(town: World) -> None:
         "west": person(town, "west", today - DAY, "America/New_York"),
         "never": person(town, "never", today - DAY, streak_reminders=False),
     }
+    planned = reminder(town, now=MORNING).remind()
+    assert planned == {MessageOutcome.SKIPPED: 7}, "the hour and the zone are found out"
     assert reminder(town, now=EVENING - timedelta(microseconds=1)).remind() == {}
     assert reminder(town, now=EVENING).remind() == {MessageOutcome.SENT: 1, MessageOutcome.SKIPPED: 3}
     assert reminder(town, now=EVENING + timedelta(hours=1)).remind() == {MessageOutcome.SENT: 1}
@@ -87,7 +102,8 @@ def test_who_is_reminded_when(town: World) -> None:
     assert town.phones.messages[0][1].body == "Keep your 3 days going today."
     assert waits_until(town, people["due"]) == waits_until(town, people["done"]) == stamp(EVENING + DAY)
     assert waits_until(town, people["later"]) == stamp(EVENING + DAY + timedelta(hours=1))
-    assert waits_until(town, people["quiet"]) is waits_until(town, people["never"]) is None
+    assert waits_until(town, people["quiet"]) == stamp(MORNING + DAY), "a later book may have another hour"
+    assert waits_until(town, people["never"]) is None
 
 
 def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None:
@@ -96,13 +112,59 @@ def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None
         told = list(both.map(lambda _: reminder(town).remind(), range(2)))
     assert town.phones.got == {"a": 1}
     assert sum(some[MessageOutcome.SENT] for some in told) == 1
-    moved, _ = town.store().register(
-        subscriber(0, **{**_kept(each), "timezone": "America/New_York"}), EVENING + timedelta(hours=1)
-    )
+    later = EVENING + timedelta(hours=1)
+    moved, _ = town.store().register(subscriber(0, **_kept(each)), later)
+    live(town, each.owner, EVENING.date() - DAY, "America/New_York")
+    assert waits_until(town, moved) == stamp(later)
+    assert reminder(town, now=later).remind() == {MessageOutcome.SKIPPED: 1}
     assert waits_until(town, moved) == "2026-03-11T00:00:00.000000Z", "the same date's evening, further west"
     assert reminder(town, now=unstamp("2026-03-11T00:05:00.000000Z")).remind()[MessageOutcome.SENT] == 0
     assert town.phones.got == {"a": 1}
     assert waits_until(town, moved) == "2026-03-12T00:00:00.000000Z"
+
+
+def test_the_hour_is_in_the_zone_of_the_users_dates_and_not_in_the_phones(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY, "Asia/Tokyo", timezone="America/New_York")
+    tokyo = unstamp("2026-03-10T11:00:00.000000Z")
+    reminder(town, now=unstamp("2026-03-10T12:10:00.000000Z")).remind()
+    assert waits_until(town, each) == stamp(tokyo + DAY)
+    live(town, each.owner, EVENING.date(), "Asia/Tokyo")
+    assert reminder(town, now=tokyo + DAY).remind() == {MessageOutcome.SENT: 1}
+    (message,) = (message for _, message in town.phones.messages)
+    assert message.ttl_seconds == 3 * 3600
+
+
+def test_a_phone_has_its_own_hour_and_language_and_the_book_says_all_else(town: World) -> None:
+    section = {
+        "at": "19:00",
+        "texts": {"en": {"title": "Tonight", "text": "{days}"}, "pt-BR": {"title": "Hoje", "text": "{days}"}},
+    }
+    book = KnownBooks([replace(SHIPPED_VERSION, read=lambda: with_reminders(section))])
+    silent = KnownBooks([replace(SHIPPED_VERSION, read=lambda: with_reminders(None))])
+    yesterday = EVENING.date() - DAY
+    person(town, "own", yesterday, reminders_at=time(18, 30), language="pt-PT")
+    person(town, "usual", yesterday, language="de")
+    half_past = EVENING - timedelta(minutes=90)
+    assert reminder(town, now=half_past, book=silent).remind() == {MessageOutcome.SKIPPED: 2}
+    assert town.phones.got == {}
+    tomorrow = half_past + DAY
+    for owner in [each["owner"]["S"] for each in town.scan().values() if "owner" in each]:
+        live(town, owner, EVENING.date(), "UTC")
+    assert reminder(town, now=tomorrow, book=book).remind() == {
+        MessageOutcome.SENT: 1,
+        MessageOutcome.SKIPPED: 1,
+    }
+    assert reminder(town, now=tomorrow + timedelta(minutes=30), book=book).remind() == {
+        MessageOutcome.SENT: 1
+    }
+    assert [(name, message.title) for name, message in town.phones.messages] == [
+        ("own", "Hoje"),
+        ("usual", "Tonight"),
+    ]
+
+
+def with_reminders(section: dict[str, Any] | None) -> Book:
+    return replace(SHIPPED, reminders=reminder_rules(section))
 
 
 def _kept(each: Subscription) -> dict[str, Any]:
@@ -139,11 +201,12 @@ def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town
 def test_only_what_is_due_is_read(town: World) -> None:
     for number in range(3):
         person(town, f"due{number}", EVENING.date() - DAY)
-    town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(50))
+    town.fill(subscriber(n, streak_reminders=True, reminders_at=time(21)) for n in range(50))
     town.fill(subscriber(n) for n in range(50, 100))
+    reminder(town, now=MORNING).remind()
     counting = Counting(town.dynamodb)
     assert reminder(town, counting, now=EVENING).remind()[MessageOutcome.SENT] == 3
-    assert counting.calls["query"] == 4
+    assert counting.calls["query"] == 4 + 1, "of the shards, and of the versions of the book"
     assert counting.read == 3 * 3, "of each marker, subscription, profile"
 
 
@@ -151,15 +214,15 @@ def test_who_changes_their_quiet_hours_while_the_job_runs_is_judged_anew(town: W
     each = person(town, "a", EVENING.date() - DAY)
     changed = subscriber(0, **{**_kept(each), "quiet_hours": quiet_hours("19:00", "23:00")})
     job = reminder(town)
-    town.store().register(changed, EVENING)
-    assert job._remind(each, EVENING) is MessageOutcome.MOVED
+    town.store().register(changed, EVENING - timedelta(hours=1))
+    assert job._remind(each, NOW) is MessageOutcome.MOVED
     assert town.phones.got == {}
 
 
 def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
     waiting = reminder(town).reminders
-    read = DueReminder(each, EVENING, EVENING + DAY)
+    read = DueReminder(each, NOW, EVENING)
     assert town.store().remove(each)
     claim = waiting.claim_of(read, "reminder=2026-03-10", 1, EVENING)
     assert waiting.claims.open(claim) is ClaimResult.MOVED

@@ -61,6 +61,12 @@ def lost(drill: Drill, **more: Any) -> RestoreReport:
     return drill.restore(**more)
 
 
+def compared(items: list[Any]) -> list[Any]:
+    """A reminder's marker is due at once after a restore: the next run finds out the hour."""
+    due = {"last_notified_at": {"S": "now"}}
+    return [{**each, CHANGED: 0, **(due if each[KEY]["S"].endswith("#reminder") else {})} for each in items]
+
+
 def test_a_phone_that_comes_back_is_told_of_what_comes_and_of_nothing_twice(drill: Drill) -> None:
     told = drill.ask()
     assert drill.phones.got == {"ann-phone": 1, "ben-phone": 1}
@@ -68,7 +74,7 @@ def test_a_phone_that_comes_back_is_told_of_what_comes_and_of_nothing_twice(dril
     outcome = lost(drill)
     assert (outcome.phones, outcome.lacks, outcome.changes[PHONES]) == (2, [], len(before))
     after = drill.items("Subscriptions")
-    assert [{**each, CHANGED: 0} for each in after] == [{**each, CHANGED: 0} for each in before]
+    assert compared(after) == compared(before)
     drill.announce(told)
     assert drill.phones.got == {"ann-phone": 1, "ben-phone": 1}
     drill.ask("it")

@@ -25,6 +25,8 @@ BODY: dict[str, Any] = {
     "timezone": "Europe/Berlin",
     "quiet_hours": {"from": "22:00", "to": "07:00"},
     "streak_reminders": True,
+    "reminders_at": "18:30",
+    "language": "pt-BR",
 }
 
 
@@ -88,6 +90,8 @@ def test_a_phone_is_registered_changed_and_removed(api: Api) -> None:
         "audience": ["a", "b"],
         **{name: BODY[name] for name in ("min_interval_minutes", "timezone", "quiet_hours")},
         "streak_reminders": True,
+        "reminders_at": "18:30",
+        "language": "pt-BR",
         "created_at": stamp(NOW),
         "updated_at": stamp(NOW),
     }
@@ -113,6 +117,7 @@ def test_what_a_body_leaves_out_has_its_default(api: Api) -> None:
     status, made = api.call("POST", "/v1/subscriptions", "ada", {"fcm_token": "phone"})
     assert (status, made["audience"], made["min_interval_minutes"]) == (201, [], 60)
     assert (made["timezone"], made["quiet_hours"], made["streak_reminders"]) == ("UTC", None, False)
+    assert (made["reminders_at"], made["language"]) == (None, None)
 
 
 def test_an_audience_is_among_the_tags_of_the_token(api: Api) -> None:
@@ -147,6 +152,9 @@ def test_an_audience_is_among_the_tags_of_the_token(api: Api) -> None:
         ({"quiet_hours": {"from": "22:00", "to": "24:00"}}, "quiet_hours.to"),
         ({"quiet_hours": {"from": "22:00", "to": "22:00"}}, "quiet_hours"),
         ({"streak_reminders": "yes"}, "streak_reminders"),
+        ({"reminders_at": "8pm"}, "reminders_at"),
+        ({"reminders_at": "23:45"}, "reminders_at"),
+        ({"language": "pt_BR"}, "language"),
         ({"owner": "eve"}, "owner"),
     ],
 )

@@ -74,6 +74,15 @@ def test_people_are_counted_once_however_often_their_keys_were_rotated(told: Lak
     assert {person: row["points"] for person, row in rows.items()} == points_of(responses, newest)
 
 
+def test_reminders_that_arrived(told: Lake) -> None:
+    rows = told.duck.rows("SELECT * FROM marts.reminder_reach ORDER BY activity_date")
+    messages = told.duck.rows("SELECT * FROM lake.notifications WHERE question_id IS NULL")
+    days = Counter(each["message"].removeprefix("reminder=") for each in messages)
+    assert {str(row["activity_date"]): row["phones"] for row in rows} == days
+    assert days
+    assert sum(row["phones_reached"] for row in rows) == sum(each["outcome"] == "sent" for each in messages)
+
+
 def test_reach_and_reaction(told: Lake) -> None:
     rows = told.duck.rows("SELECT * FROM marts.notification_reach")
     messages, responses, questions = (

@@ -126,6 +126,8 @@ phones = st.builds(
     updated_at=st.just(stamp(NOW)),
     last_notified_at=st.sampled_from([NEVER, stamp(NOW)]),
     endpoint_arn=st.sampled_from(["", "arn:phone"]),
+    reminders_at=st.sampled_from([None, time(0), time(18, 30)]),
+    language=st.sampled_from(["", "pt-BR"]),
 )
 
 

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.book_store import shipped_document
 from adapters.platform.items import decode_item
 from adapters.questions.subscription_store import items_of, keys_of, subscription_from, subscription_item
+from rules.book.document import read_book
+from rules.book.reminders import ReminderText
 from rules.days import AT_MIDNIGHT, DAY, local_date, stamp, start_of, unstamp, zone
 from rules.questions.notifications import (
     INTERVAL_MINUTES_MAX,
@@ -38,6 +41,7 @@ from tests.support.examples import examples
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 SMALL = settings(max_examples=examples(40))
 BERLIN = "Europe/Berlin"
+TEXT = ReminderText("Tonight", "{days} days")
 tags = st.lists(st.sampled_from("abcd"), unique=True, max_size=3).map(sorted)
 minutes = st.integers(0, 30) | st.integers(0, INTERVAL_MINUTES_MAX)
 clocks = st.builds(time, st.integers(0, 23), st.integers(0, 59))
@@ -59,6 +63,8 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
         streak_reminders=draw(st.booleans()),
         last_notified_at=draw(st.just(NEVER) | instants.map(stamp)),
         endpoint_arn=draw(st.sampled_from(["", "arn"])),
+        reminders_at=draw(st.none() | clocks),
+        language=draw(st.sampled_from(["", "pt-BR"])),
     )
 
 
@@ -195,7 +201,7 @@ def test_a_question_is_shown_for_as_long_as_it_takes_answers(
 @SMALL
 @given(st.integers(1, 9), instants, zones)
 def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: str) -> None:
-    message = message_of_streak(length, now, zone, AT_MIDNIGHT)
+    message = message_of_streak(length, TEXT, now, zone, AT_MIDNIGHT)
     assert message.ttl_seconds <= STREAK_SECONDS_MAX
     gone = now + timedelta(seconds=message.ttl_seconds)
     ends = start_of(local_date(now, zone, AT_MIDNIGHT) + DAY, zone, AT_MIDNIGHT)
@@ -208,7 +214,10 @@ def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: s
     ("length", "body"), [(1, "Keep your 1 day going today."), (2, "Keep your 2 days going today.")]
 )
 def test_a_reminder_counts_days(length: int, body: str) -> None:
-    assert message_of_streak(length, NOW, "UTC", AT_MIDNIGHT).body == body
+    shipped = read_book(shipped_document()).reminders
+    assert shipped is not None
+    message = message_of_streak(length, shipped.text_in(""), NOW, "UTC", AT_MIDNIGHT)
+    assert (message.title, message.body) == ("Your streak ends tonight", body)
 
 
 @given(instants)

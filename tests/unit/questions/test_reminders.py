@@ -1,4 +1,4 @@
-"""A reminder comes once a local date, in the evening, whatever the clocks do; to whom a streak ends tonight."""
+"""A reminder comes once a local date, at its hour, whatever the clocks do; to whom a streak ends tonight."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -7,62 +7,61 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rules.book.daily import DailyRules, Weekday
 from rules.days import AT_MIDNIGHT, DAY, is_skipped, local_date, unstamp, zone
+from rules.engagement.rest_days import RestDays
 from rules.engagement.streak import Cover, Streak
-from rules.questions.notifications import (
-    REMINDER_HOUR,
-    QuietHours,
-    is_quiet,
-    is_timely_reminder,
-    next_reminder,
-    quiet_hours,
-    reminder_at,
-    streak_at_risk,
-)
+from rules.questions.notifications import ReminderClock, is_quiet, quiet_hours, streak_at_risk
 from tests.support.engagement_strategies import dates, instants, zones
 from tests.support.examples import examples
 from tests.unit.questions.test_notifications import quiets
 
 SMALL = settings(max_examples=examples(40))
-EVENING = time(REMINDER_HOUR)
+EVENING = time(20)
+TUESDAYS = DailyRules(frozenset({Weekday.TUESDAY}))
+LONG_AGO = unstamp("1990-01-01T00:00:00Z")
+hours = st.builds(time, st.integers(0, 23), st.integers(0, 30))
+# A phone may be in another zone than its owner's dates.
+reminder_clocks = st.builds(ReminderClock, hours, zones, st.none() | quiets, zones)
 
 
 @SMALL
-@given(dates, zones, st.none() | quiets)
-def test_it_is_due_on_its_date_in_the_evening_and_not_in_quiet_hours(
-    day: date, name: str, quiet: QuietHours | None
-) -> None:
-    due = reminder_at(day, name, quiet)
+@given(dates, reminder_clocks)
+def test_it_is_due_on_its_date_at_its_hour_and_not_in_quiet_hours(day: date, clock: ReminderClock) -> None:
+    due, name = clock.due_on(day), clock.zone_name
+    assert clock.at is not None
     if due is None:
-        evening_is_quiet = quiet is not None and quiet.contains(EVENING)
-        assert is_skipped(day, name) or evening_is_quiet
+        assert is_skipped(day, name) or clock.quiet is not None
         return
     local = due.astimezone(zone(name))
     assert local.date() == day
-    assert local.time() >= EVENING
-    assert not is_quiet(quiet, name, due)
-    assert is_timely_reminder(due, due, name, quiet, AT_MIDNIGHT)
-    assert not is_timely_reminder(due, due - timedelta(seconds=1), name, quiet, AT_MIDNIGHT)
-    assert not is_timely_reminder(due, due + DAY, name, quiet, AT_MIDNIGHT)
+    assert local.time() >= clock.at or local.fold
+    assert not is_quiet(clock.quiet, clock.quiet_zone, due)
+    early = datetime.combine(day, clock.at, zone(name)).astimezone(due.tzinfo)
+    assert early == due or is_quiet(clock.quiet, clock.quiet_zone, early), "it waits for nothing else"
+    for seconds in (1, 600):
+        before = due - timedelta(seconds=seconds)
+        assert not clock.is_due(LONG_AGO, before) or local_date(before, name, AT_MIDNIGHT) != day
+    assert clock.is_due(LONG_AGO, due)
+    assert not clock.is_due(due, due), "the phone was registered then"
 
 
 @SMALL
-@given(instants, zones, st.none() | quiets)
-def test_each_date_has_one_and_none_is_left_out(start: datetime, name: str, quiet: QuietHours | None) -> None:
+@given(instants, reminder_clocks)
+def test_each_date_has_one_and_none_is_left_out(start: datetime, clock: ReminderClock) -> None:
     days: list[date] = []
     at = start
     for _ in range(5):
-        due = next_reminder(at, name, quiet)
-        if due is None:
-            assert quiet is not None and quiet.contains(EVENING) and quiet.contains(time(23, 59))
-            return
-        assert due > at
-        days.append(local_date(due, name, AT_MIDNIGHT))
-        at = due
-    assert len(set(days)) == 5
-    between = [days[0] + timedelta(days=each) for each in range((days[-1] - days[0]).days + 1)]
-    assert days == [day for day in between if reminder_at(day, name, quiet)]
-    assert days[0] <= local_date(start, name, AT_MIDNIGHT) + 2 * DAY
+        following = clock.next_look(at)
+        assert at < following <= at + 3 * DAY
+        day = local_date(following, clock.zone_name, AT_MIDNIGHT)
+        if clock.due_on(day) == following:
+            days.append(day)
+        at = following
+    assert len(set(days)) == len(days)
+    if days:
+        between = [days[0] + timedelta(days=each) for each in range((days[-1] - days[0]).days + 1)]
+        assert days == [day for day in between if clock.due_on(day)]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,8 @@ def test_each_date_has_one_and_none_is_left_out(start: datetime, name: str, quie
     ],
 )
 def test_known_evenings(day: date, name: str, quiet: Any, due: str | None) -> None:
-    hours = quiet_hours(*quiet) if quiet else None
-    assert reminder_at(day, name, hours) == (unstamp(due) if due else None)
+    clock = ReminderClock(EVENING, name, quiet_hours(*quiet) if quiet else None, name)
+    assert clock.due_on(day) == (unstamp(due) if due else None)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +93,54 @@ def test_known_evenings(day: date, name: str, quiet: Any, due: str | None) -> No
     ],
 )
 def test_an_evening_hour_that_comes_twice_or_not_at_all(day: date, quiet: Any, due: str) -> None:
-    name, hours = "Pacific/Easter", quiet_hours(*quiet) if quiet else None
+    name = "Pacific/Easter"
+    clock = ReminderClock(EVENING, name, quiet_hours(*quiet) if quiet else None, name)
     at = unstamp(due)
-    assert reminder_at(day, name, hours) == at
-    following = next_reminder(at, name, hours)
-    assert following is not None and local_date(following, name, AT_MIDNIGHT) == day + DAY, "once a date"
-    assert not is_quiet(hours, name, at)
+    assert clock.due_on(day) == at
+    assert local_date(clock.next_look(at), name, AT_MIDNIGHT) == day + DAY, "once a date"
+
+
+@pytest.mark.parametrize(
+    ("quiet", "quiet_zone", "due"),
+    [
+        (("21:00", "07:00"), "America/New_York", "2026-03-10T20:00:00Z"),  # 16:00 at the phone
+        (("15:00", "18:00"), "America/New_York", "2026-03-10T22:00:00Z"),
+        (("15:00", "20:00"), "America/New_York", None),  # it would be the next date in UTC
+        (("22:00", "07:00"), "Asia/Tokyo", "2026-03-10T22:00:00Z"),  # 05:00 at the phone
+    ],
+)
+def test_quiet_hours_are_the_phones_and_dates_the_users(quiet: Any, quiet_zone: str, due: str | None) -> None:
+    clock = ReminderClock(EVENING, "UTC", quiet_hours(*quiet), quiet_zone)
+    assert clock.due_on(date(2026, 3, 10)) == (unstamp(due) if due else None)
+
+
+def test_without_reminders_a_phone_is_looked_at_once_a_day() -> None:
+    clock, now = ReminderClock(None, "UTC"), unstamp("2026-03-10T21:00:00Z")
+    assert not clock.is_due(LONG_AGO, now)
+    assert clock.next_look(now) == now + DAY
+
+
+def test_a_book_that_moves_the_hour_moves_what_waits() -> None:
+    looked_at = unstamp("2026-03-10T20:00:00Z")
+    later = ReminderClock(time(21, 30), "UTC")
+    assert not later.is_due(LONG_AGO, looked_at)
+    assert later.next_look(looked_at) == unstamp("2026-03-10T21:30:00Z")
+    assert ReminderClock(time(18), "UTC").is_due(LONG_AGO, looked_at), "late, and still on its date"
+
+
+def test_where_a_day_ends_at_three_its_small_hours_are_of_the_evening_before() -> None:
+    starts = ((date(2026, 1, 1), time(3)),)
+    late = ReminderClock(time(1, 30), "UTC", starts=starts)
+    assert late.due_on(date(2026, 3, 10)) == unstamp("2026-03-11T01:30:00Z")
+    assert late.is_due(LONG_AGO, unstamp("2026-03-11T02:59:59Z"))
+    assert not late.is_due(LONG_AGO, unstamp("2026-03-11T03:00:00Z"))
+    assert late.next_look(unstamp("2026-03-11T01:30:00Z")) == unstamp("2026-03-12T01:30:00Z")
+
+
+def test_nobody_is_reminded_after_midnight_of_the_next_date() -> None:
+    clock = ReminderClock(EVENING, "UTC")
+    assert clock.is_due(LONG_AGO, unstamp("2026-03-10T23:59:59Z"))
+    assert not clock.is_due(LONG_AGO, unstamp("2026-03-11T00:00:00Z"))
 
 
 @pytest.mark.parametrize(
@@ -110,6 +151,7 @@ def test_an_evening_hour_that_comes_twice_or_not_at_all(day: date, quiet: Any, d
         (date(2026, 3, 8), Cover(), 0),  # lapsed
         (date(2026, 3, 8), Cover(freezes=((date(2026, 3, 1), 1),)), 4),  # covered so far
         (date(2026, 3, 9), Cover(pauses=((date(2026, 3, 10), date(2026, 3, 11)),)), 0),  # paused
+        (date(2026, 3, 9), Cover(rest=RestDays(((date.min, TUESDAYS),))), 0),  # a rest date
         (date(2026, 3, 11), Cover(), 0),  # done, in a zone further east
     ],
 )

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a21fedc51ae7e8ddf53b66774ac2ebd701c268762b3c8175f1d6adf45b72b00b."""
+"""Made by `make clients` from the API with the digest 34640adfa956502292975244c693325fdad4d5ecc939f38598c03e9429332cc6."""
 
 from __future__ import annotations
 
@@ -76,6 +76,18 @@ class BookDaily(TypedDict):
     rest_days: NotRequired[list[Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]]]
     rest_days_chosen: NotRequired[int]
     day_starts_at: NotRequired[str]
+
+
+class BookRemindersTexts(TypedDict):
+    title: str
+    text: str
+    text_of_one: NotRequired[str]
+
+
+class BookReminders(TypedDict):
+    at: str
+    texts: dict[str, BookRemindersTexts]
+    language: NotRequired[str]
 
 
 class BookOffline(TypedDict):
@@ -190,6 +202,7 @@ class Book(TypedDict):
     repairs: NotRequired[BookRepairs]
     pauses: NotRequired[BookPauses]
     daily: NotRequired[BookDaily]
+    reminders: NotRequired[BookReminders]
     offline: NotRequired[BookOffline]
     expiry: NotRequired[BookExpiry]
     rewards: NotRequired[dict[str, BookRewards]]
@@ -930,6 +943,8 @@ class PostSubscriptionsRequest(TypedDict):
     timezone: NotRequired[str]
     quiet_hours: NotRequired[PostSubscriptionsRequestQuietHours | None]
     streak_reminders: NotRequired[bool]
+    reminders_at: NotRequired[str | None]
+    language: NotRequired[str | None]
 
 
 PostSubscriptionsResponseAudienceItem: TypeAlias = str
@@ -951,6 +966,8 @@ class PostSubscriptionsResponse(TypedDict):
     timezone: str
     quiet_hours: PostSubscriptionsResponseQuietHours | None
     streak_reminders: bool
+    reminders_at: str | None
+    language: str | None
     created_at: str
     updated_at: str
 
@@ -974,6 +991,8 @@ class PostSubscriptionsResponse1(TypedDict):
     timezone: str
     quiet_hours: PostSubscriptionsResponse1QuietHours | None
     streak_reminders: bool
+    reminders_at: str | None
+    language: str | None
     created_at: str
     updated_at: str
 

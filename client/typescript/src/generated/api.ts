@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest a21fedc51ae7e8ddf53b66774ac2ebd701c268762b3c8175f1d6adf45b72b00b.
+// Made by `make clients` from the API with the digest 34640adfa956502292975244c693325fdad4d5ecc939f38598c03e9429332cc6.
 
 export interface paths {
     "/": {
@@ -1566,6 +1566,24 @@ export interface components {
                 dates_a_year: number;
                 /** @description the most dates of one pause */
                 dates_max: number;
+            };
+            /** @description messages to phones that a streak ends tonight; left out: none */
+            reminders?: {
+                /** @description 00:00 to 23:30, in the zone of the user's dates; a phone may choose another */
+                at: string;
+                /** @description the one of texts for people whose own is not there; default: en */
+                language?: string;
+                /** @description by language, such as pt-BR */
+                texts: {
+                    [key: string]: {
+                        /** @description plain text; {days} stands for the streak's length */
+                        text: string;
+                        /** @description for a streak of one day; left out: `text` */
+                        text_of_one?: string;
+                        /** @description plain text */
+                        title: string;
+                    };
+                };
             };
             /** @description repairs of a run that has just broken; left out: users can buy none */
             repairs?: {
@@ -3467,6 +3485,8 @@ export interface operations {
                     audience?: string[];
                     /** @description of the phone; registered by another person, it is theirs from then on */
                     fcm_token: string;
+                    /** @description of that message: a language tag such as pt-BR; null or left out: the book's default */
+                    language?: string | null;
                     /** @description the least minutes between two announcements (default 60); 0: each one is sent */
                     min_interval_minutes?: number;
                     /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
@@ -3474,9 +3494,11 @@ export interface operations {
                         from: string;
                         to: string;
                     } | null;
+                    /** @description the hour of that message, 00:00 to 23:30 in the zone of the user's dates; null or left out: the book's */
+                    reminders_at?: string | null;
                     /** @description a message in the evening while the streak would end tonight (default false) */
                     streak_reminders?: boolean;
-                    /** @description IANA name or offset (-07:00); default UTC */
+                    /** @description of the quiet hours: IANA name or offset (-07:00); default UTC */
                     timezone?: string;
                 };
             };
@@ -3492,6 +3514,8 @@ export interface operations {
                         /** @description those of the token's tags to hear of, beside questions without tags; default: all */
                         audience: string[];
                         created_at: string;
+                        /** @description of that message: a language tag such as pt-BR; null or left out: the book's default */
+                        language: string | null;
                         /** @description the least minutes between two announcements (default 60); 0: each one is sent */
                         min_interval_minutes: number;
                         /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
@@ -3499,10 +3523,12 @@ export interface operations {
                             from: string;
                             to: string;
                         } | null;
+                        /** @description the hour of that message, 00:00 to 23:30 in the zone of the user's dates; null or left out: the book's */
+                        reminders_at: string | null;
                         /** @description a message in the evening while the streak would end tonight (default false) */
                         streak_reminders: boolean;
                         subscription_id: string;
-                        /** @description IANA name or offset (-07:00); default UTC */
+                        /** @description of the quiet hours: IANA name or offset (-07:00); default UTC */
                         timezone: string;
                         updated_at: string;
                     };
@@ -3518,6 +3544,8 @@ export interface operations {
                         /** @description those of the token's tags to hear of, beside questions without tags; default: all */
                         audience: string[];
                         created_at: string;
+                        /** @description of that message: a language tag such as pt-BR; null or left out: the book's default */
+                        language: string | null;
                         /** @description the least minutes between two announcements (default 60); 0: each one is sent */
                         min_interval_minutes: number;
                         /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
@@ -3525,10 +3553,12 @@ export interface operations {
                             from: string;
                             to: string;
                         } | null;
+                        /** @description the hour of that message, 00:00 to 23:30 in the zone of the user's dates; null or left out: the book's */
+                        reminders_at: string | null;
                         /** @description a message in the evening while the streak would end tonight (default false) */
                         streak_reminders: boolean;
                         subscription_id: string;
-                        /** @description IANA name or offset (-07:00); default UTC */
+                        /** @description of the quiet hours: IANA name or offset (-07:00); default UTC */
                         timezone: string;
                         updated_at: string;
                     };
