@@ -4,6 +4,7 @@ from streakline_client.client import Streakline
 from streakline_client.profile import ShownProfile, estimated
 from streakline_client.questions import Answer, Question, Stats
 from streakline_client.queue.sender import RefusedEvent, Trouble
+from streakline_client.server import Sent, ServerEvent, StreaklineServer
 from streakline_client.shapes import Applied
 from streakline_client.tracker import Queueing, Tracked
 from streakline_client.transport import (
@@ -25,10 +26,13 @@ __all__ = [
     "RefusedEvent",
     "Reply",
     "Request",
+    "Sent",
+    "ServerEvent",
     "ShownProfile",
     "Stats",
     "Streakline",
     "StreaklineError",
+    "StreaklineServer",
     "Tracked",
     "Transport",
     "Trouble",

@@ -73,24 +73,31 @@ class Calls:
         self.open_commands: OpenCommands = {}
         self._under_way: dict[tuple[int, str], object] = {}
 
-    def call(
-        self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
+    def call(  # noqa: PLR0913, PLR0917 (what is said of a request)
+        self,
+        method: str,
+        path: str,
+        query: Any = None,
+        body: Any = None,
+        timeout: float | None = None,
+        prefer: str = "",
     ) -> Any:
         """Send a request, and repeat it while that may help; returns the answer's JSON object.
 
-        A repetition does no harm: every request only reads, or has a key. Raises Refused, Unreachable.
+        A repetition does no harm: every request only reads, or has a key. prefer: the header of this name.
+        Raises Refused, Unreachable.
         """
         target = with_query(path, query or {})
         for attempt in range(ATTEMPTS_MAX - 1):
             try:
-                reply = self.once(method, target, body, timeout)
+                reply = self.once(method, target, body, timeout, prefer=prefer)
             except Unreachable:
                 self._sleep(pause(attempt, None))
                 continue
             if reply.status not in REPEATED:
                 return _content(reply)
             self._sleep(pause(attempt, retry_after_seconds(reply.headers)))
-        return _content(self.once(method, target, body, timeout))
+        return _content(self.once(method, target, body, timeout, prefer=prefer))
 
     def command(
         self, path: str, body: dict[str, Any], key: str | None, *, answer_field: str, name: Any = None
