@@ -7,7 +7,6 @@ site. A link to another file of the repository becomes its text. A link to a mis
 import posixpath
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-from analytics.warehouse.models import models
+from analytics.warehouse.models import Model, models
 from infra.api_reference import reference, tag_id
 from ingest.openapi import TAGS, document
 
@@ -43,6 +42,10 @@ SHARED = {
     "openapi.json": "ingest/openapi.json",
 }
 API_PAGE, MODELS_PAGE = "api.md", "models.md"
+# A page for each schema of the warehouse
+SCHEMA_PAGES = {
+    schema: f"models/{schema}.md" for schema in sorted({name.partition(".")[0] for name in models()})
+}
 # What the first page shows below its first paragraph
 START = """
 [Begin: ten minutes](tutorial.md){ .md-button .md-button--primary }
@@ -55,6 +58,7 @@ LISTS = {
     "settings.md": 0.3,
     "CHANGELOG.md": 0.3,
     MODELS_PAGE: 0.2,
+    **dict.fromkeys(SCHEMA_PAGES.values(), 0.2),
     API_PAGE: 0.2,
     "lake.md": 0.2,
 }
@@ -83,7 +87,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
             entry["Changing it"] += [f"recipes/{recipe}" for recipe in recipes]
-    pages = ["sql.md", MODELS_PAGE, "lake.md", "client-python.md", "client-typescript.md"]
+    pages = [
+        "sql.md",
+        MODELS_PAGE,
+        *SCHEMA_PAGES.values(),
+        "lake.md",
+        "client-python.md",
+        "client-typescript.md",
+    ]
     nav.append({"Reference": [{"Overview": "overview.md"}, API_PAGE, *pages]})
     nav.append({"Decisions": [f"decisions/{decision}" for decision in decisions]})
     config.nav = nav
@@ -95,7 +106,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for source, page_path in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page_path, content=text))
-    files.append(File.generated(config, MODELS_PAGE, content="\n".join(_models_text())))
+    files.append(File.generated(config, MODELS_PAGE, content="\n".join(_models_index())))
+    for schema, path in SCHEMA_PAGES.items():
+        files.append(File.generated(config, path, content="\n".join(_schema_text(schema))))
     files.append(File.generated(config, API_PAGE, content="# API reference"))
     for file_path, source in SHARED.items():
         files.append(File.generated(config, file_path, abs_src_path=str(ROOT / source)))
@@ -111,9 +124,12 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if page_path in LISTS:
         page.meta["search"] = {"boost": LISTS[page_path]}
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
-    written = CODE_OR_LINK.sub(
-        lambda match: match[0] if match[2] is None else _site_link(match, source, page_path), markdown
-    )
+    is_made = page_path in (MODELS_PAGE, *SCHEMA_PAGES.values())  # its links are those of the site already
+    written = markdown
+    if not is_made:
+        written = CODE_OR_LINK.sub(
+            lambda match: match[0] if match[2] is None else _site_link(match, source, page_path), markdown
+        )
     if page_path != API_PAGE:
         _markdown[page_path] = page.title or page_path, written
     return written
@@ -143,18 +159,34 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     (site / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def _models_text() -> Iterator[str]:
-    """Yield the lines of the page of all models, by schema and name, and of their columns."""
-    yield "# Models and columns"
-    for schema, entries in groupby(sorted(models().items()), lambda entry: entry[0].partition(".")[0]):
-        yield f"\n## {schema}"
-        for name, model in entries:
-            key = ", ".join(f"`{column}`" for column in model.key)
-            yield f"\n### {name}\n\n{model.grain[:1].upper()}{model.grain[1:]}. Key: {key}.\n"
-            yield "| column | meaning |\n|---|---|"
-            yield from (
-                f"| `{column}` | {words.replace('|', '&#124;')} |" for column, words in model.columns.items()
-            )
+def _models_of(schema: str) -> Iterator[tuple[str, Model]]:
+    """Yield the models of a schema, by name."""
+    yield from ((name, model) for name, model in sorted(models().items()) if name.startswith(f"{schema}."))
+
+
+def _sentence(model: Model) -> str:
+    return f"{model.grain[:1].upper()}{model.grain[1:]}."
+
+
+def _models_index() -> Iterator[str]:
+    """Yield the lines of the page that lists all models, by schema and name."""
+    yield "# Models"
+    for schema, path in SCHEMA_PAGES.items():
+        yield f"\n## {schema}\n\n| model | what a row is |\n|---|---|"
+        for name, model in _models_of(schema):
+            words = _sentence(model).replace("|", "&#124;")
+            yield f"| [{name}]({path}#{name.replace('.', '')}) | {words} |"
+
+
+def _schema_text(schema: str) -> Iterator[str]:
+    """Yield the lines of the page of a schema's models and their columns."""
+    yield f"# Models of {schema}"
+    for name, model in _models_of(schema):
+        key = ", ".join(f"`{column}`" for column in model.key)
+        yield f"\n## {name}\n\n{_sentence(model)} Key: {key}.\n\n| column | meaning |\n|---|---|"
+        yield from (
+            f"| `{column}` | {words.replace('|', '&#124;')} |" for column, words in model.columns.items()
+        )
 
 
 def _site_link(match: re.Match[str], source: str, page_path: str) -> str:

@@ -92,12 +92,15 @@ def test_search_finds_calls_and_columns(folder: Path) -> None:
     found = {
         each["location"] for each in json.loads((folder / "search/search_index.json").read_text())["docs"]
     }
-    assert {"api.html#postEvents", "models.html#martsstickiness"} <= found
+    assert {"api.html#postEvents", "models/marts.html#martsstickiness"} <= found
 
 
 def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
-    page = unescape(re.sub(r"<[^>]+>", "", (folder / "models.html").read_text()))
+    listed = (folder / "models.html").read_text()
     for name, model in models().items():
+        path = f"models/{name.partition('.')[0]}.html"
+        assert f'href="{path}#{name.replace(".", "")}"' in listed
+        page = unescape(re.sub(r"<[^>]+>", "", (folder / path).read_text()))
         assert {each for each in (name, *model.columns) if each not in page} == set()
 
 
