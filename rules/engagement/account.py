@@ -130,7 +130,9 @@ def decide_settings(account: Account, changed: Profile, now: datetime) -> Decisi
     no entry. What else differs is not taken over.
     """
     before = account.profile
-    drafts = setting_drafts(before, changed)
+    # Settings concern dates after the last active one. So the streak stays, whatever is given back.
+    needless = needless_repairs(before.repairs, (), changed.cover, ())
+    drafts = [*map(return_of, needless), *setting_drafts(before, changed)]
     entries = append_drafts(before.user_id, before.head, drafts, now) if drafts else []
     entries = _with_applied_through(entries, before, ())
     after = profile_with_entries(replace(before, alias=changed.alias), entries)

@@ -15,7 +15,7 @@ from rules.book.daily import RepairRules
 from rules.book.rewards import REPAIR_REWARD
 from rules.days import DAY
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.streak import YEAR, Cover, Streak, StreakStatus, advance, shown_streak
+from rules.engagement.streak import YEAR, Cover, Streak, StreakStatus, advance, fold, shown_streak
 
 
 class RepairRefusal(StrEnum):
@@ -136,14 +136,16 @@ def offered_repair(
     if len(dates) > left:
         reason = f"{len(dates)} dates were missed, and {max(0, left)} more may be repaired within 365 days"
         raise NotRepairable(RepairRefusal.A_YEAR, reason)
-    # Of a run that goes on anew, the next missed date is another break.
-    most = len(dates) if run.later else min(left, rules.dates_max)
-    while last > today and not _are_few(_dates_without_freeze(run, cover, last, most), most):
+    while last > today and not _is_offered_then(run, cover, last, min(left, rules.dates_max)):
         last -= DAY
     return RepairOffer(tuple(dates), len(dates) * rules.price_points, last)
 
 
-def _are_few(dates: Sequence[date] | None, most: int) -> bool:
+def _is_offered_then(run: BrokenRun, cover: Cover, day: date, most: int) -> bool:
+    """Whether a run can be repaired on a later date, if nothing happens until then."""
+    if run.later and is_broken(fold(run.later, cover, run.end), cover, day):
+        return False  # then this is the newest break
+    dates = _dates_without_freeze(run, cover, day, most)
     return dates is not None and len(dates) <= most
 
 

@@ -179,6 +179,9 @@ class LedgerReading:
         }
         return {day: instants for day, instants in found.items() if instants}
 
+    def _instants_by_date(self) -> dict[date, list[datetime]]:
+        return {day: self._instants(day) for day in self.days}
+
     def _instants(self, day: date) -> list[datetime]:
         return [self.facts.events[each].when for each in self.days[day]]
 
@@ -192,16 +195,18 @@ class LedgerReading:
         ]
         if dates:
             terms = self.facts.repairs
-            # A pause that was told while this was written, or later, may not have been known.
+            # A pause that was told while this was written, or later, may not have been known. Nor was the zone
+            # of an event that was not applied yet.
             found = [
                 offer[0]
                 for today in self.todays(number)
                 for pauses in self._known_pauses(number)
+                for skipped in (self.protection().skipped, left_out(self._instants_by_date()))
                 if terms
                 and (
                     offer := repairable(
                         set(self.days),
-                        replace(self.protection(), pauses=tuple(pauses)),
+                        replace(self.protection(), pauses=tuple(pauses), skipped=skipped),
                         list(self.repairs.values()),
                         terms,
                         max([today, *self.days]),
@@ -225,7 +230,7 @@ class LedgerReading:
 
     def protection(self) -> Protection:
         """What protects the streak by now."""
-        instants = {day: self._instants(day) for day in self.days}
+        instants = self._instants_by_date()
         far = max(self.days, default=date.min.replace(year=1970)) + timedelta(days=60)
         skipped = self.facts.skipped(min(self.days), far) if self.days else frozenset()
         return Protection(

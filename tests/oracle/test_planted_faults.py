@@ -136,6 +136,20 @@ def a_lost_answer_of_the_ledger_is_a_success(patch: Patch) -> None:
     patch.setattr("processors.engagement.handler", careless)
 
 
+def a_needless_repair_is_kept(patch: Patch) -> None:
+    patch.setattr("rules.engagement.account.needless_repairs", lambda *_: [])
+
+
+def a_run_is_repaired_however_long_ago_it_broke(patch: Patch) -> None:
+    offered = real("rules.engagement.repairs.offered_repair")
+
+    def late(run: Any, cover: Any, repairs: Any, rules: Any, today: Any) -> Any:
+        return offered(run, cover, repairs, replace(rules, within_days=99), today)
+
+    patch.setattr("ingest.engagement.points.commands.offered_repair", late)
+    patch.setattr("ingest.engagement.profiles.offered_repair", late)
+
+
 # Each fault, with rounds that find it at once: they come first.
 FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     there_is_no_daily_cap: (2, 1),
@@ -149,6 +163,8 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_key_with_another_body_is_a_duplicate: (2, 6),
     a_late_date_joins_no_runs: (1, 3),
     freezes_never_come_back: (6, 10, 17),
+    a_needless_repair_is_kept: (17, 22, 28),
+    a_run_is_repaired_however_long_ago_it_broke: (5, 28, 57),
     a_date_that_was_flown_over_is_a_miss: (4, 24, 54),
     skipped_dates_are_misses: (17, 26, 36),
     one_instant_earns_three_dates: (5, 165, 195),

@@ -2,14 +2,13 @@
 
 import random
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
 from rules.book.daily import NO_REPAIRS, DailyRules, RepairRules, Weekday
 from rules.days import DAY
-from rules.engagement.account_settings import with_amnesty_dates
-from rules.engagement.account_state import DateReason, Profile, explain_date
+from rules.engagement.account_state import Amnesties, Amnesty, DateReason, Profile, explain_date
 from rules.engagement.ledger import Draft, EntryKind, FreezeNote
 from rules.engagement.points import clawback
 from rules.engagement.reconciliation import ledger_faults, profile_of
@@ -161,11 +160,29 @@ def test_a_freeze_that_is_given_back_covers_no_later_date() -> None:
 def test_an_amnesty_gives_a_repair_back() -> None:
     world = active(1, 2, 3)
     buy(world, june(5))
-    world.set(with_amnesty_dates(world.profile, ((1, (june(4),)),)))
     before = world.profile.balance
+    outage = Amnesty(1, datetime(2026, 6, 4, 9, tzinfo=UTC), datetime(2026, 6, 4, 11, tzinfo=UTC))
+    real = world.account
+    world.account = lambda dates: replace(real(dates), amnesties=Amnesties((outage,)))  # type: ignore[method-assign]
     world.apply([event("6", june(6), points=0)])
     assert world.profile.balance == before + 20
     assert world.profile.repairs == ()
+    assert world.profile.cover.freezes == ()
+    world.apply([event("7", june(7), points=0)])
+    assert world.profile.balance == before + 20
+
+
+def test_a_pause_that_begins_on_a_repaired_date_gives_it_back() -> None:
+    """Who has flown west can pause what was over elsewhere."""
+    world = active(1, 2, 3)
+    buy(world, june(5))
+    before = world.profile.balance
+    cover = replace(world.profile.cover, pauses=((june(4), june(6)),))
+    world.set(replace(world.profile, cover=cover))
+    assert (world.profile.balance, world.profile.repairs) == (before + 20, ())
+    world.apply([event("7", june(7))])
+    world.check()
+    assert world.profile.streak and world.profile.streak.length == 4
 
 
 def test_freezes_and_rest_days_are_counted_first() -> None:
