@@ -1,12 +1,14 @@
 """Repairs through the real handlers: the offer, the purchase, what comes back, and two writers at once."""
 
 import copy
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from streakline_client import Queueing, Refused, Reply, Request, Streakline
 
 from adapters.book_store import shipped_document
 from tests.support.moved_site import KEYS, Move, event, published, send
@@ -130,6 +132,27 @@ def test_what_is_refused_says_why(api: Site, move: Move) -> None:
     assert (status, told["error"]["code"]) == (403, "forbidden")
     status, told = repair(api, rich, price_points=0)
     assert (status, told["error"]["details"][0]["field"]) == (422, "price_points")
+
+
+def test_a_client_repairs_and_learns_why_it_cannot(api: Site, move: Move) -> None:
+    user = user_of(api, move, 0, 1)
+
+    def transport(request: Request) -> Reply:
+        body = json.loads(request.body) if request.body else None
+        status, told = api.call(user, request.method, request.path, body)
+        return Reply(status, json.dumps(told).encode(), {})
+
+    me = Streakline("", "token", user=user, transport=transport, queue=Queueing(is_sending=False))
+    with pytest.raises(Refused) as refused_:
+        me.repair_streak()
+    assert (refused_.value.code, refused_.value.details) == ("not_repairable", {"reason": "nothing_missed"})
+    move(FIRST + 3 * DAY)
+    offer = profile(api, user)["repair"]
+    assert "repair" not in me.profile(), "by this device's date it is too late"
+    repaired = me.repair_streak(price_points=offer["price_points"])
+    assert (repaired["dates"], repaired["price_points"]) == (offer["dates"], 20)
+    assert me.repair_streak(price_points=20)["duplicate"]
+    me.close()
 
 
 def test_of_many_at_once_one_pays(api: Site, move: Move) -> None:

@@ -25,6 +25,7 @@ from rules.book.succession import differences
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOOST = {"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}
+REPAIRS = {"price_points": 200, "within_days": 3, "dates_max": 2, "a_year": 4}
 MUG: dict[str, Any] = {"price_points": 50, "brand": "acme", "stock": 20, "limit_per_user": 2}
 
 
@@ -67,6 +68,8 @@ def test_the_shipped_book_is_a_book() -> None:
 def test_a_book_of_one_type_is_enough_and_offers_nothing_else() -> None:
     small = book_of_document({"event_types": {"read.page": {"points": 0}}})
     assert (small.freezes.held_max, small.pauses.dates_a_year, small.boosts) == (0, 0, ())
+    assert small.repairs.dates_max == 0
+    assert book_of_document(book(repairs=REPAIRS)).repairs.price_points == 200
     assert (small.offline, small.answers) == (USUAL_OFFLINE, NO_ANSWERS)
     assert book_of_document(book(offline={"days_max": 0, "days_a_year": 0})).offline == OfflineRules(0, 0)
     assert small.cap("read.page", AT) is None
@@ -124,6 +127,14 @@ def test_how_points_expire(section: dict[str, Any] | None, rule: str | None) -> 
         (book(boosts=[BOOST | {"event_types": ["NONE"]}]), "boosts.0.event_types.0 names NONE, which is no"),
         (book(boosts=[BOOST, BOOST | {"event_types": ["CHECK_IN"]}]), "boosts.1 overlaps with boosts.0"),
         (book(expiry={"after_days": 9, "end_of": "year"}), "expiry must have after_days or end_of, and not"),
+        (book(repairs=REPAIRS | {"dates_max": 5}), "repairs.dates_max is more than a_year"),
+        (book(repairs=REPAIRS | {"price_points": 0}), "repairs.price_points must be bigger than or equal"),
+        (
+            book(repairs=REPAIRS | {"within_days": 8}),
+            "repairs.within_days must be smaller than or equal to 7",
+        ),
+        (book(repairs={"price_points": 200}), "repairs.a_year is missing"),
+        (book(rewards={"streak_repair": MUG}), "rewards.streak_repair is the name of what the book sells"),
         (
             book(freezes={"held_max": 5, "free_a_month": 2, "price_points": 0}),
             "freezes.price_points must be bigger",

@@ -23,6 +23,7 @@ from tests.support.template import ROOT
         ("GET", "/v1/users/v", 403, "forbidden"),
         ("GET", "/v1/users/v/ledger", 403, "forbidden"),
         ("POST", "/v1/users/v/redemptions", 403, "forbidden"),
+        ("POST", "/v1/users/v/streak/repair", 403, "forbidden"),
         ("PUT", "/v1/users/v/timezone", 403, "forbidden"),
         ("GET", "/v1/leaderboards/points/users/v", 403, "forbidden"),
         ("GET", "/v1/users/u%00", 400, "invalid_parameter"),
