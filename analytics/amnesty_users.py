@@ -10,7 +10,7 @@ from typing import Any
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import connect, table_of
 from rules.engagement.account_state import Amnesty, outage_dates
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 
 # No run lasts so long without activity: a year has 92 paused dates, and freezes for few more.
 RUN_GAP_MAX = timedelta(days=365)

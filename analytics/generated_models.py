@@ -17,8 +17,8 @@ from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
 from rules.book.book import Version
 from rules.days import unstamp
+from rules.lake.entities import LEDGER, LOADED, Type
 from rules.lake.rule_entities import BOOK, RULES, book_items
-from rules.lake.schema import Type
 
 _SQL_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
 # Columns that describe the version, and the types of those that describe one item of it.
@@ -45,6 +45,10 @@ CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = {first}
 WHERE first_version.stored = 0
 """
 MODELS = SQL / "models"
+_LOADED_ROWS_HEAD = (
+    "-- How many rows the warehouse has of each entity and day. The ledger is not here, because the opening "
+    "entry of an\n-- account has no time of its own that would tell its day.\n"
+)
 
 
 def rule_book_sql() -> str:
@@ -101,9 +105,26 @@ def _sql_timestamp(instant: datetime) -> str:
     return literal(instant.replace(tzinfo=None))
 
 
+def loaded_rows_sql() -> str:
+    """Return the SQL of how many rows each entity has. The ledger's opening entries have no day."""
+    branches = []
+    for entity in LOADED.values():
+        if entity.name == LEDGER.name:
+            continue
+        column = entity.occurred
+        is_date = entity.field(column).type is Type.DATE
+        day = column if is_date else f"CAST({column} AS DATE)"
+        branches.append(
+            f"SELECT '{entity.name}' AS entity, {day} AS dt, COUNT(*) AS loaded\n"
+            f"FROM lake.{entity.name}\nGROUP BY {day}\n"
+        )
+    return _LOADED_ROWS_HEAD + "UNION ALL\n".join(branches)
+
+
 def generated_files() -> Iterator[tuple[Path, str]]:
     """Yield each file that follows from a declaration, with the text that it must have."""
     yield MODELS / "staging" / "rule_book.sql", rule_book_sql()
+    yield MODELS / "facts" / "loaded_rows.sql", loaded_rows_sql()
     page = SQL / "lake.md"
     yield page, lake_page(page.read_text(encoding="utf-8"))
     for name, text in GENERATED.items():

@@ -32,7 +32,7 @@ from rules.engagement.proof import (
     fields_of,
     own_faults,
 )
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 
 TABLE = "table"
 COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")

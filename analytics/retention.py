@@ -11,11 +11,10 @@ stays in its table. A repetition changes nothing.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -25,25 +24,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.item_tables import AgedItems
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import Item, decode_item
 from adapters.platform.objects import NoObject, Objects, StoredObject
-from adapters.platform.tables import chunks, query_all
+from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
 from rules.days import DAY, key_of_stamp, stamp
 from rules.lake.entities import ENTITIES, EVENTS, is_in_lake
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 from rules.lake.schema import EXTRA
 from rules.leads.lead_events import SORT_KEY
 
 READ_AT_ONCE = 100
 THREADS = 16  # a client has this many connections
 RAW_PAYLOAD = "raw_payload"  # the attribute of Event
-# An answer may be stored a moment after its question has closed. 90 days later its agent may ask another
-# question under the same key, whose answers are younger than this.
-STORED_AFTER = timedelta(days=1)
 ItemRow = Mapping[str, Any]
 Row = dict[str, Any]
 PREFIX = "state/retention/"
@@ -116,6 +112,14 @@ class Events(RetentionRule):
 
 
 @dataclass(frozen=True, slots=True)
+class PartRetention:
+    """The rules of a part: further settings of the function, and what yields its rules."""
+
+    settings: Mapping[str, type]
+    rules: Callable[[Any, Any], Iterable[RetentionRule]]  # takes the settings and a client of DynamoDB
+
+
+@dataclass(frozen=True, slots=True)
 class RawPayloads(RetentionRule):
     """Removes raw payloads of integrations from items of Event. The values read from a payload stay."""
 
@@ -135,34 +139,6 @@ class RawPayloads(RetentionRule):
 def _lead_key(row: ItemRow) -> dict[str, str]:
     sort_key = f"{key_of_stamp(stamp(row['occurred_at']))}#{row['event_id']}"
     return {"lead_organization_id": row["lead_organization_id"], SORT_KEY: sort_key}
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerTexts(RetentionRule):
-    """Removes the words of answers from Responses. Their length stays, which the lake has, too."""
-
-    setting = "AnswerTextRetentionDays"
-    name, entity, age = "answer_texts", "questions", "closes_at"
-
-    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Put the length in the place of the words, in the answers to these questions."""
-        answers = list(
-            chain.from_iterable(self._answers_of(row["question_id"], row["closes_at"]) for row in rows)
-        )
-        lengths = [("answer_characters", {"N": str(len(answer["answer"]["S"]))}) for answer in answers]
-        changed = self.items.remove(answers, "answer", lengths)
-        return RemovalCounts(len(answers) - changed, changed)
-
-    def _answers_of(self, question_id: str, closes_at: datetime) -> list[Item]:
-        answers = query_all(
-            self.items.dynamodb,
-            TableName=self.items.table,
-            KeyConditionExpression="question_id = :question",
-            ExpressionAttributeValues=encode_item({":question": question_id}),
-            ConsistentRead=True,
-        )
-        until = key_of_stamp(stamp(closes_at + STORED_AFTER))
-        return [item for item in answers if "answer" in item and item["created_at"]["S"] <= until]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from bench.units.standing import called
 from infra.template_text import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
+from rules.parts import Part
 
 # Conditions of what is deployed by default: none, and those of the parts that may be left out
-ON_BY_DEFAULT = (None, "HasLeads", "HasQuestions")
+ON_BY_DEFAULT = (None, *(f"Has{part.title()}" for part in Part))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, Protocol
 
+from infra.parts import said_of_part
 from infra.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
 from infra.template_text import Block, blocks, fill, patterns, with_condition
+from rules.parts import Part
 
 ALARMS = patterns("alarms")
 # By type of resource that is watched: the namespace of its metrics, and the dimension that names a resource.
@@ -26,8 +28,9 @@ DIMENSIONS = {
 # alarm. The other functions raise it only if each of five minutes has an error.
 ONE_ERROR_IS_ENOUGH = {
     *("Curate", "CurateLarge", "Forget", "Retain", "Warehouse", "Reconcile"),
-    *("Ranks", "Erasure", "Refresh", "Reminders", "ExpireQuestions"),
+    *("Ranks", "Erasure", "Refresh"),
     *("Migrate", "Release", "WhatIf"),
+    *(name for part in Part for name in said_of_part(part, "Alarms").get("one_error_is_enough", ())),
 }
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
 BASIC_ALARMS = {
@@ -47,8 +50,9 @@ NAMED_LIKE_FUNCTIONS = {"Event", "Memory", "Feature"}
 # The dashboard does not show the latency of these functions; nobody waits for most of them.
 WITHOUT_LATENCY = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "Release", "LeadEvents", "Refresh"),
-    *("Notify", "FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
+    *("Page", "OperationsApi", "IdentityApi"),
     *("PrivacyApi", "Erasure", "Sender", "Receiver", "WhatIf"),
+    *(name for part in Part for name in said_of_part(part, "Alarms").get("without_latency", ())),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 WITH_THROTTLES = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

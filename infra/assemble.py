@@ -22,15 +22,16 @@ from infra.alarms import alarm_marks
 from infra.book_page import book_tables
 from infra.line_width import short_lines
 from infra.marks import PUBLISHED_TABLES, DeclaredResource, delivery_streams, template_marks
-from infra.parts import Conditions, guarded
+from infra.parts import Conditions, guarded, marks_of_parts
 from infra.resources import complete_resources, output
 from infra.template_text import ROOT, Block, blocks, parse, replace_marks, sections, with_condition
+from rules.parts import Part
 
 Fragment = dict[str, str]  # section -> its text
 
 # The files of infra/app that make template.yaml, in its order; alarms.yaml makes infra/observability.yaml.
 FRAGMENTS = (
-    *("sizes", "head", "release", "network", "api", "engagement", "leads", "questions"),
+    *("sizes", "head", "release", "network", "api", "engagement", *Part),
     *("outgoing", "privacy", "lake", "regions", "observe"),
 )
 SECTIONS = ("Metadata", "Parameters", "Mappings", "Conditions", "Rules", "Globals", "Resources", "Outputs")
@@ -59,7 +60,7 @@ def generated_files() -> dict[str, str]:
     """Return the assembled templates, and the documents with generated tables: path -> text."""
     declared = declared_resources(FRAGMENTS)
     of_parts = conditions_of_parts(declared)
-    marks = template_marks(declared, declared_parameters(FRAGMENTS), of_parts)
+    marks = template_marks(declared, declared_parameters(FRAGMENTS), of_parts) | marks_of_parts()
     conditions = Conditions(of_parts, declared_conditions(FRAGMENTS))
     fragments = [read_fragment(name, marks, conditions) for name in FRAGMENTS]
     resources = [block for _, blocks in fragments for block in blocks]

@@ -13,6 +13,7 @@ from infra.alarms import DIMENSIONS, metric_reference, watched_conditions
 from infra.resources import DELIVERY, DERIVED, QUEUE
 from infra.template_text import ROOT, fill, with_condition
 from rules.lake.entities import ENTITIES
+from rules.lake.schema import CHANGES, PublishedTable
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.memory import DERIVATIONS
@@ -24,29 +25,8 @@ SPARK_MODULES = ("botocore", "duckdb", "isal", "numpy", "pyarrow")
 # infra/observability.yaml follows from these.
 SOURCES = (
     *("infra/app/*.yaml", "infra/patterns/*.yaml", "infra/[!o]*.yaml", "infra/layer/*", "uv.lock"),
-    "adapters/settings/choices.py",  # the defaults of the parameter Settings
+    *("adapters/settings/choices.py", "rules/*/settings.py"),  # the defaults of the parameter Settings
 )
-# Changes of a table that are published, as Lambda's filter patterns.
-CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
-# A question that is asked, also under the key of one that expired long since, or that has closed; not the
-# answers that are counted.
-ASKED_OR_CLOSED = (
-    *INSERTS,
-    '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
-    '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"current_responses": {"N": ["0"]}}}}',
-)
-# Of the subscriptions' table: messages whose outcome is known, what is kept of phones
-# (adapters/questions/subscription_store.py), and what is removed, of which the publisher keeps phones, by
-# their keys. No filter leaves out what ends by its time to live: AWS documents none for what a record lacks.
-SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
-CHANGED_PHONES = (
-    (
-        '{"eventName": ["INSERT", "MODIFY"], '
-        '"dynamodb": {"NewImage": {"is_changed": {"BOOL": [{"exists": true}]}}}}'
-    ),
-    '{"eventName": ["REMOVE"]}',
-)
-
 # Where the cache and the identity database are. CloudFormation reads a secret of yours. A parameter with
 # NoEcho would hide a password too, but `sam deploy --guided` takes no empty answer for such a one.
 REDIS_URL = (
@@ -59,29 +39,8 @@ IDENTITY_URL = (
 )
 
 
-class PublishedTable(NamedTuple):
-    """A table whose changes are rows of an entity of the lake."""
-
-    table: str  # its logical id
-    mapping: str  # the logical id of the mapping from the table's stream to the publisher
-    changes: tuple[str, ...]  # the changes that are published, as Lambda's filter patterns
-
-
 PUBLISHED_TABLES = {  # by entity of the lake
-    "events": PublishedTable("BPEvents", "PublishEventsMapping", CHANGES),
-    "daily_activity": PublishedTable("DailyActivity", "PublishDaysMapping", CHANGES),
-    "ledger": PublishedTable("RewardsLedger", "PublishLedgerMapping", INSERTS),
-    "streaks": PublishedTable("UserStreaks", "PublishStreaksMapping", CHANGES),
-    "lead_events": PublishedTable("Event", "PublishLeadEventsMapping", INSERTS),
-    "lead_memory": PublishedTable("Memory", "PublishMemoryMapping", CHANGES),
-    "lead_features": PublishedTable("Feature", "PublishFeaturesMapping", CHANGES),
-    "questions": PublishedTable("Questions", "PublishQuestionsMapping", ASKED_OR_CLOSED),
-    "responses": PublishedTable("Responses", "PublishResponsesMapping", INSERTS),
-    "answer_stats": PublishedTable("UserStats", "PublishStatsMapping", CHANGES),
-    "notifications": PublishedTable(
-        "Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)
-    ),
-    "rules": PublishedTable("RuleBooks", "PublishRulesMapping", CHANGES),
+    name: entity.published for name, entity in ENTITIES.items() if entity.published
 }
 # Tables that have no entity of their own, beside Rewards (processors/fulfilment.py). What is kept of them:
 # rules/lake/table_items.py; of Erasures it is the journal.

@@ -2,7 +2,8 @@
 
 A fragment with a section `Part` (infra/app/leads.yaml) names a condition, which all its resources have. Other
 fragments name these resources as they name any: a variable becomes "" without the part, and what a role or a
-list has of the part is left out.
+list has of the part is left out. A part that can be taken out of the code says in its own fragment what
+others have of it, in a section `Elsewhere`: by PLACES, which are marks of theirs, the lines that stand there.
 """
 
 import re
@@ -10,8 +11,16 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from infra.template_text import parse
+from infra.template_text import parse, sections
+from rules.parts import Part
 
+# The marks of other fragments that parts fill.
+PLACES = (
+    "scheduled_functions",
+    *("erasure_variables", "erased_partitions", "erased_items", "erasure_statements"),
+    *("publisher_variables", "retention_variables", "retention_statements"),
+    *("reconcile_variables", "reconcile_statements"),
+)
 NOTHING = "!Ref AWS::NoValue"
 # What names a resource: !Ref X, !GetAtt X.Arn, or !Sub "${X.Arn}/index/Y", the rest of its text unquoted.
 REFERENCE = r'!(?:Ref \w+|GetAtt [\w.]+|Sub (?:"[^"]*"|[^\s,\]}]+))'
@@ -20,6 +29,27 @@ STATEMENT = re.compile(r"(?m)^( +)- (?:\{Effect|Effect):.*\n(?:\1 .*\n)*")
 VARIABLE = re.compile(rf"(?m)^( +\w+: )({REFERENCE})$")
 ITEM = re.compile(rf"(?m)^( +- )({REFERENCE})( +#.*)?$")
 FLOW_LIST = re.compile(rf"\[{REFERENCE}(?:, {REFERENCE})*\]")
+
+
+def marks_of_parts() -> dict[str, str]:
+    """Return the text of each mark that parts fill, "" if none does. Raises ValueError for an unknown one."""
+    variables = " ".join(f"{part}=${{With{part.title()}}}" for part in Part)
+    marks = {
+        "deployed_parts": f"PARTS: !Sub {variables} # those that may be left out\n",
+        **dict.fromkeys(PLACES, ""),
+    }
+    for part in Part:
+        for name, lines in said_of_part(part, "Elsewhere").items():
+            if name not in PLACES:
+                raise ValueError(f"infra/app/{part}.yaml: Elsewhere has no {name}: {', '.join(PLACES)}")
+            marks[name] += lines
+    return marks
+
+
+def said_of_part(part: Part, section: str) -> dict[str, Any]:
+    """Return a section of a part's fragment that is no section of the template, {} if it has none."""
+    text = sections(f"infra/app/{part}.yaml").get(section, "")
+    return parse(f"{section}:\n{text}")[section] or {}
 
 
 class Conditions:

@@ -24,13 +24,21 @@ from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of, text, user_id, whole
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.notices import ENDPOINTS_MAX, PART_OF_TYPE, Endpoint, NoticeType, silent_filters
+from rules.outgoing.notices import (
+    ENDPOINTS_MAX,
+    KINDS_OF_PARTS,
+    PART_OF_TYPE,
+    TYPES,
+    Endpoint,
+    NoticeType,
+    silent_filters,
+)
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
-from rules.parts import OF_PART, VALUES_OF_PARTS, Part, is_deployed
+from rules.parts import OF_PART, VALUES_OF_PARTS, is_deployed
 
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
-KINDS = sorted(each.value for each in NoticeType if each is not NoticeType.TEST)
-PART_OF_KIND = {kind.value: part.value for kind, part in PART_OF_TYPE.items()}
+KINDS = sorted(str(each) for each in TYPES if each != NoticeType.TEST)
+PART_OF_KIND = {str(kind): part.value for kind, part in PART_OF_TYPE.items()}
 _VALUE: Schema = {
     "anyOf": [{"type": ["string", "number", "boolean"]}, closed_object({"at_least": {"type": "number"}})]
 }
@@ -57,12 +65,15 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
         ),
         "description": "by type: the values that a text or number of `data` must have, or how much at least",
     },
-    "agents?": {
-        "type": "array",
-        "maxItems": 20,
-        "items": user_id(),
-        "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
-        OF_PART: Part.QUESTIONS.value,
+    **{
+        f"{kind.whose}?": {
+            "type": "array",
+            "maxItems": 20,
+            "items": user_id(),
+            "description": kind.whose_meaning,
+            OF_PART: kind.part.value,
+        }
+        for kind in KINDS_OF_PARTS.values()
     },
     "description?": text(maxLength=200),
 }
@@ -128,7 +139,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         "url": endpoint.url,
         "types": sorted(endpoint.types),
         "filters": endpoint.filters,
-        "agents": sorted(endpoint.agents),
+        **{kind.whose: sorted(endpoint.whose.get(kind.whose, ())) for kind in KINDS_OF_PARTS.values()},
         "description": endpoint.description,
         "created_at": endpoint.created_at,
         "disabled": endpoint.disabled,
@@ -181,7 +192,9 @@ def post_endpoint() -> dict[str, Any]:
         body.get("filters", {}),
         body.get("description", ""),
         stamp(clock.now()),
-        agents=frozenset(body.get("agents", ())),
+        whose={
+            kind.whose: frozenset(body[kind.whose]) for kind in KINDS_OF_PARTS.values() if kind.whose in body
+        },
     )
     if problems := list(silent_filters(endpoint)):
         raise invalid_fields(problems)
@@ -203,7 +216,7 @@ def _undeployed_types(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         *((kind, "filters") for kind in body.get("filters", ())),
     ]
     for kind, field in named:
-        part = PART_OF_TYPE.get(NoticeType(kind))
+        part = PART_OF_TYPE.get(kind)
         if not is_deployed(part, deployed_parts()):
             yield field, f"{kind}: the stack was deployed without {part}"
 

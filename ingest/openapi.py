@@ -7,31 +7,38 @@ from ingest import endpoints_api, operations_api, page, privacy_api, rules_api
 from ingest.engagement import events_api, users_api
 from ingest.engagement.event_body import EVENT
 from ingest.leads import hooks_api, identity_api, leads_api
-from ingest.questions import polls_api, questions_api
 from ingest.web.json_schema import ERROR, Schema
+from ingest.web.part_routes import PartRoutes
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
-from rules.parts import OF_PART
+from rules.parts import OF_PART, said
 
 HANDLERS = (
-    *(events_api, users_api, rules_api, hooks_api, leads_api, identity_api, questions_api, polls_api),
+    *(events_api, users_api, rules_api, hooks_api, leads_api, identity_api),
     *(endpoints_api, privacy_api, operations_api),
 )
+PARTS: list[PartRoutes] = list(said("routes"))
 # By path, wherever a handler stands: so moving one changes neither the document nor the template.
 ROUTES: list[Route] = sorted(
-    (*(route for handler in HANDLERS for route in handler.app.routes), *page.ROUTES),
+    (
+        *(route for handler in HANDLERS for route in handler.app.routes),
+        *(route for part in PARTS for app in part.apps() for route in app.routes),
+        *page.ROUTES,
+    ),
     key=lambda route: (route.path, route.method),
 )
 # Which part of the API an operation belongs to, in the order of the reference.
 TAGS = (
-    *("Events", "Streaks and profile", "Leaderboards", "Points and rewards", "Questions", "Leads"),
+    *("Events", "Streaks and profile", "Leaderboards", "Points and rewards"),
+    *(part.tag for part in PARTS),
+    "Leads",
     *("Outgoing webhooks", "Export and erasure", "Administration", "Service"),
 )
 # The first pattern that matches `METHOD /path` says its tag.
 TAG_PATTERNS = (
     (r"DELETE /v1/(users|leads)/[^/]+$|.*/export$|.*/lift$|.* /v1/erasures/.*", "Export and erasure"),
     (r".* /v1/events$", "Events"),
-    (r".* /v1/(questions|agents|stats|subscriptions)\b.*|.*/answers$", "Questions"),
+    *((part.paths, part.tag) for part in PARTS),
     (r".*/(balance|ledger|holds|redemptions|clawbacks|rewards)\b.*", "Points and rewards"),
     (r".* /v1/leaderboards/.*|.*/alias$", "Leaderboards"),
     (r".* /v1/users/.*", "Streaks and profile"),

@@ -1,31 +1,27 @@
 """`make demo`: starts the laptop cloud, replays real and invented input, and checks the results.
 
-What is invented is in local/demo_input.py. A person does a lesson a day, answers a question, and spends
+What is invented is in local/demo_input.py. A person does a lesson a day, acts in each part, and spends
 points. One lesson waits in a phone without a network, which looks like the end of her streak until it
 arrives.
 """
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
-from ingest.web.caller import ADMIN, AGENTS
+from ingest.web.caller import ADMIN
 from local import replay, verify
 from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
 from local.demo_input import (
-    CHOICE,
-    IDEAS,
     ORGANIZATION,
     PERSON,
-    READERS,
-    TEXT,
     book,
     person_events,
     synthetic_crowd,
@@ -40,7 +36,7 @@ from local.stores import lake_of
 from local.what_if.page import page
 from rules.book.document import read_book
 from rules.days import stamp
-from rules.parts import Part
+from rules.parts import Part, said
 
 CROWD_USERS = 250
 CROWD_EVENTS = 3000
@@ -150,8 +146,8 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
         )
         print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
         print(f"her streak is {after} days.")
-    if Part.QUESTIONS in stack.parts:
-        _ask_questions(stack)
+    for act in said("demo"):
+        act(stack, _post)
     price = book()["rewards"]["coffee"]["price_points"]
     redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
     _post(person, f"/v1/users/{PERSON}/redemptions", redemption)
@@ -161,24 +157,6 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
     balance = person.get(f"/v1/users/{PERSON}/balance")["available"]
     print(f"She has earned {len(titles)} achievements: {', '.join(titles)}.")
     print(f"She has bought a coffee for {price} points, and has {balance} left.")
-
-
-def _ask_questions(stack: Stack) -> None:
-    choices = dict(zip((*READERS, PERSON), (0, 2, 0, 1, 2, 2), strict=True))
-    ideas = dict(zip(READERS, IDEAS, strict=True))
-    _ask(stack, "choice", CHOICE, {user: {"selected_option": option} for user, option in choices.items()})
-    _ask(stack, "text", TEXT, {user: {"answer": idea} for user, idea in ideas.items()})
-    print(f"She asked {len(READERS)} readers two questions, and they have answered.")
-
-
-def _ask(stack: Stack, name: str, question: Body, answers: Mapping[str, Body]) -> None:
-    """Ask a question as the person, and answer it. answers: by user, in their order."""
-    asker = Api(stack, PERSON, group=AGENTS)
-    asked = _post(asker, "/v1/questions", question | {"idempotency_key": f"demo-{name}"})
-    path = f"/v1/questions/{asked['question_id']}/responses"
-    for number, (user, answer) in enumerate(answers.items()):
-        details = {"confidence": 3 + number % 3, "response_time_ms": 4000}
-        _post(Api(stack, user, admin=False), path, answer | details)
 
 
 def _post(api: Api, path: str, body: Body) -> Any:

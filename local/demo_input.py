@@ -1,4 +1,4 @@
-"""The input that the demo invents: a crowd's events, a person's, a shop's webhooks, a book, and questions.
+"""The input that the demo invents: a crowd's events, a person's, a shop's webhooks, and a book.
 
 The same seed and instant give the same input, so a demo that runs again sends it again.
 """
@@ -33,27 +33,6 @@ CATEGORIES = ("shoes", "bags", "books")
 PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
 PERSON_DAYS = 44  # up to today
 LATE_DAYS = 2  # for so many days a lesson waits in her phone
-READERS = [f"reader-{number}" for number in range(1, 6)]  # who answer her two questions, CHOICE and TEXT
-CHOICE = {
-    "type": "multiple_choice",
-    "prompt": "What keeps you coming back?",
-    "options": ["The streak", "The points", "What I learn", "My friends"],
-    "required_responses": 20,
-    "category": "research",
-}
-TEXT = {
-    "type": "text",
-    "prompt": "What should we build next?",
-    "required_responses": 20,
-    "category": "ideas",
-}
-IDEAS = (  # the readers' answers to TEXT
-    "A duel with a friend",
-    "Lessons without a network",
-    "A dark theme",
-    "Shorter lessons",
-    "A tree a month",
-)
 Webhook = dict[str, Any]
 
 

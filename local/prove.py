@@ -41,7 +41,7 @@ from rules.engagement.proof import (
     proof_of,
 )
 from rules.engagement.reconciliation import LAKE_LAG
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 
 ACCOUNTS_AT_ONCE = 1000
 LAKE, WAREHOUSE = "lake", "warehouse"

@@ -20,10 +20,10 @@ from ingest.engagement.points.commands import COMMAND, FREE_FREEZE
 from rules.days import key_of_stamp
 from rules.engagement.ledger import Entry
 from rules.regions.changes import DELETED_PREFIX, FOLLOWED, KEYS, LEDGER
+from rules.regions.followed_tables import UnseenPolicy
 from rules.regions.standby import (
     UNSEEN_POLICIES,
     UnseenEntry,
-    UnseenPolicy,
     settings_unseen,
     tables_in_order,
     unseen_entries,

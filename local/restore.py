@@ -16,31 +16,35 @@ from adapters.engagement.projections import Projections
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.other_tables import FROM_ROWS, EventsAndQuestionsRestorer, PhonesRestorer
+from analytics.restore.lead_events import LEAD_EVENTS, LeadEventsRestorer
+from analytics.restore.part_restore import PartRestore, RestoreInput
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
-from analytics.restore.user_rows import ENTITIES_READ, LakeBefore
+from analytics.restore.user_rows import USERS_ENTITIES, LakeBefore
 from local.command import FILE_OUT, Function, Reader, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, lake_of, tombstones_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
-from rules.lake.table_items import KEYS, PHONES
+from rules.lake.table_items import KEYS
 from rules.leads.lead_events import SORT_KEY
+from rules.parts import said
 
 PROGRESS_USERS = 1000  # users between two lines of progress
 REASONS_MAX = 20  # printed ones; the report has all
-RESTORABLE = (*RESTORED, PHONES)
+PARTS: list[PartRestore] = list(said("restores"))
+RESTORABLE = (*RESTORED, *(table for part in PARTS for table in part.replaceable))
+FROM_ROWS = (LEAD_EVENTS, *(table for part in PARTS for table in part.filled))
+ENTITIES_READ = (*USERS_ENTITIES, "lead_events", *(entity for part in PARTS for entity in part.entities))
 TABLE_KEYS = {
     **KEYS,
     "RewardsLedger": ("account_id", "created_at"),
     "BPEvents": ("user_id", "event_id"),
     "Event": ("lead_organization_id", SORT_KEY),
-    "Questions": ("question_id",),
+    **{table: key for part in PARTS for table, key in part.keys.items()},
 }
 # What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
 # the items of tables (--from-table).
@@ -51,10 +55,7 @@ NOT_IN_THE_LAKE = {
     "GroupEvents": "nothing; it follows from Event",
     "PostgreSQL": "which lead has which addresses, numbers and ids; restore its own backup, because whoever"
     " sends from an address that is missing becomes another lead",
-    "Questions": "digests of what was asked; whoever asks another question under an old key gets the old one",
-    "Responses": "answers and their texts; whoever has answered may answer again, and earns nothing by it",
-    "UserStats": "stats of answers, which the lake has only under pseudonyms; they follow from Responses",
-    "Subscriptions": "messages under way, and which polls wait; a phone may get a message again",
+    **{store: reason for part in PARTS for store, reason in part.not_in_the_lake.items()},
     "WebhookEndpoints": "addresses of the customer's systems; declare them again",
     "Notifications": "what the customer's systems were told; they may be told again",
     "Erasures": "erasures under way, and certificates; erase these persons again (tombstones are there)",
@@ -147,13 +148,12 @@ def restore(
     # Events that are older than both have left their table (rule 22).
     before = LakeBefore(lake, until, now, max(RETENTION, timedelta(days=hot_days)))
     result = _restorer(stack, before, erased, keep, replace).run(now, _print_progress)
-    # Phones come before questions, because a restored question is sent to phones that have not had it.
-    if PHONES in stack.tables:
-        phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
-        PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
-    row_tables = _tables(stack, (*FROM_ROWS, "IdempotencyKeys"))
-    lacking = set(FROM_ROWS) - stack.tables.keys()  # of parts that the deployment leaves out
-    EventsAndQuestionsRestorer(before, row_tables, erased, {*keep, *lacking}).run(result, now)
+    given = RestoreInput(before, stack.client("dynamodb"), stack.tables, erased, keep, replace)
+    for part in PARTS:
+        part.run(given, result, now)
+    if LEAD_EVENTS in stack.tables:  # unless the deployment leaves leads out
+        row_tables = _tables(stack, (LEAD_EVENTS, "IdempotencyKeys"))
+        LeadEventsRestorer(before, row_tables, erased, keep).run(result)
     report = report_of(result, until, before.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
@@ -180,7 +180,7 @@ def report_of(
         "to": stamp(until),
         "users": result.users,
         "erased_persons": result.erased,
-        "phones": result.phones,
+        **{part.counted: result.others[part.counted] for part in PARTS},
         "lead_events": result.lead_events,
         "erased_lead_events": result.erased_events,
         "written": dict(sorted(result.changes.items())),
@@ -198,7 +198,7 @@ def report_of(
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words."""
     yield f"{report['users']} users as of {report['to']}; {report['erased_persons']} were erased and stay so"
-    yield f"{report['phones']} phones"
+    yield from (f"{report[part.counted]} {part.counted}" for part in PARTS)
     yield f"{report['lead_events']} events of leads; {report['erased_lead_events']} more are of erased ones"
     yield (
         ", ".join(f"{table}: {count} written" for table, count in report["written"].items() if count)

@@ -22,18 +22,23 @@ from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import ItemEraser
+from adapters.privacy.erasers import ItemEraser, NamesInLake
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import Clients, ErasureSettings, StoreEraser, all_stores, whole_lead
+from adapters.privacy.stores import (
+    Clients,
+    ErasureSettings,
+    OwnErasureSettings,
+    StoreEraser,
+    all_stores,
+    whole_lead,
+)
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
 from processors.person_exports import Exporter
 from rules.days import stamp
-from rules.lake.question_entities import pseudonym
+from rules.lake.pseudonyms import pseudonym
 from rules.privacy.erasures import (
     PERSONS,
-    PHONES,
     SEALS,
     USERS,
     Erasure,
@@ -148,9 +153,8 @@ class ErasureRunner:
         items = store.find(person)
         # An earlier attempt may have stored the number, and died while it deleted. Then it stays.
         if erasure.counted != name:
-            if name == "Subscriptions":  # only these items tell the names of phones in the lake
-                phones = (pseudonym(decode_item(item)[SUBSCRIPTION_KEY]) for item in items)
-                erasure = with_names(erasure, PHONES, phones)
+            if isinstance(store, NamesInLake):
+                erasure = with_names(erasure, store.lake_kind, store.lake_names(items))
             if name == "RewardsLedger":  # with these salts the lake commits to the fields that it takes away
                 erasure = with_names(erasure, SEALS, _chain_heads(store, person))
             erasure = self.jobs.save(with_count(erasure, name, len(items)))
@@ -199,7 +203,7 @@ class _Parts:
 
 
 @bootstrap(ErasureSettings)
-def _parts(config: ErasureSettings, client: ClientOf) -> _Parts:
+def _parts(config: OwnErasureSettings, client: ClientOf) -> _Parts:
     dynamodb = client("dynamodb")
     clients = Clients(
         dynamodb,

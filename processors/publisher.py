@@ -21,33 +21,19 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
+from adapters.settings import table_setting, with_settings
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from rules.lake.entities import (
-    ANSWER_STATS,
-    DAILY_ACTIVITY,
-    EVENTS,
-    FIRST_STORED,
-    LEAD_EVENTS,
-    LEAD_FEATURES,
-    LEAD_MEMORY,
-    LEDGER,
-    NOTIFICATIONS,
-    QUESTIONS,
-    RESPONSES,
-    RULES,
-    STREAKS,
-    TABLE_ITEMS,
-    Entity,
-    event_version,
-    row_of,
-    rows_of,
-)
+from rules.lake.entities import ENTITIES, FIRST_STORED, TABLE_ITEMS, Entity, event_version, row_of, rows_of
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
-from rules.lake.table_items import removed_item, table_item
+from rules.lake.table_items import KEYS, removed_item, table_item
 
 logger = Logger(service="publisher")
-DOCUMENTS = "documents"  # of RuleBooks: adapters/book_store.py
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
+
+
+def stream_setting(entity: str) -> str:
+    """Return the setting with the delivery stream of an entity's rows."""
+    return f"{entity}_delivery_stream"
 
 
 def table_of(record: Record) -> str:
@@ -107,37 +93,25 @@ class TableItemRows:
 
 
 @dataclass(frozen=True)
-class PublisherSettings(ConsumerSettings):
-    """Settings of PublisherFunction: tables with changes, and streams for rows."""
+class OwnPublisherSettings(ConsumerSettings):
+    """Settings that are no table's or stream's name. Those are in PublisherSettings, as the lake has them."""
 
-    bp_events_table: str
-    daily_activity_table: str
-    rewards_ledger_table: str
-    user_streaks_table: str
-    event_table: str  # lead events
-    memory_table: str
-    feature_table: str
-    questions_table: str
-    responses_table: str
-    user_stats_table: str
-    subscriptions_table: str
-    rule_books_table: str
-    idempotency_keys_table: str
-    events_delivery_stream: str
-    daily_activity_delivery_stream: str
-    ledger_delivery_stream: str
-    streaks_delivery_stream: str
-    lead_events_delivery_stream: str
-    lead_memory_delivery_stream: str
-    lead_features_delivery_stream: str
-    questions_delivery_stream: str
-    responses_delivery_stream: str
-    answer_stats_delivery_stream: str
-    notifications_delivery_stream: str
-    rules_delivery_stream: str
-    table_items_delivery_stream: str
     erasures_table: str
     erasure_secret_arn: str
+
+
+# (entity of the lake, the table whose changes are its rows)
+PUBLISHED = [(entity, entity.published.table) for entity in ENTITIES.values() if entity.published]
+# Tables whose items are rows themselves. Those of Rewards are published by FulfilmentFunction.
+KEPT_TABLES = [table for table in KEYS if table != "Rewards"]
+_TABLES_AND_STREAMS = {
+    *(table_setting(table) for _, table in PUBLISHED),
+    *(table_setting(table) for table in KEPT_TABLES),
+    *(stream_setting(entity.name) for entity, _ in PUBLISHED),
+    stream_setting(TABLE_ITEMS.name),
+}
+_OTHERS = sorted(_TABLES_AND_STREAMS - {"erasures_table"})
+PublisherSettings = with_settings(OwnPublisherSettings, dict.fromkeys(_OTHERS, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +157,7 @@ def _entity_lines(entity: Entity, record: Record) -> list[RowLine]:
     if "NewImage" not in change:
         return []
     attributes = decode_item(change["NewImage"])
-    if _has_no_row(entity, attributes):
+    if not entity.has_row(attributes):
         return []
     arrived = float(change["ApproximateCreationDateTime"])
     is_change = record["eventName"] == "MODIFY"
@@ -192,53 +166,18 @@ def _entity_lines(entity: Entity, record: Record) -> list[RowLine]:
     return [lake_line(row) for row in rows]
 
 
-def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
-    """Whether an item has no row in the lake.
-
-    The lake has days that are active, or were; the one item of a version of the book that has the whole
-    document; and from Subscriptions only messages whose outcome is known.
-    """
-    if entity is NOTIFICATIONS:
-        return "outcome" not in attributes
-    if entity is DAILY_ACTIVITY:
-        is_kept_item = "packed" in attributes  # adapters/engagement/account_items.py
-        return is_kept_item or ("is_inactive" in attributes and "reversed_events" not in attributes)
-    return entity is RULES and attributes["book"] != DOCUMENTS
-
-
 @bootstrap(PublisherSettings)
-def _parts(config: PublisherSettings, client: ClientOf) -> Publisher:
-    firehose = client("firehose")
-    destinations = {
-        config.bp_events_table: (EVENTS, config.events_delivery_stream),
-        config.daily_activity_table: (DAILY_ACTIVITY, config.daily_activity_delivery_stream),
-        config.rewards_ledger_table: (LEDGER, config.ledger_delivery_stream),
-        config.user_streaks_table: (STREAKS, config.streaks_delivery_stream),
-        config.event_table: (LEAD_EVENTS, config.lead_events_delivery_stream),
-        config.memory_table: (LEAD_MEMORY, config.lead_memory_delivery_stream),
-        config.feature_table: (LEAD_FEATURES, config.lead_features_delivery_stream),
-        config.questions_table: (QUESTIONS, config.questions_delivery_stream),
-        config.responses_table: (RESPONSES, config.responses_delivery_stream),
-        config.user_stats_table: (ANSWER_STATS, config.answer_stats_delivery_stream),
-        config.subscriptions_table: (NOTIFICATIONS, config.notifications_delivery_stream),
-        config.rule_books_table: (RULES, config.rules_delivery_stream),
-    }
-    streams = {
-        table: (entity, DeliveryStream(firehose, name))
-        for table, (entity, name) in destinations.items()
-        if table  # "" of a part that the deployment leaves out
-    }
-    stores = {
-        config.user_streaks_table: "UserStreaks",
-        config.daily_activity_table: "DailyActivity",
-        config.idempotency_keys_table: "IdempotencyKeys",
-        config.rule_books_table: "RuleBooks",
-        config.erasures_table: "Erasures",
-        config.subscriptions_table: "Subscriptions",
-    }
-    stores.pop("", None)
-    item_rows = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
-    return Publisher(streams, tombstones_of(config, client), item_rows)
+def _parts(config: OwnPublisherSettings, client: ClientOf) -> Publisher:
+    def stream(entity: Entity) -> DeliveryStream:
+        return DeliveryStream(client("firehose"), getattr(config, stream_setting(entity.name)))
+
+    def name(table: str) -> str:  # "" of a part that the deployment leaves out
+        return str(getattr(config, table_setting(table)))
+
+    destinations = {name(table): (entity, stream(entity)) for entity, table in PUBLISHED if name(table)}
+    stores = {name(table): table for table in KEPT_TABLES if name(table)}
+    item_rows = TableItemRows(stores, stream(TABLE_ITEMS))
+    return Publisher(destinations, tombstones_of(config, client), item_rows)
 
 
 @stream_consumer("publisher", logger)

@@ -1,11 +1,15 @@
 """Parts of the product that a deployment may leave out (the template's parameters WithLeads, WithQuestions).
 
-Whatever is of such a part says so where it is declared: a store, an entity of the lake, a route. What is of
-no part is always there.
+A part has a folder in each layer. Its manifest, the module `part` in rules, says what it has, by kind:
+stores, entities of the lake, routes. A room that is about all parts asks `said` for a kind. So no other room
+knows a part that has a manifest.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 
 class Part(StrEnum):
@@ -16,8 +20,46 @@ class Part(StrEnum):
 
 
 ALL_PARTS = frozenset(Part)
+# What a manifest may say, by kind: who asks for it, which tells the form.
+KINDS = {
+    # rules
+    "lake_entities": "rules/lake/entities.py",
+    "residues": "rules/lake/residue.py",
+    "kept_tables": "rules/lake/table_items.py",
+    "stores": "rules/privacy/inventory.py",
+    "followed_tables": "rules/regions/changes.py",
+    "notices": "rules/outgoing/notices.py",
+    # adapters
+    "settings": "adapters/settings/choices.py",
+    "erasers": "adapters/privacy/stores.py",
+    # ingest
+    "routes": "ingest/openapi.py",
+    "codes": "ingest/web/json_schema.py",
+    # processors
+    "noticed_changes": "processors/outgoing/notifications.py",
+    # analytics
+    "nights": "analytics/reconcile/run_report.py",
+    "lake_passes": "analytics/steps/forget_function.py",
+    "retention": "analytics/steps/retain_function.py",
+    "restores": "local/restore.py",
+    # local
+    "smoke": "local/smoke/cleanup.py",
+    "demo": "local/demo.py",
+    "traffic": "local/plan/cost.py",
+    "fingerprints_needed": "local/operate/fingerprint_keys.py",
+    # bench
+    "units": "bench/units/budget.py",
+    "threads": "bench/counting/desk.py",
+}
 # In a JSON Schema and in the OpenAPI document: the part that all of it is of, and parts of values of `enum`.
 OF_PART, VALUES_OF_PARTS = "x-part", "x-values-of-parts"
+
+
+class PartSettings(NamedTuple):
+    """The settings of a part."""
+
+    numbers: Sequence[tuple[str, int, str, int, int]]  # name, default, meaning, least, most
+    days: Sequence[tuple[str, str, int]]  # of what leaves: name, meaning, least
 
 
 def parts_of(parameters: Mapping[str, str]) -> frozenset[Part]:
@@ -33,3 +75,18 @@ def parameters_of(deployed: Collection[Part]) -> dict[str, str]:
 def is_deployed(part: Part | None, deployed: Collection[Part]) -> bool:
     """Whether what is of a part is there. part: None for what is of none."""
     return part is None or part in deployed
+
+
+def said(kind: str) -> Iterator[Any]:
+    """Yield what each part says of a kind, one of KINDS, in the order of the parts.
+
+    A manifest has its mapping `MANIFEST`: kind -> "module:name". The module is imported here and now.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
+    for part in Part:
+        manifest = f"{__package__}.{part}.part"
+        place = import_module(manifest).MANIFEST.get(kind) if find_spec(manifest) else None
+        if place:
+            module, _, name = place.partition(":")
+            yield getattr(import_module(module), name)

@@ -3,7 +3,7 @@
 | holder | place | content |
 |---|---|---|
 | ann | state | the state that Ann's notifications have reported; when the next one is due by time alone |
-| lead/{id}, question/{id} | state | the same for a lead or a question; a question's item ends after a month |
+| lead/{id}, question/{id} | state | the same for a lead, or another thing, whose item ends after a month |
 | ann | log/000000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
 | worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
@@ -25,10 +25,11 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, if_unchanged, query_all, transact
 from rules.days import key_of_stamp, stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
-from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
+from rules.outgoing.notices import KEPT, KINDS_OF_PARTS, Endpoint, Notice, NoticeType, Notification, is_user
 
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
+ONCE = tuple(kind.holder for kind in KINDS_OF_PARTS.values())  # holders that are notified once
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages
 STATE = "state"  # the sort key of the state that a holder's notifications have led to
 LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
@@ -65,7 +66,7 @@ def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     """Return the notifications of one change as an item; at least one."""
     last = notifications[-1]
     content = [
-        [notification.number, notification.at, notification.notice.type.value, notification.notice.data]
+        [notification.number, notification.at, str(notification.notice.type), notification.notice.data]
         for notification in notifications
     ]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
@@ -79,7 +80,7 @@ def log_from(stored: Item) -> list[Notification]:
     holder: str = stored["holder"]["S"]
     content: list[Any] = json.loads(zlib.decompress(stored["packed"]["B"]))
     return [
-        Notification(holder, number, at, Notice(NoticeType(notice_type), data))
+        Notification(holder, number, at, Notice(notice_type, data))
         for number, at, notice_type, data in content
     ]
 
@@ -182,10 +183,10 @@ class OutboxStore:
 
 
 def state_item(holder: str, write: OutboxWrite, now: datetime) -> Item:
-    """Return a holder's state as an item. A question's item expires, because a question is notified once."""
+    """Return a holder's state as an item. That of a part's thing expires, because it is notified once."""
     state, due = write.state, write.due
     content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
-    until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
+    until = int((now + KEPT).timestamp()) if holder.startswith(ONCE) else None
     fields = {
         "holder": holder,
         "place": STATE,

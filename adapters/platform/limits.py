@@ -1,8 +1,7 @@
 """The table Limits: counters that all processes share (SharedCounters), how many things each owner may have
 (OwnerQuota), and how many callers may be at work for an owner (OwnerSemaphore).
 
-A user's phones are such things (adapters/questions/subscription_store.py). By the list of them an erasure
-finds the phones, too.
+A user's phones are such things. By the list of them an erasure finds the phones, too.
 """
 
 import ipaddress

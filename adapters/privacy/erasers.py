@@ -4,19 +4,17 @@ An eraser has `find`, which returns keys or items to delete, and `remove`, which
 `items` of an ItemEraser. LeadErasureStarter begins the erasure of a lead when a source asks for it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import WRITE_MAX, chunks, delete_all, get_all, query_all
 from adapters.postgresql.sql import Database, call_function
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.response_store import ResponseStore
-from adapters.questions.subscription_store import KEY, keys_of, subscription_counter, subscription_from
 from rules.leads.identity import Identity
 from rules.privacy.erasures import Person
 
@@ -65,55 +63,25 @@ def items_of_keys(dynamodb: Any, table: str, keys: Iterable[dict[str, str]]) -> 
         yield from get_all(dynamodb, table, chunk)
 
 
-def response_eraser(dynamodb: Any, table: str) -> ItemEraser:
-    """Return the eraser of a person's answers, which an index finds by the person's hashes.
+@runtime_checkable
+class NamesInLake(Protocol):
+    """An eraser whose items alone tell the names that the lake has for what they are of."""
 
-    An answer of the last moments may be missing, because the index follows the table. A later sweep of the
-    erasure finds it.
-    """
-    store = ResponseStore(dynamodb, table)
-    return ItemEraser(
-        dynamodb,
-        table,
-        ("question_id", "response_id"),
-        lambda person: store.of_person(person.hashes),
-    )
+    lake_kind: str  # of the names: rules/privacy/erasures.py
+
+    def lake_names(self, items: Sequence[Item]) -> Iterable[str]:
+        """Return the names of items that find has returned."""
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionEraser:
-    """Erases a user's phones. The user's counter in the table Limits lists them."""
+class PartErasers:
+    """A part's erasers, and what is counted of its users."""
 
-    dynamodb: Any
-    sns: Callable[[], Any]
-    table: str
-    limits_table: str
-
-    def items(self, person: Person) -> Iterator[Item]:
-        """Yield the subscriptions' own items."""
-        key = {"counter": subscription_counter(person.user_id)}
-        for counter in get_all(self.dynamodb, self.limits_table, [key] if person.user_id else []):
-            keys = [{KEY: subscription_id} for subscription_id in counter.get("held", {}).get("M", {})]
-            for subscription in get_all(self.dynamodb, self.table, keys):
-                if subscription.get("owner", {}).get("S") == person.user_id:
-                    yield subscription
-
-    def find(self, person: Person) -> list[Item]:
-        """Return the subscriptions' own items."""
-        return list(self.items(person))
-
-    def remove(self, items: Sequence[Item]) -> None:
-        """Delete the phones' endpoints, then the subscriptions with their markers.
-
-        A subscription's own item goes last: as long as it exists, a repeated erasure finds the rest.
-        """
-        for item in items:
-            subscription = subscription_from(decode_item(item))
-            if subscription.endpoint_arn:
-                self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
-            item_key, *marker_keys = keys_of(subscription)
-            keys = [encode_item({KEY: key}) for key in (*marker_keys, item_key)]
-            delete_all(self.dynamodb, self.table, keys)
+    settings: Mapping[str, type]  # further settings of whoever erases
+    # Returns erasers by store, of a client of DynamoDB, what returns one of SNS, and the settings
+    erasers: Callable[[Any, Callable[[], Any], Any], Mapping[str, Any]]
+    rates: tuple[str, ...]  # kinds of calls that are counted per caller
+    counters: Callable[[str], tuple[str, ...]]  # returns a user's other counters in the table Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Every online store of the inventory, with its eraser (docs/rules.md, rule 10).
 
-Erasers of items, of answers, of phones and of PostgreSQL are in erasers.py. The others are here: of objects,
-of keys of Redis, and of rows of boards.
+Erasers of items and of PostgreSQL are in erasers.py, those of parts in their folders. The others are here: of
+objects, of keys of Redis, and of rows of boards.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,24 +20,26 @@ from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
     IdentityEraser,
     ItemEraser,
-    SubscriptionEraser,
+    PartErasers,
     items_of_keys,
     partition_eraser,
-    response_eraser,
 )
-from adapters.questions.subscription_store import subscription_counter
+from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.outgoing.notices import lead_holder
+from rules.parts import said
 from rules.privacy.erasures import Person
 from rules.privacy.inventory import stores_lacking
 from rules.user_ids import kept_partition, user_holder
 
+PARTS: list[PartErasers] = list(said("erasers"))
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
 RATES = (
-    *("events", "commands", "commands for one user", "commands of one server", "reads", "subscriptions"),
-    *("answers", "relayed answers", "questions", "reads of whole histories", "reads of past events"),
+    *("events", "commands", "commands for one user", "commands of one server", "reads"),
+    *("reads of whole histories", "reads of past events"),
+    *(rate for part in PARTS for rate in part.rates),
 )
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
@@ -47,8 +49,8 @@ READ_AT_ONCE = 16  # objects of an export; a client has this many connections
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyTables:
-    """All stores that have data of persons, without copies and caches."""
+class OwnPrivacyTables:
+    """All stores that have data of persons, without copies and caches, and those of parts."""
 
     user_streaks_table: str
     bp_events_table: str  # "bp" are bestie points
@@ -60,9 +62,6 @@ class PrivacyTables:
     event_table: str  # lead events
     memory_table: str
     feature_table: str
-    responses_table: str
-    subscriptions_table: str
-    user_stats_table: str
     notifications_table: str
     payload_bucket: str
     identity_url: str
@@ -72,13 +71,17 @@ class PrivacyTables:
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureSettings(PrivacyTables):
-    """Settings of ErasureFunction."""
+class OwnErasureSettings(OwnPrivacyTables):
+    """Settings of ErasureFunction, without those of parts."""
 
     boards_table: str
     group_events_table: str
     redis_url: str
     settle_seconds: int  # this long after a tombstone was written, every process that writes knows it
+
+
+PrivacyTables = with_settings(OwnPrivacyTables, *(part.settings for part in PARTS))
+ErasureSettings = with_settings(OwnErasureSettings, *(part.settings for part in PARTS))
 
 
 class StoreEraser(Protocol):
@@ -101,7 +104,7 @@ class Clients:
     database: Database | None  # None in a deployment without leads
 
 
-def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
+def online_stores(clients: Clients, tables: OwnPrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers by the stores' names in rules.privacy.inventory, without stores that are copies."""
     dynamodb = clients.dynamodb
 
@@ -134,11 +137,11 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
         "Event": lead_events,
         "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
         "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
-        "Responses": response_eraser(dynamodb, tables.responses_table),
-        "UserStats": table(tables.user_stats_table, "fingerprint_hash", of=lambda person: person.hashes),
-        "Subscriptions": SubscriptionEraser(
-            dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
-        ),
+        **{
+            name: eraser
+            for part in PARTS
+            for name, eraser in part.erasers(dynamodb, clients.sns, tables).items()
+        },
         "PayloadBucket": ObjectEraser(
             clients.s3, tables.payload_bucket, lead_events if tables.event_table else None
         ),
@@ -149,7 +152,7 @@ def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Map
     return {name: eraser for name, eraser in stores.items() if name not in lacking}
 
 
-def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
+def all_stores(clients: Clients, config: OwnErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
     """Return erasers of all stores, also of those that are copies of others."""
     stores = online_stores(clients, config, now)
     copies: dict[str, StoreEraser] = {
@@ -320,8 +323,7 @@ def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
 
 def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:
     if person.user_id:
-        yield {"counter": subscription_counter(person.user_id)}
-        yield {"counter": f"open-questions#{person.user_id}"}
+        yield from ({"counter": counter} for part in PARTS for counter in part.counters(person.user_id))
         minute = int(now.timestamp()) // 60
         for kind in RATES:
             yield from ({"counter": f"{kind}#{person.user_id}#{minute + offset}"} for offset in MINUTES)

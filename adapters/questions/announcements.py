@@ -24,7 +24,6 @@ from adapters.questions.subscription_store import (
     unchanged_condition,
 )
 from rules.days import key_of_stamp, stamp
-from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     LISTENER_SHARDS,
     Subscription,
@@ -32,6 +31,7 @@ from rules.questions.notifications import (
     last_notified_at_max,
     partitions_to_ask,
 )
+from rules.questions.phone_items import CHANGED
 
 # SQS hides a message for 15 minutes at most.
 DELAY_SECONDS_MAX = 900

@@ -22,8 +22,8 @@ from adapters.questions.subscription_store import (
     unchanged_condition,
 )
 from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
-from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
+from rules.questions.phone_items import CHANGED
 
 # Values of a claim's `active`. SENDING: its message is being sent. UNCONFIRMED: nobody knows whether it was
 # sent.

@@ -28,9 +28,9 @@ from adapters.questions.subscription_store import (
     token_key,
 )
 from rules.days import key_of_stamp, stamp
-from rules.lake.question_entities import SENT_MARK
-from rules.lake.table_items import CHANGED, TOKEN
+from rules.questions.lake_entities import SENT_MARK
 from rules.questions.notifications import claim_expires_at
+from rules.questions.phone_items import CHANGED, TOKEN
 
 # The attributes that change with each message.
 CHANGED_BY_MESSAGES = frozenset({"last_notified_at", CHANGED})

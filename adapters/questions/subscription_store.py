@@ -43,7 +43,6 @@ from adapters.platform.tables import (
 )
 from rules.book.reminders import clock
 from rules.days import key_of_stamp, stamp, stamp_of_key
-from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     NEVER,
     Subscription,
@@ -55,6 +54,7 @@ from rules.questions.notifications import (
     shard_of,
     tag_listeners,
 )
+from rules.questions.phone_items import CHANGED
 
 KEY = "subscription_id"
 INDEX = "ByLastNotified"

@@ -4,8 +4,9 @@ A function has one class of settings, beside its handler. adapters.bootstrap mak
 """
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
 from typing import Any, TypeVar
 
 from rules.privacy.tombstones import SafeToLog
@@ -20,6 +21,21 @@ class SettingsMissing(SafeToLog, RuntimeError):
 def variable_name(field_name: str) -> str:
     """Return the environment variable of a field."""
     return field_name.upper()
+
+
+def table_setting(table: str) -> str:
+    """Return the setting with a table's name: bp_events_table of the table BPEvents."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", table)
+    return f"{words.lower()}_table"
+
+
+def with_settings(kind: type[T], *more: Mapping[str, type]) -> type[T]:
+    """Return a class of settings that has further ones, those of parts. more: type by name.
+
+    kind: a frozen dataclass, whose name is `OwnXSettings`. The name of the class is `XSettings`.
+    """
+    fields_of_parts = [(name, of_type) for settings in more for name, of_type in settings.items()]
+    return make_dataclass(kind.__name__.removeprefix("Own"), fields_of_parts, bases=(kind,), frozen=True)
 
 
 def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:

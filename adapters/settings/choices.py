@@ -14,6 +14,7 @@ from functools import cache
 
 from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.leads.orders import EXPONENTS
+from rules.parts import said
 from rules.privacy.tombstones import SafeToLog
 
 CURRENCY_PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
@@ -222,8 +223,7 @@ _ALL = (
         "exports of persons that one caller may ask for in a day; admins are not limited",
         1,
     ),
-    _number("OpenQuestionsMax", 100, "questions that one agent may have open at once", 1, 1000),
-    _number("SubscriptionsMax", 20, "phones that one person may have registered", 1, 1000),
+    *(_number(*each) for part in said("settings") for each in part.numbers),
     Setting(
         "Currency",
         "USD",
@@ -297,11 +297,6 @@ _ALL = (
         "how long the webhooks themselves are kept, in the payload bucket and in DynamoDB; 0: for ever",
         30,
     ),
-    _days(
-        "AnswerTextRetentionDays",
-        "how long the words of an answer are kept after its question has closed; 0: for ever. The chosen "
-        "option and the length of the text stay",
-        90,
-    ),
+    *(_days(*each) for part in said("settings") for each in part.days),
 )
 SETTINGS = {each.name: each for each in _ALL}

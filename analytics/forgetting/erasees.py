@@ -13,7 +13,7 @@ from datetime import datetime
 
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.residue import PERSONS as PERSON_COLUMNS
-from rules.lake.residue import ErasureNames, chains_of
+from rules.lake.residues import ErasureNames, chains_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 

@@ -71,7 +71,7 @@ class Progress:
     # Partitions whose files have changed: entity, dt, hour ("": a whole day)
     places: list[list[str]] = field(default_factory=list)
     is_done: bool = False  # the lake's files name no erased person any more
-    are_phones_done: bool = False  # the rows of phones that are gone are deleted
+    are_parts_done: bool = False  # the passes of parts (forget_function.py) are done, or not due
     is_warehouse_done: bool = False  # no table of the warehouse names an erased person any more
 
     @classmethod

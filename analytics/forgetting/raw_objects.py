@@ -1,6 +1,6 @@
 """Takes lines of persons out of raw objects, the quarantine and Firehose's errors.
 
-lake_pass.py does so for erased persons, gone_phones.py for phones. A `Finder` removes the lines from a text.
+lake_pass.py does so for erased persons, parts do for what ends. A `Finder` removes the lines from a text.
 `RawObjects` cleans objects: it lists them, and puts each again without these lines.
 """
 

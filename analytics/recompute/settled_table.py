@@ -1,6 +1,6 @@
 """A table that a night makes of older partitions of the lake, and keeps: later nights read only later ones.
 
-Two nightly recomputes keep one: recompute.py for users, answer_totals.py for people who answer. Partitions up
+Nightly recomputes keep one each: recompute.py for users, that of a part for its people. Partitions up
 to a date are *settled*: their rows are in the table. The table counts only while the files of these
 partitions are unchanged, and while the code that made it is. Otherwise the night reads all partitions.
 """

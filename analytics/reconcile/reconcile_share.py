@@ -31,7 +31,7 @@ from rules.engagement.brought_forward import brought_forward_as
 from rules.engagement.reconciliation import LAKE_LAG, REVIEW, contradictions, has_lapsed
 from rules.engagement.review import is_in_doubt
 from rules.engagement.streak import is_consistent_streak
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 from rules.turns import NIGHTS, slice_of, slices_due

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypedDict
 
@@ -13,11 +14,11 @@ from analytics.curation import spark_job
 from analytics.lake import run_notes
 from analytics.lake.layout import REPORT_CELL_MAX, REPORT_TITLE, report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
-from analytics.reconcile import reconcile_answers
 from analytics.reconcile.findings import RESULT, Findings, failed_shares
+from analytics.reconcile.part_night import PartNight
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
-from rules.parts import ALL_PARTS, Part
+from rules.parts import ALL_PARTS, Part, said
 
 LISTED_MAX = 1000  # of each kind of finding, in the report for machines
 SHOWN_MAX = 50  # in a table of the report for people
@@ -30,7 +31,8 @@ FAULT_OF_DOUBT = {
 }
 LEADS_MAX = 100
 # Fields of the report that are of a part: without the part the report has neither them nor their tables.
-PART_OF_FIELD = {"leads": Part.LEADS, "answer_stats": Part.QUESTIONS}
+NIGHTS_OF_PARTS: list[PartNight] = list(said("nights"))
+PART_OF_FIELD = {"leads": Part.LEADS} | {each.field: each.part for each in NIGHTS_OF_PARTS}
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
@@ -64,7 +66,7 @@ class Report(TypedDict):
     root: dict[str, Any] | None  # over all ledgers' heads, as published
     differences: list[dict[str, Any]]  # attributes of items, see differences.Difference
     ledger_and_lake: list[Any]  # disagreements of ledger and lake: (user, what)
-    answer_stats: dict[str, Any]  # see reconcile_answers.short_result
+    of_parts: dict[str, dict[str, Any]]  # by PartNight.field, which are fields of the file
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
     leads: list[Any]  # leads whose features do not follow from their events: lead, features, outcome
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
@@ -101,7 +103,7 @@ def gather(
         "root": findings["root"],
         "differences": findings["differences"][:LISTED_MAX],
         "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
-        "answer_stats": reconcile_answers.short_result(objects, run_id, LISTED_MAX),
+        "of_parts": {each.field: each.short_result(objects, run_id, LISTED_MAX) for each in NIGHTS_OF_PARTS},
         "warehouse_and_lake": [],
         "leads": [],
         "failed_tests": failed_tests,
@@ -199,7 +201,8 @@ def _count(value: Any) -> Any:
 
 def publish(objects: Objects, report: Report) -> list[str]:
     """Store the report in both forms; returns their keys."""
-    for_machines = {**report, "is_whole": is_whole(report)}
+    for_machines = {**report, **report["of_parts"], "is_whole": is_whole(report)}
+    del for_machines["of_parts"]
     for name, part in PART_OF_FIELD.items():
         if part not in report["parts"]:
             del for_machines[name]
@@ -214,14 +217,17 @@ def markdown(report: Report) -> str:
     """Return the report as text for people, with shortened tables."""
     deployed = report["parts"]
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
-    differences = map(_difference_row, (*report["differences"], *report["answer_stats"]["differences"]))
+    found = chain(report["differences"], *(each["differences"] for each in report["of_parts"].values()))
+    differences = map(_difference_row, found)
     tests = _columns(report["failed_tests"], "model", "test", "rows")
     users = _columns(report["warehouse_and_lake"], "user_id", "lake", "warehouse")
     leads = [(lead["lead"], ", ".join(lead["features"]), lead["outcome"]) for lead in report["leads"]]
     shares = _columns(report["failed_shares"], "share", "reason")
     lead_title = "Leads whose features are not what their events say"
     lead_table = [_table(lead_title, ("lead", "features", "what"), leads)] if Part.LEADS in deployed else []
-    answer_tables = reconcile_answers.tables(report["answer_stats"]) if Part.QUESTIONS in deployed else ()
+    tables_of_parts = chain.from_iterable(
+        each.tables(report["of_parts"][each.field]) for each in NIGHTS_OF_PARTS if each.part in deployed
+    )
     curation = [tuple(row.values()) for row in report["curation"]]
     odd_objects = _columns(report["odd_objects"], "object", "reason")
     parts = [
@@ -241,7 +247,7 @@ def markdown(report: Report) -> str:
             "Differences", ("user", "table", "date", "attribute", "stored", "expected"), list(differences)
         ),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(_table(*table) for table in answer_tables),
+        *(_table(*table) for table in tables_of_parts),
         _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
         *lead_table,

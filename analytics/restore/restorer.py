@@ -40,7 +40,8 @@ class RestoreReport:
 
     users: int = 0
     erased: int = 0  # erased persons, who were not brought back
-    phones: int = 0  # phones that the lake has
+    # What the lake has of parts, by PartRestore.counted
+    others: Counter[str] = field(default_factory=Counter)
     lead_events: int = 0  # events of leads that the lake has, without those of erased leads
     erased_events: int = 0  # events of erased leads, which were not brought back
     repaired: int = 0  # accounts that the nightly comparison has repaired

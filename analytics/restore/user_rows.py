@@ -5,7 +5,7 @@ of four entities, which are read side by side, each in the order of users. So on
 memory. DuckDB sorts on disk if the rows do not fit into memory.
 
 Parameters of the statements. $until: the instant of the restore. $since: events from before it have left
-their table. $claims_end: if a message could be sent until then and no longer, its claim is forgotten.
+their table. A part's statements have further instants.
 """
 
 from collections.abc import Generator, Iterable, Mapping
@@ -20,9 +20,8 @@ from typing import Any
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import cursor, table_of
 from rules.engagement.events import RETENTION
-from rules.lake.residue import PREFIX as RESIDUE_PREFIX
-from rules.lake.table_items import PHONES, REMOVED
-from rules.questions.notifications import CLAIM_KEPT
+from rules.lake.residues import PREFIX as RESIDUE_PREFIX
+from rules.lake.table_items import APART
 from rules.smoke_names import PATTERN, is_smoke
 
 # ruff: noqa: S608 (names of tables are our own)
@@ -30,12 +29,13 @@ ROWS_AT_ONCE = 2_000
 READERS = 4  # files of an entity that are fetched at once
 Row = dict[str, Any]
 USERS_ENTITIES = ("ledger", "events", "streaks", "table_items")
-ENTITIES_READ = (*USERS_ENTITIES, "lead_events", "questions", "responses", "notifications")
+# Of table_items, without those of tables that a part restores by itself.
+NOT_APART = "".join(f" AND store <> '{store}'" for store in APART)
 # Of each item, the newest row counts.
 NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
 
 
-def _is_smoke(column: str) -> str:
+def smoke_condition(column: str) -> str:
     """Return the condition that a smoke test made what has the name in a column."""
     return f"regexp_full_match({column}, '{PATTERN}')"
 
@@ -92,14 +92,13 @@ class LakeBefore:
             WHERE updated_at < $until AND NOT starts_with(user_id, '{RESIDUE_PREFIX}')
             QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
             ORDER BY user_id"""
-        # Phones have owners, but are restored by themselves. No row is a residue here, because an erasure
-        # deletes the rows of table_items.
+        # No row is a residue here, because an erasure deletes the rows of table_items.
         items = f"""SELECT *, user_id AS person, 'table_items' AS entity FROM table_items
-            WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
+            WHERE changed_at < $until AND user_id IS NOT NULL{NOT_APART}
             {NEWEST_ITEM} ORDER BY user_id, store, place"""
         statements = zip((ledger, events, profiles, items), USERS_ENTITIES, strict=True)
         with ExitStack() as stack:
-            streams = [stack.enter_context(closing(self._rows(sql, entity))) for sql, entity in statements]
+            streams = [stack.enter_context(closing(self.rows(sql, entity))) for sql, entity in statements]
             for user_id, rows in groupby(merge(*streams, key=itemgetter("person")), key=itemgetter("person")):
                 if not is_smoke(user_id):
                     yield LakeRows.of(user_id, rows)
@@ -110,78 +109,31 @@ class LakeBefore:
         Tombstones of a later time are among them, too: a restore brings no erased person back.
         """
         sql = f"""SELECT * FROM table_items
-            WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
+            WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures'){NOT_APART}
             {NEWEST_ITEM} ORDER BY store, place"""
-        return list(self._rows(sql, "table_items"))
-
-    def phones(self) -> Generator[Row]:
-        """Yield the newest row of each phone that is not gone, with the messages that it has received.
-
-        last_notified_at: the time of the newest question, or None. messages: those whose claims still count,
-        or None.
-        """
-        # The newest row of each message to a phone, also of those after the instant: they were sent.
-        # sendable_until: the last instant at which the message might have been sent.
-        messages = """SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS sendable_until
-            FROM notifications LEFT JOIN (
-                SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
-            ) AS asked USING (question_id)
-            QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1"""
-        # The name under which the lake has a phone's messages (question_entities.pseudonym). The place of a
-        # phone's item is a JSON list of one id.
-        pseudonym = "left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]\"'))), 32)"
-        sql = f"""SELECT newest.*, received.last_notified_at, received.messages FROM (
-                SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
-            ) AS newest LEFT JOIN (
-                SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
-                    list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome,
-                        'settled_at': settled_at, 'sendable_until': sendable_until}})
-                        FILTER (sendable_until > $claims_end) AS messages
-                FROM ({messages}) GROUP BY phone
-            ) AS received ON received.phone = {pseudonym}
-            WHERE newest.item <> '{REMOVED}' AND NOT {_is_smoke("coalesce(newest.user_id, '')")}
-            ORDER BY newest.place"""
-        return self._rows(sql, "table_items", "notifications", "questions")
+        return list(self.rows(sql, "table_items"))
 
     def lead_events(self) -> Generator[Row]:
         """Yield all events of leads."""
         # An event that came twice is one event: its external id is unique in its source.
         sql = f"""SELECT * FROM lead_events
-            WHERE received_at < $until AND NOT {_is_smoke("organization_id")}
+            WHERE received_at < $until AND NOT {smoke_condition("organization_id")}
             QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
-        return self._rows(sql, "lead_events")
-
-    def questions(self) -> Generator[Row]:
-        """Yield the newest row of each question, with how many `answers` it had."""
-        # Answers are counted by rows: those of persons who were erased are among them, under other names.
-        sql = f"""SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
-                SELECT * FROM questions WHERE created_at < $until AND NOT {_is_smoke("agent_id")}
-                QUALIFY row_number() OVER (
-                    PARTITION BY question_id ORDER BY created_at DESC, version DESC
-                ) = 1
-            ) AS newest LEFT JOIN (
-                SELECT question_id, count(*) AS given FROM responses
-                WHERE created_at < $until GROUP BY question_id
-            ) AS answers USING (question_id) ORDER BY question_id"""
-        return self._rows(sql, "questions", "responses")
+        return self.rows(sql, "lead_events")
 
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles of the instant or later the lake has."""
         counts = {}
         for entity, time in {"ledger": "created_at", "streaks": "updated_at"}.items():
             sql = f"SELECT count(*) AS row_count FROM {entity} WHERE {time} >= $until"
-            (row,) = self._rows(sql, entity)
+            (row,) = self.rows(sql, entity)
             counts[entity] = row["row_count"]
         return counts
 
-    def _rows(self, sql: str, *entities: str) -> Generator[Row]:
-        """Yield the rows of a statement that reads some entities."""
-        instants = {
-            "until": self.until,
-            "since": self.now - self.retention,
-            "claims_end": self.now - CLAIM_KEPT,
-        }
-        values = {name: instant for name, instant in instants.items() if f"${name}" in sql}
+    def rows(self, sql: str, *entities: str, **instants: datetime) -> Generator[Row]:
+        """Yield the rows of a statement that reads some entities. instants: further parameters."""
+        known = {"until": self.until, "since": self.now - self.retention, **instants}
+        values = {name: instant for name, instant in known.items() if f"${name}" in sql}
         with ExitStack() as stack:
             # Each statement has a connection of its own, because a connection has one result at a time.
             db = stack.enter_context(cursor())

@@ -22,9 +22,9 @@ from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass, Progress
 from rules.days import stamp, unstamp
+from rules.parts import said
 from rules.privacy.erasures import Erasure, after_part, after_pass
 
 logger = Logger(service="forgetting")
@@ -71,15 +71,15 @@ class ForgetSteps:
             curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
             lake_pass = LakePass(self.objects, erasees, progress, curated_places, has_time)
             lake_pass.run(unstamp(progress.began))
-        if progress.is_done and not progress.are_phones_done:
-            phones = GonePhones(self.objects, has_time)
-            row_count = 0
-            progress.are_phones_done = True  # unless the pass is due and needs another call
-            if phones.is_due(now):
-                progress.are_phones_done, row_count = phones.run(now)
+        if progress.is_done and not progress.are_parts_done:
+            progress.are_parts_done = True  # unless a pass is due and needs another call
+            for part_pass in said("lake_passes"):
+                objects_pass = part_pass(self.objects, has_time)
+                is_done, row_count = objects_pass.run(now) if objects_pass.is_due(now) else (True, 0)
+                progress.are_parts_done = progress.are_parts_done and is_done
+                logger.info("rows of what is gone", extra={"pass": part_pass.__name__, "rows": row_count})
             progress.save(self.objects)
-            logger.info("phones that are gone", extra={"rows": row_count})
-        return {"is_left": not progress.are_phones_done, "erasures": len(progress.due)}
+        return {"is_left": not progress.are_parts_done, "erasures": len(progress.due)}
 
     def _tombstones(self) -> Tombstones | None:
         """Return the tombstones; None if nobody was ever erased, so that no row has to be searched."""

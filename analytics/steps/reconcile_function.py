@@ -1,14 +1,15 @@
 """The nightly run's steps that recompute from the lake, compare and repair the tables, and report.
 
 `plan` makes shares of all users, `reconcile` does one share a call, and `collect` adds up their findings. For
-these three, share_steps.py has the work. `reconcile_answers` runs beside them, `report` at the end.
+these three, share_steps.py has the work. The comparisons of parts run beside them, `report` at the end.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Metrics
@@ -27,8 +28,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from adapters.privacy.tombstones import tombstones_of
-from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import UserStatsStore
+from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
 from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
@@ -36,10 +36,11 @@ from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagre
 from analytics.reconcile.findings import NightPlan
 from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
-from analytics.reconcile.reconcile_answers import reconcile_answers
+from analytics.reconcile.part_night import Step
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,
+    NIGHTS_OF_PARTS,
     Report,
     gather,
     is_built,
@@ -49,7 +50,6 @@ from analytics.reconcile.run_report import (
     with_warehouse,
 )
 from analytics.reconcile.share_steps import ShareSteps
-from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 from rules.parts import ALL_PARTS, Part
@@ -62,7 +62,7 @@ SECONDS_MAX = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReconcileSettings:
+class OwnReconcileSettings:
     """Settings of this function."""
 
     lake_bucket: str
@@ -72,13 +72,10 @@ class ReconcileSettings:
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
-    responses_table: str
-    user_stats_table: str
     event_table: str
     feature_table: str
     feature_queue_url: str
     redis_url: str
-    stats_shards: int
     erasures_table: str
     erasure_secret_arn: str
 
@@ -90,17 +87,16 @@ class ReconcileSteps:
     objects: Objects
     warehouse: Warehouse
     shares: ShareSteps  # the steps of the comparison of users
-    stats: UserStatsStore
-    responses: ResponseStore
     lead_events: LeadEventStore
     feature_items: FeatureStore
     features: FeatureQueue
+    part_steps: Mapping[str, Step] = field(default_factory=dict)  # by name
     deployed: Collection[Part] = ALL_PARTS
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures, has_answers.
 
-        has_answers: whether stats of people who answer are to be compared, too.
+        has_answers: whether a part's items, such as stats of answers, are to be compared, too.
         """
         findings = self.shares.collect(event, now)
         counts = findings.counts
@@ -110,27 +106,19 @@ class ReconcileSteps:
         _measure("LakeDisagreements", counts["lake_disagreements"])
         if findings.root:
             logger.info("root", extra={"root": findings.root})
+        deployed = [each for each in NIGHTS_OF_PARTS if each.part in self.deployed]
         root = {"root": findings.root["root"]} if findings.root else {}
-        return {"counts": counts, "has_answers": Part.QUESTIONS in self.deployed, **root}
+        return {"counts": counts, "has_answers": bool(deployed), **root}
 
-    def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """Compare the stats of people who answer: {"run_id", "repair"?, "everybody"?} -> the figures.
-
-        Raises NoObject if the night is not planned.
-        """
-        reconciler = StatsReconciler(self.stats, self.responses, event.get("repair") is True)
-        has_named_dates = NightPlan.load(self.objects, event["run_id"]).span is not None
-        findings = reconcile_answers(
-            *(self.objects, reconciler, now),
-            everybody=event.get("everybody") is True,
-            has_named_dates=has_named_dates,
-        )
-        counts = findings.counts
+    def compare_part(self, step: Step, event: Mapping[str, Any], now: datetime) -> StepAnswer:
+        """Take a part's step: {"run_id", ...} -> its answer, with the figures."""
+        answer = step(self.objects, event, now)
+        counts = answer["counts"]
         _measure("Differences", counts["different"])
         _measure("Repaired", counts["repaired"])
         _measure("Unrepaired", counts["unrepaired"])
         _measure("LakeDisagreements", counts["disagreements"])
-        return {"counts": counts, "answer_stats_key": findings.save(self.objects, event["run_id"])}
+        return answer
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """Write the run's report: {"run_id", "repair"?, "error"?, "warehouse_error"?} -> see below.
@@ -182,8 +170,11 @@ def _measure(name: str, number: int) -> None:
     metrics.add_metric(name, MetricUnit.Count, number)
 
 
+ReconcileSettings = with_settings(OwnReconcileSettings, *(each.settings for each in NIGHTS_OF_PARTS))
+
+
 @bootstrap(ReconcileSettings)
-def _parts(config: ReconcileSettings, client: ClientOf) -> ReconcileSteps:
+def _parts(config: OwnReconcileSettings, client: ClientOf) -> ReconcileSteps:
     dynamodb = client("dynamodb")
     objects = S3Objects(client("s3"), config.lake_bucket)
     profiles, days = config.user_streaks_table, config.daily_activity_table
@@ -200,11 +191,10 @@ def _parts(config: ReconcileSettings, client: ClientOf) -> ReconcileSteps:
         objects,
         warehouse_at(config.warehouse_url, f"s3://{config.lake_bucket}"),
         shares,
-        UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
-        ResponseStore(dynamodb, config.responses_table),
         LeadEventStore(dynamodb, config.event_table),
         FeatureStore(dynamodb, config.feature_table),
         FeatureQueue(client("sqs"), config.feature_queue_url),
+        {each.step: each.step_of(config, dynamodb) for each in NIGHTS_OF_PARTS},
         deployed_parts(),
     )
 
@@ -221,7 +211,10 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
         "reconcile": lambda: steps.shares.reconcile(event, now, lambda: time.monotonic() < end),
         "give_up": lambda: steps.shares.give_up(event),
         "collect": lambda: steps.collect(event, now),
-        "reconcile_answers": lambda: steps.reconcile_answers(event, now),
+        **{
+            name: partial(steps.compare_part, part_step, event, now)
+            for name, part_step in steps.part_steps.items()
+        },
         "report": lambda: steps.report(event, now),
     }
     step = event["step"]

@@ -15,10 +15,19 @@ from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, S3Objects
+from adapters.settings import with_settings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
-from analytics.retention import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionPass, RetentionRule
+from analytics.retention import (
+    Events,
+    PartRetention,
+    RawPayloads,
+    RemovalCounts,
+    RetentionPass,
+    RetentionRule,
+)
 from rules.leads.lead_events import SORT_KEY
+from rules.parts import said
 
 logger = Logger(service="retention")
 metrics = Metrics(namespace="Streakline", service="retention")
@@ -30,7 +39,7 @@ STATE_NAME = "retain.json"  # below runs/{run_id}/
 
 
 @dataclass(frozen=True, slots=True)
-class RetainSettings:
+class OwnRetainSettings:
     """Settings of this function.
 
     After the given days, events, payloads and texts of answers leave their tables; 0: they stay. A table's
@@ -40,10 +49,8 @@ class RetainSettings:
     lake_bucket: str
     bp_events_table: str
     event_table: str
-    responses_table: str
     event_hot_days: int
     payload_retention_days: int
-    answer_text_retention_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +93,23 @@ class RetainSteps:
         return state["calls"], {name: RemovalCounts(**counts) for name, counts in state["found"].items()}
 
 
-def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
+def retention_rules(config: OwnRetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
     """Yield a rule for each kind of data that leaves a table, with the days of its setting."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
     if config.event_table:
         leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))
         yield RawPayloads(leads, config.payload_retention_days)
-    if config.responses_table:
-        answers = AgedItems(dynamodb, config.responses_table, ("question_id", "response_id"))
-        yield AnswerTexts(answers, config.answer_text_retention_days)
+    for part in RETENTION_OF_PARTS:
+        yield from part.rules(config, dynamodb)
+
+
+RETENTION_OF_PARTS: list[PartRetention] = list(said("retention"))
+RetainSettings = with_settings(OwnRetainSettings, *(part.settings for part in RETENTION_OF_PARTS))
 
 
 @bootstrap(RetainSettings)
-def _parts(config: RetainSettings, client: ClientOf) -> RetainSteps:
+def _parts(config: OwnRetainSettings, client: ClientOf) -> RetainSteps:
     return RetainSteps(
         S3Objects(client("s3"), config.lake_bucket),
         list(retention_rules(config, client("dynamodb"))),

@@ -1,10 +1,11 @@
 """Reads the warehouse's models, which are declared in sql/models, and runs their tests. build.py builds them.
 
-A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL. NAME.yml beside it has
-the fields of `Model` from `grain` on, which are explained there. The model of an entity of the lake has no
-NAME.sql. Its NAME.yml names the entity, and SELECT, key and columns follow from the entity's declaration
-(sql/lake.md lists them). `{campaign_grace_days}` in a SELECT stands for the setting. When the setting
-changes, such a model is built anew.
+A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL; the folders of a part's
+models are in the part's folder of sql/models. NAME.yml beside it has the fields of `Model` from `grain` on,
+which are explained there. The model of an entity of the lake has no NAME.sql. Its NAME.yml names the entity,
+and SELECT, key and columns follow from the entity's declaration (sql/lake.md lists them).
+`{campaign_grace_days}` in a SELECT stands for the setting. When the setting changes, such a model is built
+anew.
 
 A view is not stored. A table is built anew whenever a table that it reads has changed. An incremental model
 takes new rows in one of two ways:
@@ -45,6 +46,7 @@ LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is ma
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
 GRACE_DAYS = "{campaign_grace_days}"
+BY_OCCURRED = "occurred"  # reads_by: each table of the lake by the column that places its rows
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -134,7 +136,7 @@ def _branches(tree: exp.Expr) -> Iterator[exp.Expr]:
 def _models(grace_days: int) -> dict[str, Model]:
     by_name = {}
     for schema in FOLDERS:
-        for path in sorted((SQL / "models" / schema).glob("*.yml")):
+        for path in sorted((SQL / "models").rglob(f"{schema}/*.yml"), key=lambda path: path.name):
             model = _read_model(f"{schema}.{path.stem}", path, grace_days)
             by_name[model.name] = model
     order = TopologicalSorter({model.name: model.reads & by_name.keys() for model in by_name.values()})
@@ -158,6 +160,10 @@ def _read_model(name: str, path: Path, grace_days: int) -> Model:
     if (about["materialized"] == "table") != bool(about.get("whole")):
         raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
     reads = _tables(sql) | _tables(_PLACEHOLDER.sub("0", about.get("also_touched", "")))
+    if about.get("reads_by") == BY_OCCURRED:
+        about["reads_by"] = {
+            f"lake.{name}": entity.occurred for name, entity in LOADED.items() if f"lake.{name}" in reads
+        }
     declared: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in about.items()
     }

@@ -30,6 +30,7 @@ from bench.counting.dynamodb_units import shape_of
 from bench.counting.meter import Meter, UnmeteredTables
 from bench.counting.requests import Record, captured_logs
 from bench.deployed import consumers, handler_modules
+from rules.parts import said
 from tests.support.dynamodb_engine import TABLES, Engine, table_definition
 
 CONTEXT = SimpleNamespace(
@@ -160,8 +161,8 @@ def desk(**settings: str) -> Iterator[Desk]:
             stack.enter_context(patch.object(module, "FRESH_SECONDS", math.inf))
         stack.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # With several threads that write, the order of requests differs from run to run.
-        for name in ("engagement", "questions.fan_out", "questions.reminders"):
-            stack.enter_context(patch(f"processors.{name}.WRITERS", 1))
+        for module in ("processors.engagement", *(each for names in said("threads") for each in names)):
+            stack.enter_context(patch(f"{module}.WRITERS", 1))
         yield new_desk
 
 

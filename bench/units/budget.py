@@ -9,11 +9,12 @@ from bench.naive import naive_paths
 from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
 from bench.units.leads import lead_paths, lead_rows
 from bench.units.outgoing import outgoing_paths
+from bench.units.part_units import PartUnits
 from bench.units.points import points_paths
-from bench.units.questions import question_paths, question_rows
 from bench.units.standing import sizes
 from bench.units.years import years_paths
 from local.plan.cost import total
+from rules.parts import said
 
 ACCEPT = "make units"
 ABOUT = (
@@ -22,6 +23,7 @@ ABOUT = (
 )
 # By events of a user in one request, on the user's next date: our write units, of the usual design's.
 NAIVE_BUDGETS = {1: 1.0, 5: 0.5, 20: 0.41}
+PARTS: list[PartUnits] = list(said("units"))
 Costs = Mapping[str, Mapping[str, Units]]  # by path (or size) and function (or kind)
 
 
@@ -32,11 +34,15 @@ def measure_all() -> dict[str, Any]:
         paths |= board_paths(crowded)
     with desk() as shared:
         rows = engagement_rows(shared)
-        for family in (event_paths, reading_paths, question_paths, lead_paths, naive_paths):
-            paths |= family(shared)
+        paths_of_parts = [part.paths for part in PARTS]
+        for family in (event_paths, reading_paths, *paths_of_parts, lead_paths, naive_paths):
+            paths |= dict(family(shared))
         # A lead's claim is not published, but it is handed to the publisher: the row that counts is a user's.
         claims = rows["IdempotencyKeys"]
-        rows |= lead_rows(shared) | question_rows(shared) | {"IdempotencyKeys": claims}
+        rows |= lead_rows(shared)
+        for part in PARTS:
+            rows |= part.rows(shared)
+        rows["IdempotencyKeys"] = claims
         paths |= publishing_paths(shared, rows)
     for family in (points_paths, outgoing_paths, years_paths):
         with desk() as own_desk:

@@ -7,6 +7,7 @@ from typing import Any
 from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import AGENTS, Record, http, queue
 from bench.units.engagement import newest_rows
+from bench.units.part_units import PartUnits
 
 PHONES = 4
 PUBLISHED_TABLES = ("Questions", "Responses", "UserStats", "Subscriptions")
@@ -88,3 +89,6 @@ def _post(desk: Desk, event: dict[str, Any]) -> dict[str, Any]:
     desk.tick()
     answer: dict[str, Any] = json.loads(response["body"])
     return answer
+
+
+UNITS = PartUnits(question_paths, question_rows)

@@ -29,6 +29,7 @@ from rules.questions.questions import (
     is_in_audience,
     is_listed,
     new_question,
+    open_questions_counter,
     question_ids,
     shown_status,
     to_item,
@@ -222,14 +223,9 @@ class QuestionCreator:
             stored = filter(None, map(self.store.get, identifiers))
             return {each.question_id: shown_status(each, now) in ANSWERABLE for each in stored}
 
-        owner = open_questions_key(question.agent_id)
+        owner = open_questions_counter(question.agent_id)
         slot = QuotaSlot(owner, question.question_id, unstamp(question.closes_at))
         has_slot = self.quota.take(slot, self.open_max, now, are_open)
         # A question that is stored already was counted before, and its request is repeated.
         if not has_slot and self.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")
-
-
-def open_questions_key(agent_id: str) -> str:
-    """Return the name of the quota of an agent's open questions."""
-    return f"open-questions#{agent_id}"

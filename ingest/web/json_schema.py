@@ -5,13 +5,12 @@ every code that a refusal may have.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rules.parts import VALUES_OF_PARTS, Part
+from rules.parts import VALUES_OF_PARTS, Part, said
 from rules.user_ids import LENGTH_MAX, USER_ID
 
 # Every code that a refusal may have, and its meaning, as the OpenAPI document lists them. A test fails for a
 # code that is used and not listed, and for one that is listed and not used.
 CODES = {
-    "already_answered": "this person has answered the question; the body has the first answer",
     "already_reversed": "the redemption has been reversed before",
     "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
     "conflict": "the key was used with another body; or somebody else was first, as the message says",
@@ -33,10 +32,7 @@ CODES = {
     "not_found": "there is no such thing",
     "not_repairable": "no run of the user can be repaired; details.reason says why",
     "not_reversible": "only a redemption can be reversed",
-    "open_questions_max": "the agent has as many open questions as are allowed",
     "pauses_max": "the user has as many pauses as are allowed",
-    "question_closed": "the question has all the answers it asked for",
-    "question_expired": "the question's time is over",
     "outgoing_off": "the stack was deployed without outgoing webhooks",
     "price_changed": "it has another price than the user was shown; details say which",
     "price_forbidden": "a user names a reward, and never points: its price is in the book",
@@ -48,11 +44,9 @@ CODES = {
     "reward_limit": "the user has as many of this reward as one user may have",
     "reward_not_valid": "the reward is not offered now",
     "sold_out": "nothing is left of the reward",
-    "subscriptions_max": "the owner has as many subscriptions as are allowed",
     "too_large": "the body is too large",
     "too_old": "the event is older than events may be",
     "too_many_entries": "the answer follows from more ledger entries than one request reads; see the message",
-    "too_many_polls": "the agent has as many polls waiting as are allowed",
     "unauthorized": "there is no valid token",
     "under_review": "an admin has yet to look at the account; its points can be spent afterwards",
     "unavailable": "try again",
@@ -62,16 +56,10 @@ CODES = {
 }
 
 # Codes of parts that a deployment may leave out.
-PART_OF_CODE = {
-    "kept_apart": Part.LEADS.value,
-    **dict.fromkeys(
-        (
-            *("already_answered", "open_questions_max", "question_closed", "question_expired"),
-            *("subscriptions_max", "too_many_polls"),
-        ),
-        Part.QUESTIONS.value,
-    ),
-}
+PART_OF_CODE = {"kept_apart": Part.LEADS.value}
+for _part, _codes in said("codes"):
+    CODES |= _codes
+    PART_OF_CODE |= dict.fromkeys(_codes, _part.value)
 
 Schema = dict[str, Any]
 

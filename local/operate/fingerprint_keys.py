@@ -16,11 +16,11 @@ from local.stack import Stack
 from rules.days import stamp, unstamp
 from rules.engagement.offline import RECEIPT_AGE_MAX
 from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, promote_key, retire_key, to_text
-from rules.questions.questions import OPEN_MAX
+from rules.parts import said
 
 KEY_BYTES = 48
-# For so long after a promotion, questions may be open that were answered under the older keys.
-NEEDED_FOR = OPEN_MAX + PROMOTED_AFTER
+# For so long after a promotion, something of a part may be open that was begun under the older keys.
+NEEDED_FOR = max(said("fingerprints_needed"), default=timedelta()) + PROMOTED_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Purpose:
     needed_for: timedelta  # how long after a promotion the older keys are needed
 
 
-PEOPLE = Purpose("FingerprintSecretId", "questions", NEEDED_FOR)
+PEOPLE = Purpose("FingerprintSecretId", "fingerprints", NEEDED_FOR)
 # For so long a receipt that an older key signed may come back.
 RECEIPTS = Purpose("ReceiptSecretId", "receipts", RECEIPT_AGE_MAX + PROMOTED_AFTER)
 

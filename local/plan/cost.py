@@ -11,16 +11,17 @@ import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 from local.paths import ROOT
+from local.plan.part_traffic import PartTraffic
 from local.plan.price_list import PriceList, fact
 from rules.engagement.boards import pause_between
 from rules.engagement.events import RETENTION
 from rules.engagement.proof import BUCKETS
-from rules.parts import ALL_PARTS, Part
+from rules.parts import ALL_PARTS, Part, said
 from rules.turns import NIGHTS
 
 UNITS = ROOT / "local" / "plan" / "units.json"
@@ -34,7 +35,6 @@ GB = 10**9  # bytes
 READS, BOARD_READS, REDEMPTIONS = 3, 0.5, 0.02  # of an active user in a day
 ACCOUNTS = 4  # for each active user
 NEW = 0.01  # the share of active users who do something for the first time
-ANSWERS = 10  # to a question
 PEAK = 3  # the busiest second of a day against its mean
 PUBLISHED_ROWS_MAX = 100  # of one batch, as far as it was measured
 SCAN_UNIT_BYTES = 2 * 4096  # an eventually consistent read unit
@@ -46,6 +46,9 @@ UNCHANGED = frozenset({"redshift.rpu_hours", "kms.requests"})
 SHARED = {"UserStreaks/StreakLeaderboard": "LeaderboardShards", "Feature/ByActivity": "FeatureShards"}
 
 
+TRAFFIC_OF_PARTS: list[PartTraffic] = list(said("traffic"))
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """A day, on average."""
@@ -54,8 +57,19 @@ class Traffic:
     events_per_user: float = 5  # of an active user
     events_per_batch: float = 5  # in one request
     lead_events: float = 0
-    questions: float = 0
     retention_days: float = 365  # for which the system has run: they decide what is stored
+    of_parts: Mapping[str, float] = field(default_factory=dict)  # by PartTraffic.name
+
+    @property
+    def taken(self) -> Iterator[tuple["PartTraffic", float]]:
+        """Each part's traffic, with its number."""
+        return ((each, self.of_parts.get(each.name, 0)) for each in TRAFFIC_OF_PARTS)
+
+    @property
+    def events(self) -> float:
+        """Events in a day, those of parts among them."""
+        of_parts = sum(each.events * number for each, number in self.taken)
+        return self.daily_actives * self.events_per_user + of_parts
 
     @property
     def accounts(self) -> float:
@@ -108,7 +122,8 @@ def cost_of(traffic: Traffic, size: str, prices: PriceList, deployed: Collection
 
     Raises BadPriceList, and ValueError for traffic of a part that is left out.
     """
-    for part, asked in ((Part.LEADS, traffic.lead_events), (Part.QUESTIONS, traffic.questions)):
+    asked_of = {each.part: number for each, number in traffic.taken}
+    for part, asked in ({Part.LEADS: traffic.lead_events} | asked_of).items():
         if asked and part not in deployed:
             raise ValueError(f"there is traffic of {part}, and the deployment leaves {part} out")
     standing = units()["sizes"][size]
@@ -118,8 +133,7 @@ def cost_of(traffic: Traffic, size: str, prices: PriceList, deployed: Collection
     amounts = sums([standing["idle"], beyond_idle])
     idle, dollars = prices.dollars(standing["idle"]), prices.dollars(amounts)
     running = {name: amount - idle.get(name, 0.0) for name, amount in dollars.items()}
-    events = traffic.daily_actives * traffic.events_per_user + ANSWERS * traffic.questions
-    return Cost(idle, running, events * DAYS_A_MONTH, max(limits(day, standing["settings"])))
+    return Cost(idle, running, traffic.events * DAYS_A_MONTH, max(limits(day, standing["settings"])))
 
 
 @cache
@@ -195,9 +209,8 @@ def _paths(traffic: Traffic, settings: Counts) -> Iterator[TakenPath]:
     yield traffic.lead_events, paths["lead.next"]
     yield traffic.lead_events / 4, paths["lead.refresh.4"]
     yield traffic.lead_events, paths["lead.read.features"]
-    yield traffic.questions, paths["question.asked"]
-    yield ANSWERS * traffic.questions, paths["question.answered"]
-    yield traffic.questions, paths["question.polled"]
+    for each, number in traffic.taken:
+        yield from ((number * times, paths[path]) for path, times in each.paths.items())
 
 
 def day_of(traffic: Traffic, settings: Counts) -> Functions:

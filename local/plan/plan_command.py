@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from local.command import FILE, command, option
-from rules.parts import ALL_PARTS, Part
+from local.command import FILE, Function, command, option
+from local.plan.part_traffic import PartTraffic
+from rules.parts import ALL_PARTS, Part, said
 
 if TYPE_CHECKING:
     from local.plan.cost import Cost, Traffic
@@ -44,7 +45,8 @@ SERVICES = {
     "cognito": "Cognito",
 }
 COUNT = click.FloatRange(min=0)
-TRAFFIC_OF_PART = {Part.LEADS: "lead_events", Part.QUESTIONS: "questions"}
+TRAFFIC_OF_PARTS: list[PartTraffic] = list(said("traffic"))
+TRAFFIC_OF_PART = {Part.LEADS: "lead_events"} | {each.part: each.name for each in TRAFFIC_OF_PARTS}
 NOT_COUNTED = (
     "Not counted: cold starts, what goes through endpoints, Aurora's storage, what the cache answers or"
     " grows by, messages to phones, outgoing webhooks, holds, expiry and clawbacks, a second region,"
@@ -52,9 +54,16 @@ NOT_COUNTED = (
 )
 
 
+def _traffic_options(function: Function) -> Function:
+    """Add an option for each part's traffic."""
+    for each in reversed(TRAFFIC_OF_PARTS):
+        function = option(f"--{each.name}", type=COUNT, metavar="N", default=0, help=each.meaning)(function)
+    return function
+
+
 @command(
     "plan --daily-actives 20_000",
-    "plan --daily-actives 20_000 --without leads --without questions",
+    " ".join(["plan --daily-actives 20_000", *(f"--without {part}" for part in Part)]),
     "plan --daily-actives 20_000 --events-per-user 10 --prices mine.json",
 )
 @option("--daily-actives", type=COUNT, metavar="N", required=True, help="users who do something in a day")
@@ -63,11 +72,11 @@ NOT_COUNTED = (
     "--events-per-batch", type=click.FloatRange(1, 100), metavar="N", default=5, help="events in one request"
 )
 @option("--lead-events", type=COUNT, metavar="N", default=0, help="webhooks a day")
-@option("--questions", type=COUNT, metavar="N", default=0, help="questions a day, each with ten answers")
+@_traffic_options
 @option("--retention-days", type=COUNT, metavar="N", default=365, help="days that the system has run")
 @option(
     "--without",
-    type=click.Choice(["leads", "questions"]),
+    type=click.Choice([part.value for part in Part]),
     multiple=True,
     help="a part that the deployment leaves out; may be repeated",
     show_default="none",
@@ -78,7 +87,8 @@ def plan(prices: Path | None, without: tuple[str, ...], as_json: bool, **figures
     from local.plan.cost import Traffic, cost_of
     from local.plan.price_list import PRICES, read_prices
 
-    price_list, traffic = read_prices(prices or PRICES), Traffic(**figures)
+    of_parts = {each.name: figures.pop(each.name) for each in TRAFFIC_OF_PARTS}
+    price_list, traffic = read_prices(prices or PRICES), Traffic(**figures, of_parts=of_parts)
     deployed = [part for part in Part if part not in without]
     costs = {size: cost_of(traffic, size, price_list, deployed) for size in SIZES}
     if as_json:
@@ -106,7 +116,7 @@ def plain_data(
     return {
         "region": prices.region,
         "prices": {"dated": prices.dated, "source": prices.source},
-        "traffic": {name: figure for name, figure in asdict(traffic).items() if name not in lacking},
+        "traffic": {name: figure for name, figure in _figures(traffic).items() if name not in lacking},
         "parts": sorted(deployed),
         "sizes": {
             size: {
@@ -120,6 +130,13 @@ def plain_data(
             for size, cost in costs.items()
         },
     }
+
+
+def _figures(traffic: "Traffic") -> dict[str, float]:
+    """Return the figures of a traffic by name, those of parts among them."""
+    figures = asdict(traffic)
+    figures |= figures.pop("of_parts")
+    return figures
 
 
 def _reached_at(traffic: "Traffic", cost: "Cost") -> float | None:
@@ -138,7 +155,7 @@ def lines(
     yield f"{traffic.daily_actives:,.0f} daily actives, {events:,.0f} events a day; {prices.region}"
     asked = {
         Part.LEADS: f"{traffic.lead_events:,.0f} webhooks",
-        Part.QUESTIONS: f"{traffic.questions:,.0f} questions",
+        **{each.part: f"{number:,.0f} {each.name}" for each, number in traffic.taken},
     }
     if deployed:
         yield " and ".join(words for part, words in asked.items() if part in deployed) + " a day"
@@ -153,7 +170,7 @@ def lines(
             yield _row(f"  {service}", [each.get(service, 0) for each in running])
     yield _row("together, running", [sum(each.values()) for each in running])
     yield _row("a month in all", [cost.dollars for cost in costs.values()])
-    if events or traffic.questions:
+    if events or any(number for _, number in traffic.taken):
         yield _row("a million events more", [cost.per_million_events or 0 for cost in costs.values()])
     yield ""
     yield "what ends first as users grow"

@@ -6,21 +6,21 @@ late. Rows in the lake and in the warehouse stay: each has the test's name, and 
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from adapters.leads.lead_event_store import CLAIM_KEY
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
-from ingest.questions.questions import open_questions_key
 from local.operate.functions import invoke
 from local.sign_in import users_of
 from local.smoke import parts
-from local.smoke.parts import question_id
-from local.smoke.steps import StepFailed, Subject
-from rules.outgoing.notices import lead_holder, question_holder
-from rules.parts import Part
+from local.smoke.steps import SmokePart, StepFailed, Subject
+from rules.outgoing.notices import lead_holder
+from rules.parts import Part, said
 from rules.user_ids import kept_partition
 
+PARTS: list[SmokePart] = list(said("smoke"))
 KEYS = {  # by table: the attributes of its key, the partition key first
     "BPEvents": ("user_id", "event_id"),
     "IdempotencyKeys": ("user_id", "idempotency_key"),
@@ -30,9 +30,7 @@ KEYS = {  # by table: the attributes of its key, the partition key first
     "Event": ("lead_organization_id", "occurred_at#id"),
     "Memory": ("lead_organization_id", "memory_type#key"),
     "Feature": ("lead_organization_id",),
-    "Questions": ("question_id",),
-    "Responses": ("question_id", "response_id"),
-    "UserStats": ("fingerprint_hash",),
+    **{table: key for part in PARTS for table, key in part.keys.items()},
     "Limits": ("counter",),
     "Notifications": ("holder", "place"),  # where the stack has webhook endpoints
 }
@@ -107,14 +105,8 @@ def _partitions(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "Notifications", lead_holder(lead)
         yield from ((table, lead) for table in LEAD_TABLES)
     if subject.api is not None:
-        question = question_id(subject)
-        fingerprints: set[str] = set()
-        for response in map(decode_item, _items(subject, "Responses", question)):
-            fingerprints |= {response["response_id"], *response.get("older_hashes", ())}
-        yield from (("UserStats", fingerprint) for fingerprint in sorted(fingerprints))
-        yield "Notifications", question_holder(question)
-        yield from (("Questions", question), ("Responses", question))
-        yield "Limits", open_questions_key(subject.agent)  # the counters of minutes expire by themselves
+        for part in PARTS:
+            yield from part.partitions(subject, partial(_items, subject))
     yield "IdempotencyKeys", lead_claim
     for user in (subject.name, subject.second_user):
         yield "DailyActivity", kept_partition(user)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.platform.items import encode_item
 from adapters.settings.choices import currency_of
 from analytics.curation.raw_lines import readable_text
 from analytics.lake.layout import Place
@@ -20,7 +19,6 @@ from local.replay import aggregated_records, plain_records
 from local.smoke.redshift_assumptions import ASSUMPTIONS, check_assumptions
 from local.smoke.steps import Event, StepSkipped, Subject, TooLate, ask, await_profile, must, profile
 from local.stores import lake_of, warehouse_of
-from rules.questions.questions import question_ids
 
 FIRST_DAYS, LATE_DAYS = (4, 1, 3), (2, 0)  # indexes of Subject.days, in the order of sending
 LARGE = 600  # bytes of properties: too many for an item, so they go to the bucket
@@ -213,65 +211,6 @@ def features(subject: Subject) -> str:
 
     subject.until(look, f"features show {wanted}", "lead")
     return f"monetary_total {AMOUNT}, 1 purchase"
-
-
-def question_id(subject: Subject) -> str:
-    """Return the id of the test's question, which follows from agent and key."""
-    return next(question_ids(subject.agent, subject.name))
-
-
-def question(subject: Subject) -> str:
-    """Asking again asks once."""
-    body = {
-        "idempotency_key": subject.name,
-        "type": "multiple_choice",
-        "prompt": "A smoke test asks, and removes this at once: does it work?",
-        "options": ["no", "yes"],
-        "audience": [TEXT],
-        "category": TEXT,
-        "required_responses": 1,
-    }
-    first = ask(subject, "POST", "/v1/questions", body, 201)
-    again = ask(subject, "POST", "/v1/questions", body, 200)
-    seen = {first["question_id"], again["question_id"]}
-    must(seen == {question_id(subject)}, f"the question {question_id(subject)}, twice", seen)
-    return f"question {first['question_id']} asked, once"
-
-
-def answer(subject: Subject) -> str:
-    """One answer closes the question; a second is refused; the agent reads it; stats count it."""
-    path = f"/v1/questions/{question_id(subject)}/responses"
-    body = {"selected_option": OPTION, "confidence": 5, "response_time_ms": 1500}
-    receipt = ask(subject, "POST", path, {**body, "fingerprint": subject.name}, 201)
-    must(receipt["status"] == "CLOSED", "a question that is closed by its one answer", receipt)
-    refused = ask(subject, "POST", path, {**body, "fingerprint": f"{subject.name}-second"}, 409)
-    must(refused["error"]["code"] == "question_closed", "the code question_closed", refused)
-    listed = ask(subject, "GET", path, None, 200)["responses"]
-    must(
-        [response["selected_option"] for response in listed] == [OPTION],
-        f"one answer: option {OPTION}",
-        listed,
-    )
-    person = next(iter(people(subject)), None)
-    must(person is not None, "one response in the table", [])
-    stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted")
-    return f"one answer taken, the second refused; {stats['total_points']} points counted"
-
-
-def people(subject: Subject) -> list[str]:
-    """Return the fingerprint_hash of everybody who answered."""
-    rows = subject.stack.client("dynamodb").query(
-        TableName=subject.stack.tables["Responses"],
-        KeyConditionExpression="question_id = :question",
-        ExpressionAttributeValues=encode_item({":question": question_id(subject)}),
-        ConsistentRead=True,
-    )["Items"]
-    return [str(row["response_id"]["S"]) for row in rows]
-
-
-def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:
-    status, stats = subject.signed_in().call("GET", f"/v1/stats/{person}")
-    return (stats if status == 200 and stats["total_answers"] == 1 else None), (status, stats)
 
 
 def rows_arrive(subject: Subject) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from local.command import command
 from local.smoke import parts
-from local.smoke.cleanup import clean_up
+from local.smoke.cleanup import PARTS, clean_up
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject, run_step, run_steps
 from local.stack import Stack
 from rules.parts import Part, is_deployed
@@ -28,8 +28,7 @@ STEPS = (
     SmokeStep("overdraft", parts.overdraft, ("redemption",)),
     SmokeStep("webhook", parts.webhook, ("sign-in",), Part.LEADS),
     SmokeStep("features", parts.features, ("webhook",), Part.LEADS),
-    SmokeStep("question", parts.question, ("sign-in",), Part.QUESTIONS),
-    SmokeStep("answer", parts.answer, ("question",), Part.QUESTIONS),
+    *(step for part in PARTS for step in part.steps),
     SmokeStep("lake", parts.rows_arrive, ("late events",)),
     SmokeStep("nightly run", parts.nightly, ("lake",)),
     SmokeStep("warehouse", parts.warehouse, ("nightly run",)),

@@ -5,12 +5,13 @@ Each step proves one part of a deployment, or says why not. A step that needs on
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from adapters.platform.items import Item
 from local.api import Api
 from local.aws_errors import explain_error
 from local.sign_in import subject as subject_of
@@ -144,6 +145,17 @@ def run_steps(
         results.append(result)
         tell(result)
     return results
+
+
+@dataclass(frozen=True, slots=True)
+class SmokePart:
+    """What a part adds to the test."""
+
+    steps: tuple[SmokeStep, ...]  # they follow those of leads
+    keys: Mapping[str, tuple[str, ...]]  # by table: the attributes of its key, the partition key first
+    # Yields each partition that the part's steps may have written to: table, partition key. It takes what
+    # returns the items of a partition. An item that leads to other partitions comes after these.
+    partitions: Callable[[Subject, Callable[[str, str], list[Item]]], Iterator[tuple[str, str]]]
 
 
 def run_step(step: SmokeStep, subject: Subject) -> StepResult:

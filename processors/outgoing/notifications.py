@@ -4,7 +4,7 @@ A profile's records arrive in order, maybe twice. The state of a user's notifica
 of rules/outgoing/derivation.py needs no older image, and a record that is delivered twice is notified once.
 Without an endpoint nothing is read or written.
 
-A holder is the user, the lead or the question that notifications are about. Its state has all that was
+A holder is the user, the lead or the other thing that notifications are about. Its state has all that was
 notified so far. Each change is a step from one state to the next, which may add notifications.
 
 Example: a user's profile gets a longer streak (the change). Its step compares the profile with the state,
@@ -53,13 +53,13 @@ from rules.engagement.account_state import Profile
 from rules.engagement.goals import DeclaredAchievement, declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derivation import (
+    ThingChange,
     UserNoticeState,
     due_at,
     forget_achievements,
     notices_of_achievements,
     notices_of_lead,
     notices_of_profile,
-    notices_of_question,
     notices_of_redemption,
     offered_achievements,
 )
@@ -70,16 +70,19 @@ from rules.outgoing.notices import (
     is_user,
     lead_holder,
     number_notices,
-    question_holder,
 )
-from rules.questions.questions import Question, from_item
+from rules.parts import said
 from rules.user_ids import user_holder, user_of_holder
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
-Change = Profile | Redemption | FeatureItem | Question
+Change = Profile | Redemption | FeatureItem | ThingChange
 Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
+# Of the tables of parts: the partition key's name -> what reads an item as a change, with its holder.
+CHANGES_OF_PARTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, ThingChange]]] = {
+    attribute: read for readers in said("noticed_changes") for attribute, read in readers.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,8 @@ class NoticeSteps:
             return notices_of_profile(state, profile, at, levels, partial(self.repairs, now))
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
-        if isinstance(change, Question):
-            return notices_of_question(state, change)
+        if isinstance(change, ThingChange):
+            return change.notices(state)
         organization_id = state.shown.get("organization_id")
         if not organization_id and self.leads:
             organization_id = self.leads.organization_of(change.lead_organization_id)
@@ -220,9 +223,9 @@ class NotificationWriter:
         """
         if isinstance(change, FeatureItem):
             return self._may_want(NoticeType.LEAD_UPDATED)
-        return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
+        return not isinstance(change, ThingChange) or self._may_want(change.type)
 
-    def _may_want(self, kind: NoticeType) -> bool:
+    def _may_want(self, kind: str) -> bool:
         return any(endpoint.may_want(kind) for endpoint in self.endpoints.known())
 
     def _write_holder(
@@ -259,7 +262,7 @@ class NotificationWriter:
                 for endpoint in self.endpoints.known()
                 if any(endpoint.wants(notification) for notification in notifications)
             ]
-            # If nobody wants the notifications of a lead or a question, its state is not stored either.
+            # If nobody wants the notifications of a lead or another thing, its state is not stored either.
             if not (endpoint_ids or is_user(holder)):
                 return set()
             due = due_at(state) if isinstance(state, UserNoticeState) else None
@@ -306,9 +309,9 @@ def read_change(record: Record) -> tuple[str, Change] | None:
     if "lead_organization_id" in image:
         item = feature_item_from(image)
         return lead_holder(item.lead_organization_id), item
-    if "question_id" in image:
-        question = from_item(decode_item(image))
-        return question_holder(question.question_id), question
+    for attribute, read in CHANGES_OF_PARTS.items():
+        if attribute in image:
+            return read(decode_item(image))
     if "holder" not in image:
         profile = profile_from(decode_item(image))
         return user_holder(profile.user_id), profile

@@ -26,7 +26,7 @@ from rules.book.reminders import ReminderRules
 from rules.book.rewards import Reward
 from rules.days import EPOCH, DayStarts
 
-# A date's points of answers are kept in two digits of base 36 (adapters/questions/stats_items.py).
+# A date's points of answers are kept in two digits of base 36.
 DAY_POINTS_LIMIT = 36**2 - 1
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 

@@ -8,7 +8,7 @@ from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeri
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.reminders import CLOCK, CLOCK_WORDS, LANGUAGE, LANGUAGE_LENGTH_MAX
 from rules.book.rewards import REWARD_NAME
-from rules.parts import OF_PART, Part
+from rules.parts import OF_PART
 
 Schema = dict[str, Any]
 
@@ -240,6 +240,8 @@ _REWARD = _object(
     },
     "one reward",
 )
+# Sections of questions. A stored book may have them, whatever the code has: so they are declared here.
+_OF_QUESTIONS = {OF_PART: "questions"}
 _ANSWERS = _object(
     ["points", "day_points_max"],
     {
@@ -358,11 +360,11 @@ BOOK: Schema = {
             "repairs": _REPAIRS,
             "pauses": _PAUSES,
             "daily": _DAILY,
-            "reminders": _REMINDERS | {OF_PART: Part.QUESTIONS.value},
+            "reminders": _REMINDERS | _OF_QUESTIONS,
             "offline": _OFFLINE,
             "expiry": _EXPIRY,
             "rewards": _by_name(500, REWARD_NAME, _REWARD, "the catalogue, by id"),
-            "answers": _ANSWERS | {OF_PART: Part.QUESTIONS.value},
+            "answers": _ANSWERS | _OF_QUESTIONS,
             "streaks": _by_name(20, GOAL_NAME, _STREAK, "streaks besides the daily one, by name"),
             "achievements": _by_name(100, GOAL_NAME, _ACHIEVEMENT, "achievements, by name"),
             "levels": {

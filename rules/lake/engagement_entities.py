@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from rules.days import stamp, stamp_of_key
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import stamp_of
 from rules.engagement.packed_dates import listed_dates
 from rules.engagement.streak import BroughtForward
-from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
+from rules.lake.schema import INSERTS, Entity, Field, PublishedTable, Required, Row, StagedColumn, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
@@ -32,6 +33,12 @@ JUDGEMENT_FIELDS = (
     Field("cap", TEXT, "the cap of its points: 100/day or 400/week", 32),
     Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
 )
+
+
+def is_day(attributes: Mapping[str, Any]) -> bool:
+    """Whether an item of DailyActivity is a row: a day that is active, or was."""
+    is_kept_item = "packed" in attributes  # adapters/engagement/account_items.py
+    return not is_kept_item and ("is_inactive" not in attributes or "reversed_events" in attributes)
 
 
 def event_row(row: Row, _arrived: datetime, change: str) -> Row:
@@ -135,6 +142,7 @@ EVENTS = Entity(
     version="version",
     left_out=frozenset({"ttl", "by_server"}),
     shape=event_row,
+    published=PublishedTable("BPEvents", "PublishEventsMapping"),
 )
 
 DAILY_ACTIVITY = Entity(
@@ -157,6 +165,8 @@ DAILY_ACTIVITY = Entity(
     left_out=frozenset({"last_event_id", "passive_events", "lots", "measures", "reversed_events"}),
     shape=day_row,
     may_age=False,
+    published=PublishedTable("DailyActivity", "PublishDaysMapping"),
+    has_row=is_day,
 )
 
 LEDGER = Entity(
@@ -216,6 +226,7 @@ LEDGER = Entity(
     left_out=frozenset({"active", "reversed_by", "carried", "applied_through"}),
     shape=entry_row,
     may_age=False,
+    published=PublishedTable("RewardsLedger", "PublishLedgerMapping", INSERTS),
 )
 
 USER_GOALS = Entity(
@@ -298,4 +309,5 @@ STREAKS = Entity(
     ),
     shape=streak_row,
     may_age=False,
+    published=PublishedTable("UserStreaks", "PublishStreaksMapping"),
 )

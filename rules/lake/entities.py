@@ -22,15 +22,13 @@ from rules.lake.engagement_entities import (
     event_version,
 )
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
-from rules.lake.question_entities import ANSWER_STATS, NOTIFICATIONS, QUESTIONS, RESPONSES
 from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.lake.table_items import TABLE_ITEMS
 from rules.lake.valid_row import RowRefused, read_row
-from rules.parts import Part, is_deployed
+from rules.parts import Part, is_deployed, said
 
 __all__ = [
-    "ANSWER_STATS",
     "DAILY_ACTIVITY",
     "ENTITIES",
     "EVENTS",
@@ -41,9 +39,6 @@ __all__ = [
     "LEAD_MEMORY",
     "LEDGER",
     "LOADED",
-    "NOTIFICATIONS",
-    "QUESTIONS",
-    "RESPONSES",
     "RULES",
     "STREAKS",
     "TABLE_ITEMS",
@@ -60,12 +55,12 @@ __all__ = [
     "rows_of",
 ]
 
-ENTITIES = {
+ENTITIES: dict[str, Entity] = {
     entity.name: entity
     for entity in (
         *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS),
         *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
-        *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
+        *(entity for entities in said("lake_entities") for entity in entities),
         *(RULES, TABLE_ITEMS),
     )
 }

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Required, Row, StagedColumn, Type
+from rules.lake.schema import INSERTS, Entity, Field, PublishedTable, Required, Row, StagedColumn, Type
 from rules.leads.feature_items import DECLARED, DIGEST
 from rules.leads.features import DECIMALS, FEATURES, Contact, Feature, Input, Unit
 from rules.leads.lead_events import (
@@ -115,6 +115,7 @@ LEAD_EVENTS = Entity(
     left_out=frozenset({TYPE_KEY, "raw_payload"}),
     shape=lead_event_row,
     part=Part.LEADS,
+    published=PublishedTable("Event", "PublishLeadEventsMapping", INSERTS),
 )
 
 
@@ -172,6 +173,7 @@ LEAD_MEMORY = Entity(
     left_out=frozenset({"evidence"}),
     shape=lead_memory_row,
     part=Part.LEADS,
+    published=PublishedTable("Memory", "PublishMemoryMapping"),
 )
 
 
@@ -285,6 +287,7 @@ LEAD_FEATURES = Entity(
     left_out=frozenset({"active_shard", "added", "pending", "regrouped"}),
     shape=lead_features_row,
     part=Part.LEADS,
+    published=PublishedTable("Feature", "PublishFeaturesMapping"),
 )
 
 

@@ -23,7 +23,7 @@ from rules.book.goal_rules import (
 from rules.book.levels import Level
 from rules.book.point_rules import AmountRule, Period
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Required, Row, Type
+from rules.lake.schema import Entity, Field, PublishedTable, Required, Row, Type
 
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
 
@@ -34,6 +34,14 @@ LEVEL, DAILY, BOOK = "level", "daily", "book"
 BOOK_SECTIONS = ("freezes", "repairs", "pauses", "expiry", "offline", "answers")
 FREEZES, PAUSES, REST_DAYS = "freezes", "pauses", "rest_days"  # what covers a missed period
 ALL, ANY = "all", "any"  # the values of the column `combined`
+
+
+DOCUMENTS = "documents"  # of RuleBooks: adapters/book_store.py
+
+
+def is_whole_book(attributes: Mapping[str, Any]) -> bool:
+    """Whether an item of RuleBooks is rows: the one of a version that has the whole document."""
+    return bool(attributes["book"] == DOCUMENTS)
 
 
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
@@ -185,6 +193,8 @@ RULES = Entity(
     left_out=frozenset({"book"}),
     expand=rule_rows,
     may_age=False,
+    published=PublishedTable("RuleBooks", "PublishRulesMapping"),
+    has_row=is_whole_book,
 )
 
 

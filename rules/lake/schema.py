@@ -63,6 +63,23 @@ def _unchanged(row: Row, _arrived: datetime, _change: str) -> Row:
     return row
 
 
+def _always(_attributes: Mapping[str, Any]) -> bool:
+    return True
+
+
+# Changes of a table that are published, as Lambda's filter patterns.
+CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A table whose changes are rows of an entity of the lake."""
+
+    table: str  # its logical id
+    mapping: str  # the logical id of the mapping from the table's stream to the publisher
+    changes: tuple[str, ...] = CHANGES
+
+
 @dataclass(frozen=True, slots=True)
 class Entity:
     """One kind of row."""
@@ -79,6 +96,9 @@ class Entity:
     # Of two rows with one key, the one with the higher value here is the newer. If they are equal, or there
     # is no version, the first one stays.
     version: str | None = None
+    published: PublishedTable | None = None  # the table whose changes are its rows; None: several, or nights
+    # Whether an item of the table, by its attributes, has a row
+    has_row: Callable[[Mapping[str, Any]], bool] = _always
     left_out: frozenset[str] = frozenset()  # attributes of the table's item that are no columns
     # Returns a row. It takes the item's attributes by the names of columns, when the change came into the
     # stream, and the version of the change (event_version).

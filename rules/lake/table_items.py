@@ -8,27 +8,26 @@
 | Rewards | redemptions, and how much was taken of stocks |
 | RuleBooks | every version of the book, and amnesties |
 | Erasures | the log of tombstones, which names no person |
-| Subscriptions | phones: their owners' choices, tokens and endpoints |
 
-Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}. If a phone is gone, a row
-with an item without attributes says so. A week later the phone's older rows leave the lake
-(analytics/forgetting/gone_phones.py).
+Tables of parts are in their manifests. Each change is a row with the item as DynamoDB writes it:
+{"name": {"S": "text"}}. A removal that is kept is a row with an item without attributes.
 """
 
 import json
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
 from rules.lake.engagement_entities import VERSION_BYTES
+from rules.lake.kept_tables import Image, KeptTable
 from rules.lake.schema import Entity, Field, Required, Type
+from rules.parts import said
 from rules.user_ids import GONE, user_of_holder, user_of_partition
 
 TEXT, _, _, _, TIMESTAMP = Type
-Image = Mapping[str, Mapping[str, Any]]  # an item in DynamoDB's wire format
 
 TABLE_ITEMS = Entity(
     "table_items",
@@ -48,16 +47,6 @@ TABLE_ITEMS = Entity(
     may_age=False,
 )
 
-PHONES, TOKEN, CHANGED = "Subscriptions", "fcm_token", "is_changed"
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "UserStreaks": ("user_id",),
-    "DailyActivity": ("user_id", "activity_date"),
-    "IdempotencyKeys": ("user_id", "idempotency_key"),
-    "Rewards": ("holder", "place"),
-    "RuleBooks": ("book", "version"),
-    "Erasures": ("part", "place"),
-    PHONES: ("subscription_id",),
-}
 # A profile's attributes that follow neither from the ledger nor from another entity of the lake, and its
 # settings, which the ledger has as entries (tests/unit/lake/test_table_items.py).
 PROFILE_ATTRIBUTES = frozenset(
@@ -77,17 +66,6 @@ PROFILE_ATTRIBUTES = frozenset(
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }
 )
-# A subscription's attributes that follow from nothing else. Its position in the index follows from them. The
-# messages that were sent to it are in the entity notifications.
-PHONE_ATTRIBUTES = frozenset(
-    {
-        *("subscription_id", "owner", TOKEN, "endpoint_arn", "audience", "min_interval_minutes", "timezone"),
-        *("quiet_hours", "streak_reminders", "reminders_at", "language"),
-        *("created_at", "updated_at", "dead_at"),
-    }
-)
-# By table. Of the other tables' items, all attributes are in the lake.
-ATTRIBUTES: Mapping[str, frozenset[str]] = {"UserStreaks": PROFILE_ATTRIBUTES, PHONES: PHONE_ATTRIBUTES}
 REMOVED = "{}"  # the text of an item that was removed
 LONG_BYTES = 30_000  # a longer text is compressed, because a column has 64 KB
 ZLIB_PREFIX = "zlib:"  # a compressed text begins with it
@@ -95,18 +73,63 @@ ACHIEVEMENTS_DATE = "totals"  # the item of DailyActivity with achievements has 
 ERASURE_LOG = "journal"  # the partition of the table Erasures with its log
 
 
+def is_of_other_thing(store: str, partition: str) -> bool:
+    """Whether a partition key has, in the place of a user, another thing.
+
+    That is a stock, a lead's claim, a hook's count, a note of an import, or a mark of a deletion.
+    """
+    is_stock = store == "Rewards" and user_of_holder(partition) is None
+    return is_stock or "#" in partition or partition.startswith(GONE)
+
+
+def _user_of(store: str, partition: str) -> str | None:
+    """Return the user whose partition it is; None: it is no user's."""
+    user = user_of_partition(partition)
+    if is_of_other_thing(store, user):
+        return None
+    return user_of_holder(user) if store == "Rewards" else user
+
+
+def _of_user(store: str, key: str) -> Callable[[Image], str | None]:
+    """Return what returns the user of an item. key: the attribute with the partition key."""
+    return lambda image: _user_of(store, str(image[key]["S"]))
+
+
+TABLES: Mapping[str, KeptTable] = {
+    "UserStreaks": KeptTable(("user_id",), PROFILE_ATTRIBUTES, user_of=_of_user("UserStreaks", "user_id")),
+    "DailyActivity": KeptTable(
+        ("user_id", "activity_date"),
+        is_kept=lambda image: image["activity_date"].get("S") == ACHIEVEMENTS_DATE,
+        user_of=_of_user("DailyActivity", "user_id"),
+    ),
+    "IdempotencyKeys": KeptTable(
+        ("user_id", "idempotency_key"),
+        is_kept=lambda image: not is_of_other_thing("IdempotencyKeys", image["user_id"]["S"]),
+        user_of=_of_user("IdempotencyKeys", "user_id"),
+    ),
+    "Rewards": KeptTable(("holder", "place"), user_of=_of_user("Rewards", "holder")),
+    "RuleBooks": KeptTable(("book", "version")),
+    "Erasures": KeptTable(("part", "place"), is_kept=lambda image: image["part"].get("S") == ERASURE_LOG),
+    **{name: table for tables in said("kept_tables") for name, table in tables.items()},
+}
+KEYS: Mapping[str, tuple[str, ...]] = {name: table.key for name, table in TABLES.items()}
+# Tables whose items do not come back with their users, but with their part.
+APART = tuple(name for name, table in TABLES.items() if table.is_restored_apart)
+
+
 def table_item(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
     """Return a changed item as attributes of a row of TABLE_ITEMS; None if the lake does not have such items.
 
     store: the table's name in the template. Raises KeyError for an item without its key.
     """
-    if store not in KEYS or not _is_in_lake(store, image):
+    table = TABLES.get(store)
+    if table is None or not table.is_kept(image):
         return None
-    names = ATTRIBUTES.get(store)
+    names = table.attributes
     item = {name: value for name, value in image.items() if names is None or name in names}
     return {
         **_change(store, image, arrived, version),
-        "user_id": _user_of(store, image),
+        "user_id": table.user_of(image),
         "item": item_text(item),
     }
 
@@ -114,9 +137,9 @@ def table_item(store: str, image: Image, arrived: datetime, version: str) -> dic
 def removed_item(store: str, key: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
     """Return the removal of an item as attributes of a row of TABLE_ITEMS; None if it gives no row.
 
-    key: the item's. Only the removal of a phone gives a row: other items stay, or end by their time to live.
+    key: the item's. Most items stay, or end by their time to live.
     """
-    if store != PHONES or "#" in key[KEYS[PHONES][0]]["S"]:
+    if not TABLES[store].is_removal_kept(key):
         return None
     return {**_change(store, key, arrived, version), "user_id": None, "item": REMOVED}
 
@@ -129,40 +152,6 @@ def _change(store: str, image: Image, arrived: datetime, version: str) -> dict[s
         "version": version,
         "changed_at": stamp(arrived.replace(microsecond=0)),
     }
-
-
-def _is_in_lake(store: str, image: Image) -> bool:
-    if store == "DailyActivity":
-        return image["activity_date"].get("S") == ACHIEVEMENTS_DATE
-    if store == "Erasures":
-        return image["part"].get("S") == ERASURE_LOG
-    if store == PHONES:
-        return "owner" in image and CHANGED in image
-    return store != "IdempotencyKeys" or not is_of_other_thing(store, image["user_id"]["S"])
-
-
-def is_of_other_thing(store: str, partition: str) -> bool:
-    """Whether a partition key has, in the place of a user, another thing.
-
-    That is a stock, a lead's claim, a hook's count, a note of an import, or a mark of a deletion.
-    """
-    is_stock = store == "Rewards" and user_of_holder(partition) is None
-    return is_stock or "#" in partition or partition.startswith(GONE)
-
-
-def _user_of(store: str, image: Image) -> str | None:
-    """Return the user whose item it is; None: it is no user's."""
-    if store == PHONES:
-        return str(image["owner"]["S"])
-    partition = user_of_partition(str(image[KEYS[store][0]]["S"]))
-    if store in ("RuleBooks", "Erasures") or is_of_other_thing(store, partition):
-        return None
-    return user_of_holder(partition) if store == "Rewards" else partition
-
-
-def ends_phone(text: str) -> bool:
-    """Whether a row's item says that a phone is gone: it was removed, or its token is dead."""
-    return TOKEN not in item_of(text)
 
 
 def key_text(store: str, image: Image) -> str:

@@ -1,9 +1,9 @@
-"""Which notices follow from a profile, a lead or a question (docs/rules.md, rule 18).
+"""Which notices follow from a profile or a lead (docs/rules.md, rule 18).
 
 Each function is a fold. It takes a state, which has all that was notified so far, and returns the new notices
 and the state after them. A profile gives notices when it changes, and when time passes: a streak lapses, a
 hold ends. From time to time a user's achievements are looked at (rule 15). In this order: profiles,
-redemptions, achievements, leads and questions.
+redemptions, achievements, leads and what parts have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,6 @@ from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offere
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
-from rules.questions.questions import Question, QuestionStatus
 
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
@@ -403,9 +402,9 @@ def forget_achievements(state: UserNoticeState) -> tuple[list[Notice], UserNotic
 
 @dataclass(frozen=True, slots=True)
 class ItemNoticeState:
-    """The state that a lead's or a question's notifications have reported so far."""
+    """The state that the notifications of a lead, or of another thing, have reported so far."""
 
-    version: int = 0  # the lead's item's; of a question 1
+    version: int = 0  # the lead's item's; of what is notified once 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -434,18 +433,11 @@ def notices_of_lead(
     return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
 
 
-def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
-    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
-        return [], state
-    closed_at = question.closed_at or question.closes_at
-    data = {
-        "agent_id": question.agent_id,
-        "status": question.status.value,
-        "category": question.category,
-        "required_responses": question.required_responses,
-        "current_responses": question.current_responses,
-        "created_at": question.created_at,
-        "closed_at": closed_at,
-    }
-    return [Notice(NoticeType.QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
+@dataclass(frozen=True, slots=True)
+class ThingChange:
+    """A change of a thing of a part, which notifications may be about."""
+
+    type: str  # of its notices
+    notices: Callable[
+        [ItemNoticeState], tuple[list[Notice], ItemNoticeState]
+    ]  # of the change; and the next state

@@ -1,26 +1,29 @@
 """Notifications of the customer's systems, the endpoints that want them, and when an attempt is repeated or
 given up (docs/rules.md, rule 18).
 
-A *holder* is a user, a lead or a question. It is written as rules.user_ids.user_holder writes a user, or as
-`lead/` or `question/` with an id. The notifications of a holder are numbered, and arrive in this order: a
-holder has a *lane* to each endpoint, in which the next notification is sent when the one before has arrived.
-If an endpoint refuses a holder's notification, that delays no other holder. An endpoint that refuses
-everything has longer and longer pauses.
+A *holder* is a user, a lead, or another thing of a part. It is written as rules.user_ids.user_holder writes a
+user, or as `lead/` or another prefix with an id. The notifications of a holder are numbered, and arrive in
+this order: a holder has a *lane* to each endpoint, in which the next notification is sent when the one before
+has arrived. If an endpoint refuses a holder's notification, that delays no other holder. An endpoint that
+refuses everything has longer and longer pauses.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from rules.parts import Part
+from rules.outgoing.notice_kinds import FieldForms, NoticeKind
+from rules.parts import Part, said
 from rules.user_ids import user_holder, user_id_problem, user_of_holder
 
-LEAD, QUESTION = "lead/", "question/"
-HOLDER_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
+LEAD = "lead/"
+# The types of parts, beside NoticeType
+KINDS_OF_PARTS: dict[str, NoticeKind] = {kind.type: kind for kinds in said("notices") for kind in kinds}
+HOLDER_NAMES = {LEAD: "lead_id"} | {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
@@ -41,11 +44,6 @@ KEPT = timedelta(days=30)  # how long a notification is kept, for replays and fo
 def lead_holder(lead_organization_id: str) -> str:
     """Return the holder of a lead's notifications."""
     return LEAD + lead_organization_id
-
-
-def question_holder(question_id: str) -> str:
-    """Return the holder of a question's notifications."""
-    return QUESTION + question_id
 
 
 def is_user(holder: str) -> bool:
@@ -82,18 +80,21 @@ class NoticeType(StrEnum):
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
     LEAD_UPDATED = "lead.updated"  # its features, or the root whose leaf it is, have changed
-    QUESTION_CLOSED = "question.closed"
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"  # somebody asked for it
 
 
 # The part that a type is of, if a deployment may leave it out.
-PART_OF_TYPE = {NoticeType.LEAD_UPDATED: Part.LEADS, NoticeType.QUESTION_CLOSED: Part.QUESTIONS}
+PART_OF_TYPE: dict[str, Part] = {
+    NoticeType.LEAD_UPDATED: Part.LEADS,
+    **{kind.type: kind.part for kind in KINDS_OF_PARTS.values()},
+}
+TYPES: tuple[str, ...] = (*NoticeType, *KINDS_OF_PARTS)
 _OF_USER = {"user_id": str, "number": int}
 # What a filter may ask for: by type, the fields of `data` that are texts or numbers. A text that is one
 # of a few values has them here.
-FILTER_FIELDS: Mapping[NoticeType, Mapping[str, type | tuple[str, ...]]] = {
+FILTER_FIELDS: Mapping[str, FieldForms] = {
     NoticeType.STREAK_EXTENDED: {**_OF_USER, "from": int, "current_streak": int},
     NoticeType.STREAK_AT_RISK: {**_OF_USER, "lapses_at": str},
     NoticeType.STREAK_LOST: {**_OF_USER, "lost_streak": int, "reason": ("missed", "reversed")},
@@ -115,23 +116,17 @@ FILTER_FIELDS: Mapping[NoticeType, Mapping[str, type | tuple[str, ...]]] = {
         **dict.fromkeys(("lead_id", "organization_id", "merged_into", "computed_at"), str),
         "number": int,
     },
-    NoticeType.QUESTION_CLOSED: {
-        **dict.fromkeys(("question_id", "agent_id", "category", "created_at", "closed_at"), str),
-        **dict.fromkeys(("number", "required_responses", "current_responses"), int),
-        "status": ("CLOSED", "EXPIRED"),
-    },
     NoticeType.PROFILE_CHANGED: _OF_USER,
+    **{kind.type: kind.fields for kind in KINDS_OF_PARTS.values()},
 }
+PEOPLE = ("user_id", *(kind.whose_data for kind in KINDS_OF_PARTS.values()))
 
 
-PEOPLE = ("user_id", "agent_id")
-
-
-def filter_problem(kind: NoticeType, name: str, wanted_values: Sequence[Any]) -> str:
+def filter_problem(kind: str, name: str, wanted_values: Sequence[Any]) -> str:
     """Return why a field of a type's filter would never match as it is meant; "" if it may."""
     fields = FILTER_FIELDS[kind]
     if name not in fields:
-        return f"is no text or number of {kind.value}: {', '.join(sorted(fields))} are"
+        return f"is no text or number of {kind}: {', '.join(sorted(fields))} are"
     form = fields[name]
     for wanted in wanted_values:
         if form is int:
@@ -150,7 +145,7 @@ def filter_problem(kind: NoticeType, name: str, wanted_values: Sequence[Any]) ->
 class Notice:
     """One notification before it has its number."""
 
-    type: NoticeType
+    type: str  # one of TYPES
     data: Mapping[str, Any]  # a user's notice has `profile` in it, the whole profile after the change
 
 
@@ -166,13 +161,13 @@ class Notification:
     @property
     def message_id(self) -> str:
         """The webhook-id. It is the same at every attempt and every endpoint."""
-        name = f"{self.holder}\x00{self.number}\x00{self.notice.type.value}\x00{self.at}"
+        name = f"{self.holder}\x00{self.number}\x00{self.notice.type}\x00{self.at}"
         return f"msg_{uuid5(NAMESPACE, name).hex}"
 
     @property
     def content(self) -> dict[str, Any]:
         """The JSON object that is sent."""
-        return {"type": self.notice.type.value, "timestamp": self.at, "data": self.data}
+        return {"type": str(self.notice.type), "timestamp": self.at, "data": self.data}
 
     @property
     def data(self) -> dict[str, Any]:
@@ -196,8 +191,8 @@ def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) 
 class Endpoint:
     """An endpoint of an organization (an app), or the bus.
 
-    An endpoint gets notifications of all users, of the leads of its organization, and of the questions of its
-    agents. The bus gets all notifications.
+    An endpoint gets notifications of all users, of the leads of its organization, and of the things of those
+    whom it names (`whose`). The bus gets all notifications.
     """
 
     endpoint_id: str
@@ -210,55 +205,61 @@ class Endpoint:
     description: str = ""
     created_at: str = ""
     disabled: str = ""  # why the endpoint gets nothing, so that notifications wait; "": it is enabled
-    agents: frozenset[str] = frozenset()  # the agents of whose questions it is notified
+    # By NoticeKind.whose: of whose things it is notified. Example: `{"agents": {"quiz"}}`
+    whose: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def wants(self, notification: Notification) -> bool:
         """Return whether the endpoint is to get a notification. A test is always wanted."""
         notice = notification.notice
-        if notice.type is NoticeType.TEST:
+        if notice.type == NoticeType.TEST:
             return True
         if not self.may_want(notice.type) or not self._may_know_holder(notice):
             return False
-        fields = self.filters.get(notice.type.value, {})
+        fields = self.filters.get(notice.type, {})
         data = notification.data if fields else {}
         return all(
             any(_meets(data.get(name), wanted) for wanted in wanted_values)
             for name, wanted_values in fields.items()
         )
 
-    def may_want(self, kind: NoticeType) -> bool:
+    def may_want(self, kind: str) -> bool:
         """Return whether the endpoint has asked for a type."""
-        return not self.types or kind.value in self.types
+        return not self.types or kind in self.types
 
     def _may_know_holder(self, notice: Notice) -> bool:
         """Return whether the notice is of a holder that the endpoint may know of."""
         if self.endpoint_id == BUS:
             return True
-        if notice.type is NoticeType.LEAD_UPDATED:
+        if notice.type == NoticeType.LEAD_UPDATED:
             return bool(notice.data["organization_id"] == self.organization_id)
-        return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
+        kind = KINDS_OF_PARTS.get(notice.type)
+        return kind is None or notice.data[kind.whose_data] in self.whose.get(kind.whose, ())
 
 
 def silent_filters(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     """Yield (field, reason) of what keeps an endpoint from ever getting what it asks for."""
     for kind, fields in endpoint.filters.items():
-        if not endpoint.may_want(NoticeType(kind)):
+        if not endpoint.may_want(kind):
             yield f"filters.{kind}", "is of a type that types does not name"
         for name, wanted_values in fields.items():
-            if problem := filter_problem(NoticeType(kind), name, wanted_values):
+            if problem := filter_problem(kind, name, wanted_values):
                 yield f"filters.{kind}.{name}", problem
-    own = {
+    own: dict[tuple[str, str], Collection[str]] = {
         (NoticeType.LEAD_UPDATED, "organization_id"): {endpoint.organization_id},
-        (NoticeType.QUESTION_CLOSED, "agent_id"): endpoint.agents,
+        **{
+            (kind.type, kind.whose_data): endpoint.whose.get(kind.whose, ())
+            for kind in KINDS_OF_PARTS.values()
+        },
     }
     for (notice_type, name), known in own.items():
         wanted_values = endpoint.filters.get(notice_type, {}).get(name, ())
         texts = {wanted for wanted in wanted_values if isinstance(wanted, str)}
-        if texts and not texts & known:
+        if texts and texts.isdisjoint(known):
             yield f"filters.{notice_type}.{name}", "names none that this endpoint may hear of"
-    asks = endpoint.types == {NoticeType.QUESTION_CLOSED} or NoticeType.QUESTION_CLOSED in endpoint.filters
-    if asks and not endpoint.agents:
-        yield "agents", "are missing: without them an endpoint hears of nobody's questions"
+    for own_kind in KINDS_OF_PARTS.values():
+        asks = endpoint.types == {own_kind.type} or own_kind.type in endpoint.filters
+        if asks and not endpoint.whose.get(own_kind.whose):
+            yield own_kind.whose, f"are missing: without them an endpoint hears of {own_kind.nobody}"
 
 
 def next_attempt(failures: int, now: datetime) -> datetime:

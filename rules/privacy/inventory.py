@@ -5,64 +5,36 @@ lake's entities. So nobody can add a store and forget the persons in it.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from enum import StrEnum
 
-from rules.parts import Part, is_deployed
+from rules.parts import Part, is_deployed, said
+from rules.privacy.stores import (
+    BUCKET,
+    CACHE,
+    DATABASE,
+    DELETED,
+    ENTITY,
+    EXPIRES,
+    FAILED_RECORDS,
+    IMPERSONAL,
+    LAKE,
+    LOG,
+    QUEUE,
+    REFUSED,
+    RESIDUE,
+    STREAM,
+    TABLE,
+    TOPIC,
+    Fate,
+    Store,
+    StoreKind,
+)
+
+__all__ = ["BY_NAME", "INVENTORY", "Fate", "Store", "StoreKind", "stores_lacking"]
 
 LEAF = "lead_organization_id"
 
 
-class StoreKind(StrEnum):
-    """What kind of store. A table's indexes belong to the table."""
-
-    TABLE = "table"
-    BUCKET = "bucket"
-    QUEUE = "queue"
-    STREAM = "stream"
-    TOPIC = "topic"
-    ENTITY = "entity of the lake"
-    LAKE = "part of the lake"
-    CACHE = "cache"
-    DATABASE = "database"
-    LOG = "log"
-
-
-class Fate(StrEnum):
-    """What an erasure does to what a store holds of the person.
-
-    DELETED: nothing stays. RESIDUE: numbers and dates stay, under a random name that leads back to nobody.
-    REFUSED: what passes through is not looked at; its consumers refuse what the tombstone forbids.
-    EXPIRES: it ends by itself, after `expires_days`. IMPERSONAL: there is nothing of a person.
-    """
-
-    DELETED = "deleted"
-    RESIDUE = "residue"
-    REFUSED = "refused"
-    EXPIRES = "expires"
-    IMPERSONAL = "impersonal"
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """One store."""
-
-    name: str  # the template's logical id, or the entity's name
-    kind: StoreKind
-    holds: str  # what is there of a person
-    fate: Fate
-    # user_key, lead_key: the attribute, column or prefix whose value is a user's, or a lead's, own; empty for
-    # a store that has none of them
-    user_key: str = ""
-    lead_key: str = ""
-    found: str = ""  # how the rows are found, where the key alone does not find them
-    expires_days: int = 0
-    part: Part | None = None  # the part that it belongs to, if a deployment may leave it out
-
-
-TABLE, BUCKET, QUEUE, STREAM, TOPIC, ENTITY, LAKE, CACHE, DATABASE, LOG = StoreKind
-DELETED, RESIDUE, REFUSED, EXPIRES, IMPERSONAL = Fate
-LEADS, QUESTIONS = Part
+LEADS = Part.LEADS
 
 INVENTORY = (
     Store("UserStreaks", TABLE, "the profile: streaks, balance, zones, alias, reviews", DELETED, "user_id"),
@@ -148,36 +120,7 @@ INVENTORY = (
         found="all leaves of a person are erased with their root",
         part=LEADS,
     ),
-    Store(
-        "Questions", TABLE, "what agents ask; agents are organizations' programs", IMPERSONAL, part=QUESTIONS
-    ),
-    Store(
-        "Responses",
-        TABLE,
-        "answers and their texts, under the keyed hash of who answered",
-        DELETED,
-        "fingerprint_hash",
-        found="ByFingerprint, under each of the person's hashes (adapters/platform/keyed_hash.py)",
-        part=QUESTIONS,
-    ),
-    Store(
-        "Subscriptions",
-        TABLE,
-        "phones, zones and quiet hours, and which messages went to them",
-        DELETED,
-        "owner",
-        found="the places that the user's phones hold in Limits; claims of messages name nobody, and expire",
-        part=QUESTIONS,
-    ),
-    Store(
-        "UserStats",
-        TABLE,
-        "stats of a person's answers",
-        DELETED,
-        "fingerprint_hash",
-        found="as Responses",
-        part=QUESTIONS,
-    ),
+    *(store for stores in said("stores") for store in stores),
     Store(
         "PayloadBucket",
         BUCKET,
@@ -194,7 +137,7 @@ INVENTORY = (
         Store(
             name,
             QUEUE,
-            "records that failed, as they came, 14 days at most",
+            FAILED_RECORDS,
             REFUSED,
             expires_days=14,
             part=part,
@@ -202,7 +145,6 @@ INVENTORY = (
         for part, names in (
             (None, ("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures")),
             (LEADS, ("LeadIngestionFailures", "LeadEventsFailures", "MemoryFailures", "FeatureFailures")),
-            (QUESTIONS, ("AnswersFailures", "NotifyFailures", "AnnouncementFailures")),
             (None, ("PublisherFailures", "NotificationFailures", "DeliveryFailures")),
         )
         for name in names
@@ -218,14 +160,6 @@ INVENTORY = (
             part=LEADS,
         )
         for name in ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
-    ),
-    Store(
-        "Announcements",
-        QUEUE,
-        "pages of those who are to hear of a question",
-        REFUSED,
-        expires_days=14,
-        part=QUESTIONS,
     ),
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
     Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
@@ -247,19 +181,6 @@ INVENTORY = (
     Store("lead_events", ENTITY, "events of leads, without the integration's own words", DELETED, "", LEAF),
     Store("lead_memory", ENTITY, "versions of memory", DELETED, "", LEAF),
     Store("lead_features", ENTITY, "versions of features", DELETED, "", LEAF),
-    Store("questions", ENTITY, "what agents asked", IMPERSONAL),
-    Store(
-        "responses",
-        ENTITY,
-        "answers without their texts, under a pseudonym",
-        RESIDUE,
-        "person",
-        found="the lake's pseudonym of each of the person's hashes (rules/lake/question_entities.py)",
-    ),
-    Store("answer_stats", ENTITY, "stats of answers, under the same pseudonym", RESIDUE, "person"),
-    Store(
-        "notifications", ENTITY, "messages to phones, under a pseudonym of the subscription", RESIDUE, "phone"
-    ),
     Store("rules", ENTITY, "books of rules", IMPERSONAL),
     Store(
         "table_items",

@@ -28,7 +28,7 @@ class LakeAnswers:
 def digest_of(responses: Sequence[Response]) -> int:
     """Return a number of 64 bits by which sets of responses differ (digest_of_rows).
 
-    The SQL of analytics/recompute/answer_totals.py gives the same for the lake's rows.
+    The SQL of analytics/questions/answer_totals.py gives the same for the lake's rows.
     """
     return digest_of_rows(map(_values, responses))
 

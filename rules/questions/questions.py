@@ -240,3 +240,8 @@ def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
     if closes > now + OPEN_MAX + FUTURE_MAX:  # the agent's clock may be ahead
         raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
     return closes
+
+
+def open_questions_counter(agent_id: str) -> str:
+    """Return the name of the quota of an agent's open questions."""
+    return f"open-questions#{agent_id}"

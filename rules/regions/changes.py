@@ -17,6 +17,7 @@ from typing import Any
 
 from rules.days import is_stamp, stamp, stamp_of_key
 from rules.engagement.ledger import EARNING, Entry, EntryKind
+from rules.parts import said
 from rules.user_ids import GONE, user_of_holder
 
 LEDGER = "RewardsLedger"
@@ -35,10 +36,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "Memory": ("lead_organization_id", "memory_type#key"),
     "Feature": ("lead_organization_id",),
     "GroupEvents": ("root_id", "event_type#occurred_at#id"),
-    "Questions": ("question_id",),
-    "Responses": ("question_id", "response_id"),
-    "Subscriptions": ("subscription_id",),
-    "UserStats": ("fingerprint_hash",),
+    **{name: table.key for tables in said("followed_tables") for name, table in tables.items()},
     "WebhookEndpoints": ("registry", "endpoint_id"),
     "Notifications": ("holder", "place"),
 }

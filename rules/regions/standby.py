@@ -12,6 +12,8 @@ from enum import StrEnum
 from rules.engagement.carriers import unfold_carrier
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote, Head
 from rules.engagement.repairs import gives_repair_back, is_repair
+from rules.parts import said
+from rules.regions.followed_tables import UnseenPolicy
 
 NO_HEAD = Head("", -1, 0)
 # The attributes of a profile that a person sets.
@@ -131,19 +133,12 @@ def settings_unseen(old: Mapping[str, object], new: Mapping[str, object]) -> lis
     return [name for name in SETTINGS if old.get(name) != new.get(name)]
 
 
-class UnseenPolicy(StrEnum):
-    """What is done about items of a table that the old writer has and the new one has not."""
-
-    CARRIED = "carried"  # put: they never change, and whoever reads them does what is to be done
-    LISTED = "listed"  # named in the report: somebody must decide
-    DERIVED = "derived"  # the new writer has made its own, or will
-
-
 UNSEEN_POLICIES: Mapping[str, UnseenPolicy] = {
     **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents", "Event"), UnseenPolicy.CARRIED),
-    **dict.fromkeys(("Rewards", "RuleBooks", "Questions", "Responses", "Subscriptions"), UnseenPolicy.LISTED),
+    **dict.fromkeys(("Rewards", "RuleBooks"), UnseenPolicy.LISTED),
+    **{name: table.unseen for tables in said("followed_tables") for name, table in tables.items()},
     **dict.fromkeys(("WebhookEndpoints", "Notifications"), UnseenPolicy.LISTED),
-    **dict.fromkeys(("DailyActivity", "Memory", "Feature", "GroupEvents", "UserStats"), UnseenPolicy.DERIVED),
+    **dict.fromkeys(("DailyActivity", "Memory", "Feature", "GroupEvents"), UnseenPolicy.DERIVED),
 }
 
 

@@ -32,7 +32,7 @@ from local.paths import WAREHOUSE
 from local.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
 from local.what_if import what_if_command
-from rules.lake.question_entities import pseudonym
+from rules.lake.pseudonyms import pseudonym
 from tests.e2e.conftest import event, printed
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra.stacks import resolve_stacks
+from rules.parts import Part
 from tests.support.declared import (
     FAILURES,
     FUNCTIONS,
@@ -107,7 +108,7 @@ def test_where_no_table_has_an_alarm_of_its_own_two_look_at_all_tables() -> None
     assert all("Period" in query for each in basic.values() for query in each["Metrics"])
 
 
-PARTS = ("HasLeads", "HasQuestions")
+PARTS = tuple(f"Has{part.title()}" for part in Part)
 
 
 def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:

@@ -15,6 +15,7 @@ from cfnlint.helpers import load_resource
 from infra.stacks import PARTITION
 from tests.support.calls import declared, known
 from tests.support.declared import FUNCTIONS, listed, statements
+from tests.support.parts import modules_of_parts
 from tests.support.permitted_calls import AT, RESOURCE, Calls, arns, faults
 from tests.support.template import DEPLOYMENTS, stacks_of
 
@@ -138,7 +139,7 @@ def planted(function: str, *calls: str) -> Calls:
             "dynamodb:PutItem ERASURES_TABLE[closed]",
             "its role does not allow it",
         ),
-        ("NotifyFunction", "sqs:ReceiveMessage FAILURE_QUEUE_URL|ANNOUNCEMENT_QUEUE_URL", ""),
+        *(case for module in modules_of_parts("calls") for case in module.FAULTS),
     ],
 )
 def test_a_call_that_fails_on_aws_is_noticed(function: str, call: str, fault: str) -> None:

@@ -18,6 +18,7 @@ from tests.support.declared import (
     properties,
     statements,
 )
+from tests.support.parts import modules_of_parts
 from tests.support.template import resources
 
 # Statements that may say "*", by function and action, and why.
@@ -84,11 +85,9 @@ DELETED = {
     "ReceiverFunction": set(FOLLOWED),  # what the other region has deleted
     "ReconcileFunction": {"DailyActivity"},
     "ErasureFunction": {"Erasures"},
-    "QuestionsApiFunction": {"Subscriptions"},
-    "PollsApiFunction": {"Limits"},
     "EndpointsApiFunction": {"WebhookEndpoints"},
     "WebhookDeliveryFunction": {"Notifications"},  # lanes in which nothing waits
-    **{f"{name}Function": {"Subscriptions"} for name in ("FanOut", "Reminders")},
+    **{name: tables for module in modules_of_parts("tables") for name, tables in module.DELETERS.items()},
 }
 
 # Who reads a whole table, besides the nightly run. Boards has some thousand rows, of a day.

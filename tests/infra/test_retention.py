@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
-from analytics.forgetting.gone_phones import GONE_PHONES_STAY
 from analytics.retention import RetentionRule
 from analytics.steps.retain_function import RetainSettings, retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
@@ -98,13 +97,6 @@ def test_the_nightly_pass_does_what_is_told(row: Row) -> None:
     assert {each.name for each in found if each.days == 7} == {PASSES[row.setting].name}
     table = {"BPEvents": "BP_EVENTS"}.get(row.store, row.store.upper())
     assert logical_ids(variables[f"{table}_TABLE"]) == {row.store}
-
-
-def test_phones_that_are_gone_stay_for_so_long() -> None:
-    (row,) = [row for row in ROWS if row.holds == "push tokens, for restores"]
-    days = GONE_PHONES_STAY.days
-    assert row.gone.startswith(f"{days} to {2 * days} days")
-    assert properties("ForgetFunction")["Handler"] == "analytics.steps.forget_function.handler"
 
 
 def test_every_setting_keeps_for_ever_unless_it_is_set() -> None:

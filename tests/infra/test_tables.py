@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.declared import TABLES, indexes_of, properties
+from tests.support.parts import modules_of_parts
 from tests.support.template import resources, table_definition, template
 
 Key = tuple[str, str]
@@ -44,36 +45,11 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Memory": (("lead_organization_id", "memory_type#key"), {}, "expires_at", "NEW_IMAGE"),
     "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
     "GroupEvents": (("root_id", "event_type#occurred_at#id"), {}, "", ""),
-    "Questions": (
-        ("question_id", ""),
-        {
-            "ByStatus": ("status", "created_at"),
-            "ByAgentId": ("agent_id", "created_at"),
-            "ByClosing": ("status", "closes_at"),
-        },
-        "expires_at",
-        "NEW_IMAGE",
-    ),
-    "Responses": (
-        ("question_id", "response_id"),
-        {"ByFingerprint": ("fingerprint_hash", "created_at")},
-        "",
-        "NEW_IMAGE",
-    ),
-    "Subscriptions": (
-        ("subscription_id", ""),
-        {"ByLastNotified": ("active", "last_notified_at")},
-        "expires_at",
-        "NEW_IMAGE",
-    ),
     "WebhookEndpoints": (("registry", "endpoint_id"), {}, "", ""),
     "Notifications": (("holder", "place"), {"ByDue": ("due_shard", "due_at")}, "expires_at", ""),
-    "UserStats": (
-        ("fingerprint_hash", ""),
-        {"ByTotalPoints": ("_leaderboard", "total_points")},
-        "",
-        "NEW_IMAGE",
-    ),
+}
+TABLE_KEYS |= {
+    name: keys for module in modules_of_parts("tables") for name, keys in module.TABLE_KEYS.items()
 }
 NUMBERS = {"current_streak", "total_points", "version"}
 

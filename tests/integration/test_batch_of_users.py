@@ -18,11 +18,11 @@ from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from tests.support.accounts import put_profile
+from tests.support.counting_client import Counting
 from tests.support.dying import Killed
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
-from tests.support.subscribers import Counting
 
 NOW = datetime(2026, 6, 2, 13, tzinfo=UTC)
 NUMBERS = count()

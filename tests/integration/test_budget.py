@@ -9,7 +9,15 @@ from unittest.mock import patch
 
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
-from bench.units.budget import ACCEPT, NAIVE_BUDGETS, differences, measure_all, message, write_units_of_both
+from bench.units.budget import (
+    ACCEPT,
+    NAIVE_BUDGETS,
+    PARTS,
+    differences,
+    measure_all,
+    message,
+    write_units_of_both,
+)
 from bench.units.engagement import (
     board_paths,
     engagement_rows,
@@ -20,7 +28,6 @@ from bench.units.engagement import (
 from bench.units.leads import lead_paths
 from bench.units.outgoing import outgoing_paths
 from bench.units.points import points_paths
-from bench.units.questions import question_paths
 from bench.units.standing import sizes
 from bench.units.years import years_paths
 from local.plan.cost import UNITS
@@ -83,7 +90,7 @@ def test_the_first_paths_of_each_family_cost_what_the_file_says() -> None:
         for family, number in (
             (event_paths, None),
             (reading_paths, None),
-            (question_paths, 1),
+            *((part.paths, 1) for part in PARTS),
             (lead_paths, None),
         ):
             found |= islice(family(shared), number)

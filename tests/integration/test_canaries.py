@@ -40,7 +40,7 @@ from processors.leads.lead_events import note_at_roots
 from processors.publisher import Publisher, TableItemRows
 from rules.lake.entities import TABLE_ITEMS
 from rules.lake.packed_records import HEADER
-from rules.lake.residue import is_residue
+from rules.lake.residues import is_residue
 from rules.lake.table_items import KEYS
 from rules.leads.lead_events import from_item
 from tests.support import site as users_site

@@ -185,7 +185,7 @@ def test_a_change_arrives_at_once_and_only_once(world: World) -> None:
     world.earn("ann")
     world.deliver()
     (got,) = world.got["shop"]
-    assert (got.notice.type.value, got.number, got.notice.data["change"]) == ("points.changed", 1, 5)
+    assert (got.notice.type, got.number, got.notice.data["change"]) == ("points.changed", 1, 5)
     world.wait(timedelta(hours=1))
     assert len(world.got["shop"]) == 1
     assert (
@@ -347,10 +347,10 @@ def test_time_alone_tells_of_a_streak_at_risk_and_lost_and_a_late_event_corrects
     world.deliver()
     assert world.got["app"] == []
     world.wait(timedelta(days=2), timedelta(hours=1))
-    assert [each.notice.type.value for each in world.got["app"]] == ["streak.at_risk", "streak.lost"]
+    assert [each.notice.type for each in world.got["app"]] == ["streak.at_risk", "streak.lost"]
     world.act("ann", 0, 1, 2)
     world.deliver()
-    assert world.got["app"][-1].notice.type.value == "streak.corrected"
+    assert world.got["app"][-1].notice.type == "streak.corrected"
     assert folded(world.got["app"], "ann") == profile_view(world.profiles["ann"], world.now)
 
 
@@ -361,7 +361,7 @@ def test_a_profile_that_the_stream_has_not_brought_yet_is_not_told_by_the_clock(
     ahead = replace(world.profiles["ann"], version=2, streak=fold([START.date(), date(2026, 3, 3)], Cover()))
     world.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(ahead)))
     world.wait(timedelta(days=3), timedelta(hours=6))
-    assert [each.notice.type.value for each in world.got["app"]] == ["streak.extended"]
+    assert [each.notice.type for each in world.got["app"]] == ["streak.extended"]
 
 
 def test_two_workers_and_two_tellers_at_once_keep_the_order(world: World) -> None:

@@ -27,7 +27,7 @@ from rules.days import stamp_of_key
 from rules.engagement import proof as proving
 from rules.engagement import reconciliation
 from rules.engagement.proof import bucket_of, chain_of, hidden_fields, link_of
-from rules.lake.residue import ErasureNames
+from rules.lake.residues import ErasureNames
 from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.forgetting import MemoryJobs, having

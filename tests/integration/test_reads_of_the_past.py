@@ -25,10 +25,10 @@ from rules.engagement.events import to_item
 from rules.engagement.streak import Cover, fold
 from tests.support.accounts import put_profile
 from tests.support.books import KnownBooks
+from tests.support.counting_client import Counting
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
 from tests.support.site import PRODUCERS, Site, site
-from tests.support.subscribers import Counting
 
 LAST = date(2026, 6, 1)
 MISSED = 3  # days before

@@ -20,7 +20,6 @@ from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, decode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import BEFORE_ALL
-from analytics.lake.layout import ANSWERS_COMPARED
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.findings import RESULT
 from analytics.reconcile.reconcile_share import ShareReconciliation
@@ -376,17 +375,6 @@ def test_a_streak_that_could_not_be_lowered_leaves_the_report_as_it_is(
     found = repeat_after_error(town, monkeypatch, (Projections, "lower"), everybody=True)
     assert found["counts"] == whole["counts"] | {"repaired": 4, "unrepaired": 1}
     assert found["different"] == whole["different"]
-
-
-def test_answers_are_compared_again_after_a_night_over_named_dates(town: Town) -> None:
-    nights: dict[str, dict[str, Any]] = {"night": {}, "dates": {"from": "2026-03-01", "to": "2026-03-02"}}
-    compared = []
-    for run_id, dates in nights.items():
-        town.now += timedelta(days=1)
-        town.reconcile(run_id, **dates)
-        town.steps.reconcile_answers({"run_id": run_id, "repair": True}, town.now)
-        compared.append(json.loads(town.objects.get(ANSWERS_COMPARED))["compared_at"])
-    assert compared[0] == compared[1]
 
 
 @pytest.mark.parametrize("town", [12], indirect=True)

@@ -1,4 +1,4 @@
-"""The tables of leads and questions are lost, and filled again from the lake: features, memory, lists (rule 21)."""
+"""The tables of leads are lost, and filled again from the lake: features, memory (rule 21)."""
 
 import json
 import random
@@ -23,12 +23,13 @@ from analytics.curation.curate import curate
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import parquet_bytes
 from analytics.lake.layout import Place
-from analytics.restore.other_tables import EventsAndQuestionsRestorer, question_item
+from analytics.restore.lead_events import LeadEventsRestorer
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
 from rules.days import unstamp
-from rules.lake.entities import ENTITIES, LEAD_EVENTS, QUESTIONS, RESPONSES, Entity, row_of
+from rules.lake.entities import ENTITIES, LEAD_EVENTS, Entity, row_of
+from rules.lake.table_items import APART
 from rules.leads.lead_events import SORT_KEY, from_item
 from rules.privacy.tombstones import Tombstone, lead_subject
 from rules.smoke_names import smoke_name
@@ -36,18 +37,17 @@ from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
 from tests.support.lead_processors import Leads
-from tests.support.questions_stack import answer, as_agent, ask, get, prepared
 from tests.support.raw_lake import put_raw
 from tests.support.restore_drill import keys_of
 
-TABLES = ("Event", "Memory", "Feature", "GroupEvents", "IdempotencyKeys", "Questions")
+TABLES = ("Event", "Memory", "Feature", "GroupEvents", "IdempotencyKeys")
 WHICH = ("a", "b", "c", "d")
 SEEDS = range(effort(1, soak=40))
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with running() as started, prepared(started):
+    with running() as started:
         yield started
 
 
@@ -78,7 +78,7 @@ class Lost:
         )
 
     def lose(self, *tables: str) -> None:
-        for table in tables or (*TABLES, "Responses"):
+        for table in tables or TABLES:
             for each in self.items(table):
                 key = {name: each[name] for name in keys_of(table)}
                 self.dynamodb.delete_item(TableName=table, Key=key)
@@ -99,9 +99,9 @@ class Lost:
         lake = LakeBefore(self.objects, until or now + timedelta(days=1), now)
         tables = {
             name: ItemTable(client or self.dynamodb, name, keys_of(name))
-            for name in ("Event", "Questions", "IdempotencyKeys")
+            for name in ("Event", "IdempotencyKeys")
         }
-        EventsAndQuestionsRestorer(lake, tables, erased, **more).run(told, now)
+        LeadEventsRestorer(lake, tables, erased, **more).run(told)
         return told
 
 
@@ -214,76 +214,6 @@ def test_before_an_instant(lost: Lost) -> None:
     assert lost.items("Event") == []
 
 
-def questions(lost: Lost) -> list[dict[str, Any]]:
-    made = [
-        ask(required_responses=1),
-        ask(required_responses=3, audience=["b", "a"], category="c"),
-        ask(type="text", options=None, prompt="Und Sie? \u00fc"),
-    ]
-    assert answer(made[0], "p1").status == 201
-    assert answer(made[1], "p2", "streakline/audience/a").status == 201
-    lost.publish("Questions", QUESTIONS)
-    lost.publish("Responses", RESPONSES)
-    return made
-
-
-def seen(made: list[dict[str, Any]]) -> list[Any]:
-    """What the questions and the lists of them show."""
-    lists = [as_agent("GET", "/v1/agents/agent/questions", status=each).body for each in ("OPEN", "CLOSED")]
-    return [*(get(each) for each in made), *lists]
-
-
-def stored_statuses(lost: Lost) -> dict[str, str]:
-    return {each["question_id"]: each["status"] for each in map(decode_item, lost.items("Questions"))}
-
-
-def test_questions_come_back_with_what_they_count_and_old_keys(lost: Lost) -> None:
-    made = questions(lost)
-    before = seen(made)
-    assert [each["status"] for each in before[:3]] == ["CLOSED", "PARTIAL", "OPEN"]
-    stored = stored_statuses(lost)
-    answers = lost.items("Responses")
-    lost.lose("Questions")
-    told = lost.restore()
-    assert (told.changes["Questions"], told.lacks) == (3, [])
-    assert seen(made) == before
-    assert stored_statuses(lost) == stored
-    assert sorted(stored.values()) == ["CLOSED", "OPEN", "PARTIAL"]
-    body = {"idempotency_key": "again", "type": "text", "prompt": "?", "required_responses": 1}
-    asked = as_agent("POST", "/v1/questions", body).body
-    lost.publish("Questions", QUESTIONS)
-    lost.lose("Questions")
-    lost.restore()
-    again = as_agent("POST", "/v1/questions", body)
-    assert (again.status, again.body["duplicate"], again.body["question_id"]) == (
-        200,
-        True,
-        asked["question_id"],
-    )
-    assert lost.items("Responses") == answers
-    assert answer(made[1], "p2", "streakline/audience/a").code == "already_answered"
-    assert answer(made[1], "p3", "streakline/audience/a").status == 201
-    assert get(made[1])["current_responses"] == 2
-
-
-def test_a_question_that_was_closed_later_is_open_before(lost: Lost) -> None:
-    made = questions(lost)
-    (one,) = (
-        each
-        for each in map(decode_item, lost.items("Questions"))
-        if each["question_id"] == made[0]["question_id"]
-    )
-    lost.lose()
-    lost.restore(until=min(unstamp(each["created_at"]) for each in made).replace(microsecond=0))
-    assert lost.items("Questions") == [], "nothing had been asked before that second"
-    lake = LakeBefore(lost.objects, unstamp(one["closed_at"]), datetime.now(UTC))
-    rows = {each["question_id"]: each for each in lake.questions()}
-    found = decode_item(
-        question_item(rows[one["question_id"]], rows[one["question_id"]]["answers"], lake.until)
-    )
-    assert (found["status"], found["current_responses"], found.get("closed_at")) == ("OPEN", 0, None)
-
-
 def test_what_a_smoke_test_has_made_does_not_come_back(tmp_path: Path) -> None:
     """It was deleted after the test, without tombstones, and the lake keeps its rows."""
     objects, at = FolderObjects(tmp_path), datetime(2026, 3, 1, 5, tzinfo=UTC)
@@ -303,14 +233,10 @@ def test_what_a_smoke_test_has_made_does_not_come_back(tmp_path: Path) -> None:
                 "item": '{"x": 1}',
             }
             for name in names
-            for store in ("Rewards", "Subscriptions")
+            for store in ("Rewards", *APART)
         ],
         "lead_events": [
             {"organization_id": name, "source": "s", "external_event_id": name, "received_at": at}
-            for name in names
-        ],
-        "questions": [
-            {"agent_id": name, "question_id": name, "created_at": at, "version": "1", "closes_at": at}
             for name in names
         ],
     }
@@ -323,6 +249,4 @@ def test_what_a_smoke_test_has_made_does_not_come_back(tmp_path: Path) -> None:
         ("smoke-free", 1, ["Rewards"]),
     ]
     others = {"ann", "smoke-free"}
-    assert {row["user_id"] for row in lake.phones()} == others
     assert {row["organization_id"] for row in lake.lead_events()} == others
-    assert {row["agent_id"] for row in lake.questions()} == others

@@ -21,7 +21,6 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, curated_key
 from analytics.retention import (
-    AnswerTexts,
     Events,
     ItemRow,
     RawPayloads,
@@ -45,9 +44,8 @@ OLD = CAME + timedelta(days=DAYS + 1)  # the first night in which what came then
 KEYS = {
     "events": ("user_id", "event_id"),
     "lead_events": ("lead_organization_id", SORT_KEY),
-    "questions": ("question_id", "response_id"),
 }
-TABLES = {"events": "BPEvents", "lead_events": "Event", "questions": "Responses"}
+TABLES = {"events": "BPEvents", "lead_events": "Event"}
 
 
 def stored_event(user: str, number: int, arrived: datetime = CAME, **more: Any) -> dict[str, Any]:
@@ -421,44 +419,6 @@ def test_raw_payloads_leave_the_events_of_leads_and_what_was_read_stays(
     assert leads.run() == (1, 0, False)
     assert leads.there(user) == [lead_event(1), *stored[1:], young]
     assert leads.run(OLD + timedelta(days=5)) == (1, 0, False)
-
-
-def test_the_words_of_closed_questions_answers_leave_and_their_length_stays(
-    engine: Engine, tmp_path: Path, user: str
-) -> None:
-    asked = Night(engine, tmp_path, "questions", AnswerTexts)
-
-    def answer(person: str, at: datetime, **more: Any) -> dict[str, Any]:
-        key = {"question_id": user, "response_id": person, "fingerprint_hash": person}
-        return {**key, "created_at": key_of_stamp(stamp(at)), "number": 1, **more}
-
-    again = CAME + timedelta(days=100)  # the agent asks under the same key again
-    told = [
-        answer("a", CAME, answer="Mañana", confidence=3),
-        answer("b", CAME, selected_option=1),
-        answer("c", again, answer="new"),
-    ]
-    asked.put(told)
-    asked.publish([question(user, CAME, closes=CAME + timedelta(days=7))])
-    assert asked.run() == (0, 0, False), "it has closed a week after it was asked"
-    assert asked.run(OLD + timedelta(days=7)) == (1, 0, False)
-    length = answer("a", CAME, answer_characters=6, confidence=3)
-    assert asked.there(user) == [length, *told[1:]]
-
-
-def question(name: str, at: datetime, closes: datetime) -> dict[str, Any]:
-    return {
-        "question_id": name,
-        "created_at": stamp(at),
-        "agent_id": "agent",
-        "type": "text",
-        "category": "general",
-        "prompt": "What?",
-        "required_responses": 3,
-        "closes_at": stamp(closes),
-        "status": "CLOSED",
-        "version": "1",
-    }
 
 
 def test_nothing_is_read_while_nothing_may_leave(tmp_path: Path) -> None:

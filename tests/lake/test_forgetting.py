@@ -43,7 +43,8 @@ from analytics.warehouse.warehouse import NoWarehouse
 from rules.days import stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, record_header
-from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, is_residue
+from rules.lake.residue import PERSONS, RESIDUES
+from rules.lake.residues import ErasureNames, is_residue
 from rules.privacy.erasures import Erasure, PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import DyingFolder, Killed

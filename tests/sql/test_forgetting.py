@@ -24,10 +24,10 @@ from analytics.warehouse.night import State, WarehouseNight
 from analytics.warehouse.warehouse import Warehouse
 from rules.privacy.erasures import PersonKind
 from tests.sql.conftest import ROLE, Lake
-from tests.support import answer_story
 from tests.support.effort import only_soak
 from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
+from tests.support.questions import answer_story
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 USERS, LEAD, PEOPLE = ("o'brien@example.org", "same-a"), "lead-03", tuple(answer_story.PEOPLE[:3])

@@ -17,7 +17,7 @@ from analytics.warehouse.models import ALL, check_model, fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
 from rules.days import DAY
 from rules.lake.entities import LOADED
-from rules.lake.residue import ErasureNames
+from rules.lake.residues import ErasureNames
 from tests.sql.conftest import Lake
 from tests.sql.test_incremental import FIRST, Nights, tables
 from tests.support.effort import only_soak

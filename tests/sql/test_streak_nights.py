@@ -15,7 +15,7 @@ from analytics.warehouse.models import models
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.streak import Checkpoint
 from rules.lake.entities import ENTITIES
-from rules.lake.residue import ErasureNames
+from rules.lake.residues import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
 from tests.sql.conftest import Laptop, family
 from tests.sql.test_streaks_twin import OPENINGS, User

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from uuid import uuid4
 
 import pytest
 
-from ingest.questions import polls_api
-from ingest.questions.polls_api import Polls
 from tests.support.engine import Engine
 from tests.support.exports import made_in_process
-from tests.support.gateway import CLOSED, pause
+from tests.support.gateway import CLOSED
 from tests.support.memory import forget
+from tests.support.parts import modules_of_parts
 
 
 @contextmanager
@@ -34,7 +32,8 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        patch.setattr(polls_api, "Polls", partial(Polls, pause=pause))
+        for module in modules_of_parts("site"):
+            module.prepare(patch)
         made_in_process(patch)
         forget()
         CLOSED.clear()

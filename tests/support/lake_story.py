@@ -17,12 +17,12 @@ from rules.lake.valid_row import read_row
 from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import LeadEvent
-from tests.support.answer_story import AnswerStory
 from tests.support.books import TYPES
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event
 from tests.support.lead_histories import History, features_of, is_readable
 from tests.support.lead_histories import row as lead_event
 from tests.support.published_books import AT, a_document, documents, published
+from tests.support.questions.answer_story import AnswerStory
 
 # A pause, and dates that an amnesty or a zone took away.
 NEUTRAL = {"pauses": "2026-01-02/2026-01-04", "skipped_dates": "2026-01-06,2026-01-09"}

@@ -24,25 +24,27 @@ from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY, subscription_counter
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
+from analytics.questions.restore import PhonesRestorer
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
 from processors.publisher import Publisher, TableItemRows, table_of
 from rules.engagement.proof import chain_of, link_of
-from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
+from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, RULES, STREAKS
 from rules.lake.packed_records import HEADER
-from rules.lake.table_items import CHANGED, KEYS, PHONES
+from rules.lake.table_items import KEYS
+from rules.questions.lake_entities import NOTIFICATIONS, QUESTIONS
+from rules.questions.phone_items import CHANGED, PHONES
 from tests.support.effort import effort
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
 from tests.support.pipeline import Stream
+from tests.support.questions.subscribers import Phones, World
 from tests.support.raw_lake import ARRIVED
 from tests.support.site import FULFILMENT, PRODUCERS, Site
-from tests.support.subscribers import Phones, World
 from tests.support.template import table_definition
 
 ENTITIES_OF = {

@@ -11,19 +11,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from ingest.engagement.events_stream import parts_of
-from ingest.questions.questions import open_questions_key
 from local.cloud.patience import ids_by_user
 from local.cloud.streams import kinesis_record
 from local.smoke.parts import AMOUNT
 from local.smoke.redshift_assumptions import ASSUMPTIONS
 from local.stack import Stack
 from local.verify import expect
-from rules.outgoing.notices import lead_holder, question_holder
-from rules.questions.questions import question_ids
+from rules.outgoing.notices import lead_holder
+from tests.support.parts import modules_of_parts
+from tests.support.smoke_faults import Answer
 
-Answer = tuple[int, Any]
 Item = dict[str, Any]
-PERSON, FORMER_HASH, LEAD = "f" * 32, "e" * 32, "lead-1"
+LEAD = "lead-1"
+MODULES = list(modules_of_parts("smoke_world"))
 OUTPUTS = {
     "EventsStreamName": "events",
     "LakeBucketName": "lake",
@@ -32,7 +32,8 @@ OUTPUTS = {
 }
 TABLES = (
     *("Limits", "BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
-    *("Event", "Memory", "Feature", "Questions", "Responses", "UserStats", "Notifications"),
+    *("Event", "Memory", "Feature", "Notifications"),
+    *(table for module in MODULES for table in module.TABLES),
 )
 
 
@@ -57,9 +58,8 @@ class World:
         self.events: dict[str, dict[str, Any]] = defaultdict(dict)
         self.spent: dict[str, dict[str, int]] = defaultdict(dict)
         self.hooks: list[Any] = []
-        self.answered = 0
-        self.asked = False
         self.items: dict[str, list[Item]] = {name: [] for name in TABLES}
+        self.parts = [module.SmokePartWorld(self) for module in MODULES]
         self.objects: dict[str, bytes] = {}
         self.rows, self.execution, self.error = 1, "SUCCEEDED", None
         self.assumptions: dict[str, list[dict[str, Any]]] = {
@@ -93,16 +93,7 @@ class World:
             (r"GET /v1/leads", lambda *_: (200, {"lead_id": LEAD}) if self.hooks else (404, {})),
             (r"GET /v1/leads/([^/]+)/events", lambda *_: (200, {"events": [1]})),
             (r"GET /v1/leads/([^/]+)/features", lambda *_: (200, {"features": self._features()})),
-            (r"POST /v1/questions", self._ask),
-            (r"POST /v1/questions/([^/]+)/responses", self._respond),
-            (
-                r"GET /v1/questions/([^/]+)/responses",
-                lambda *_: (200, {"responses": [{"selected_option": 1}]}),
-            ),
-            (
-                r"GET /v1/stats/([^/]+)",
-                lambda *_: (200, {"total_answers": self.answered, "total_points": 15}),
-            ),
+            *(route for part in self.parts for route in part.routes()),
         ]
 
     def _take(self, body: Any) -> dict[str, Any]:
@@ -114,7 +105,7 @@ class World:
             return told | {"status": "duplicate" if held == body else "conflict"}
         self.items["BPEvents"].append({"user_id": {"S": user}, "event_id": {"S": event_id}})
         self.items["UserStreaks"] = [{"user_id": {"S": each}} for each in self.events]
-        self._notify(user)
+        self.notify(user)
         if not key.startswith("day-0"):
             return told | {"status": "accepted"}
         came = datetime.now(UTC).date()
@@ -152,10 +143,10 @@ class World:
             target = {"target": {"S": f"{LEAD}#when"}, "idempotency_key": {"S": "lead-event"}}
             self.items["IdempotencyKeys"].append({"user_id": {"S": claim}, **target})
             self.items["Feature"].append({"lead_organization_id": {"S": LEAD}})
-            self._notify(lead_holder(LEAD))
+            self.notify(lead_holder(LEAD))
         return 202, {"accepted": 1}
 
-    def _notify(self, holder: str) -> None:
+    def notify(self, holder: str) -> None:
         self.items["Notifications"] = [
             {"holder": {"S": holder}, "place": {"S": "state"}},
             *self.items["Notifications"],
@@ -163,24 +154,6 @@ class World:
 
     def _features(self) -> dict[str, Any]:
         return {"monetary_total": float(AMOUNT), "frequency_purchases_30d": 1, "has_purchased": True}
-
-    def _ask(self, body: Any, _: str) -> Answer:
-        key = body["idempotency_key"]
-        status, self.asked = (200 if self.asked else 201), True
-        identifier = next(question_ids(key, key))
-        self.items["Questions"] = [{"question_id": {"S": identifier}}]
-        self.items["Limits"] = [{"counter": {"S": open_questions_key(key)}}]
-        self._notify(question_holder(identifier))
-        return status, {"question_id": identifier}
-
-    def _respond(self, _: Any, __: str, question: str) -> Answer:
-        if self.answered:
-            return 409, {"error": {"code": "question_closed"}}
-        self.answered = 1
-        row = {"question_id": {"S": question}, "response_id": {"S": PERSON}}
-        self.items["Responses"].append(row | {"older_hashes": {"L": [{"S": FORMER_HASH}]}})
-        self.items["UserStats"] += [{"fingerprint_hash": {"S": each}} for each in (PERSON, FORMER_HASH)]
-        return 201, {"status": "CLOSED"}
 
     # The other services
 

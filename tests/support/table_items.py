@@ -5,30 +5,19 @@ Optional attributes are there or not, texts have quotes, line breaks and other s
 """
 
 import json
-import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any
 
 from rules.days import key_of_stamp, stamp
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, Unit
+from tests.support.drawn_values import WORDS, Item, new_id, some
+from tests.support.parts import modules_of_parts
 
-Item = dict[str, Any]
-WORDS = ("Größe 42", "名前", 'the "blue" one', "a\nb", "مرحبا", "plain", "C:\\temp", "x, y", "😀", "")
 ZONES = ("Europe/Rome", "Asia/Tokyo", "America/New_York", "UTC")
 KINDS = ("CHECK_IN", "LESSON", "SHARE")
 LEAD_KINDS = ("purchase_completed", "order_refunded", "message_received", "page_viewed", "campaign_opened")
-
-
-def _id(chance: Random) -> str:
-    return str(uuid.UUID(int=chance.getrandbits(128)))
-
-
-def _some(chance: Random, share: float = 0.5, **values: Any) -> Item:
-    """Return each of some attributes, or not."""
-    return {name: value for name, value in values.items() if chance.random() < share}
 
 
 def _json(chance: Random) -> str:
@@ -38,9 +27,9 @@ def _json(chance: Random) -> str:
 
 def event(chance: Random, moment: datetime) -> Item:
     return {
-        "event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
+        "event_id": f"{key_of_stamp(stamp(moment))}#{new_id(chance)}",
         "user_id": f"u{chance.randrange(200_000):06}",
-        "idempotency_key": _id(chance)[:8],
+        "idempotency_key": new_id(chance)[:8],
         "event_type": chance.choice(KINDS),
         "occurred_at": f"{moment:%Y-%m-%dT%H:%M:%S}Z",
         "activity_date": f"{moment:%Y-%m-%d}",
@@ -48,19 +37,19 @@ def event(chance: Random, moment: datetime) -> Item:
         "points_awarded": chance.choice((0, 5, 10, 25)),
         "source": "app",
         "created_at": stamp(moment + timedelta(seconds=2)),
-    } | _some(chance, timezone=chance.choice(ZONES), properties=_json(chance))
+    } | some(chance, timezone=chance.choice(ZONES), properties=_json(chance))
 
 
 def day(chance: Random, moment: datetime) -> Item:
     return {
-        "user_id": _id(chance),
+        "user_id": new_id(chance),
         "activity_date": f"{moment:%Y-%m-%d}",
-        "first_event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
+        "first_event_id": f"{key_of_stamp(stamp(moment))}#{new_id(chance)}",
         "events_count": chance.randrange(1, 9),
         "points_earned": chance.randrange(100),
         "ledger_head": stamp(moment + timedelta(seconds=5)),
         "created_at": stamp(moment),
-    } | _some(chance, points_by_cap={"CHECK_IN 5/day": 5, "SHARE": chance.randrange(9)})
+    } | some(chance, points_by_cap={"CHECK_IN 5/day": 5, "SHARE": chance.randrange(9)})
 
 
 def entry(chance: Random, moment: datetime) -> Item:
@@ -76,7 +65,7 @@ def entry(chance: Random, moment: datetime) -> Item:
         (
             {
                 "kind": "EARN",
-                "event_id": f"{key_of_stamp(stamp(moment))}#{_id(chance)}",
+                "event_id": f"{key_of_stamp(stamp(moment))}#{new_id(chance)}",
                 "event_type": chance.choice(KINDS),
             }
             | {"activity_date": today},
@@ -97,7 +86,7 @@ def streak(chance: Random, moment: datetime) -> Item:
         "balance": chance.randrange(10**5),
         "timezone": chance.choice(ZONES),
         "streak_updated_at": stamp(moment),
-    } | _some(
+    } | some(
         chance,
         0.8,
         current_streak=chance.randrange(100),
@@ -121,10 +110,10 @@ def lead_event(chance: Random, moment: datetime) -> Item:
     payloads: dict[str, Item] = {
         "purchase_completed": {
             "amount_minor": chance.randrange(10**5),
-            "order_id": _id(chance),
+            "order_id": new_id(chance),
             "currency": "EUR",
         },
-        "order_refunded": {"amount_minor": chance.randrange(10**4), "order_id": _id(chance)},
+        "order_refunded": {"amount_minor": chance.randrange(10**4), "order_id": new_id(chance)},
         "message_received": {
             "sentiment_milli": chance.randrange(-1000, 1000),
             "subject": chance.choice(WORDS),
@@ -133,8 +122,8 @@ def lead_event(chance: Random, moment: datetime) -> Item:
         "campaign_opened": {"campaign_id": f"c{chance.randrange(100)}"},
     }
     given = lead_events.LeadEvent(
-        lead_organization_id=_id(chance),
-        root_id=_id(chance),
+        lead_organization_id=new_id(chance),
+        root_id=new_id(chance),
         organization_id="org",
         source="org/shop",
         source_type="order",
@@ -145,24 +134,24 @@ def lead_event(chance: Random, moment: datetime) -> Item:
         payload=payloads[kind],
     )
     item = {name: value for name, value in lead_events.to_item(given).items() if value is not None}
-    return item | _some(
+    return item | some(
         chance, object_id=str(chance.randrange(10**6)), object_id_ref="order", raw_payload_ref="s3://b/k"
     )
 
 
 def memory(chance: Random, moment: datetime) -> Item:
     return {
-        "lead_organization_id": _id(chance),
+        "lead_organization_id": new_id(chance),
         "memory_type#key": f"preference#{chance.choice(WORDS)}",
         "version": chance.randrange(10**6),
         "updated_at": stamp(moment),
-    } | _some(
+    } | some(
         chance,
         0.8,
         value=[chance.choice(WORDS), {"x": chance.choice(WORDS)}],
         confidence={"N": f"0.{chance.randrange(1000):03}"},
         source="org/shop",
-        source_event_ids=[_id(chance), _id(chance)],
+        source_event_ids=[new_id(chance), new_id(chance)],
         created_at=stamp(moment - timedelta(days=3)),
         expires_at=int(moment.timestamp()) + 10**6,
     )
@@ -176,87 +165,18 @@ def features(chance: Random, moment: datetime) -> Item:
     }
     inputs = [each for each in Input if chance.random() < 0.7]
     return {
-        "lead_organization_id": _id(chance),
+        "lead_organization_id": new_id(chance),
         "version": chance.randrange(10**6),
         "features": values,
         "as_of": {each: stamp(moment) for each in inputs},
         "computed_at": stamp(moment),
-    } | _some(
+    } | some(
         chance,
-        leaves=[_id(chance), _id(chance)],
+        leaves=[new_id(chance), new_id(chance)],
         active_on=f"{moment:%Y-%m-%d}",
         topology=chance.randrange(99),
         inputs=dict.fromkeys(inputs, "20514:1:1177;20530:2:99;;"),
     )
-
-
-def question(chance: Random, moment: datetime) -> Item:
-    is_open = chance.random() < 0.5
-    over = {"current_responses": 3, "closed_at": stamp(moment + timedelta(hours=1))}
-    return {
-        "question_id": _id(chance),
-        "created_at": stamp(moment),
-        "agent_id": f"agent-{chance.randrange(50)}",
-        "type": "multiple_choice",
-        "category": "general",
-        "prompt": chance.choice(WORDS) * chance.randrange(1, 9) or "?",
-        "options": [chance.choice(WORDS) for _ in range(chance.randrange(4))],
-        "audience": ",".join(chance.sample(("de", "it", "new"), chance.randrange(3))),
-        "required_responses": 3,
-        "closes_at": stamp(moment + timedelta(days=1)),
-        "status": "OPEN" if is_open else "CLOSED",
-    } | ({} if is_open else over)
-
-
-def response(chance: Random, moment: datetime) -> Item:
-    return {
-        "question_id": _id(chance),
-        "fingerprint_hash": f"{chance.getrandbits(128):032x}",
-        "created_at": stamp(moment),
-        "agent_id": f"agent-{chance.randrange(50)}",
-        "type": "text",
-        "category": "general",
-        "number": chance.randrange(1, 9),
-        "points": 10,
-        "day_points_max": 150,
-        "activity_date": f"{moment:%Y-%m-%d}",
-        "is_signed_in": chance.random() < 0.5,
-    } | _some(
-        chance,
-        selected_option=chance.randrange(4),
-        answer=chance.choice(WORDS),
-        confidence=chance.randrange(1, 6),
-        response_time_ms=chance.randrange(10**5),
-    )
-
-
-def stats(chance: Random, moment: datetime) -> Item:
-    return {
-        "fingerprint_hash": f"{chance.getrandbits(128):032x}",
-        "version": chance.randrange(10**6),
-        "updated_at": stamp(moment),
-    } | _some(
-        chance,
-        0.8,
-        total_answers=chance.randrange(1000),
-        total_points=chance.randrange(1000),
-        streak_days=chance.randrange(99),
-        longest_streak_days=chance.randrange(99),
-        streak_last_date=f"{moment:%Y-%m-%d}",
-        badges=["first", "week"],
-        answers_by_category={"general": 5, "größe": 2},
-        created_at=stamp(moment - timedelta(days=9)),
-        newest_at=stamp(moment),
-    )
-
-
-def notification(chance: Random, moment: datetime) -> Item:
-    message = chance.choice((f"question={_id(chance)}", f"reminder={moment:%Y-%m-%d}"))
-    return {
-        "subscription_id": f"{_id(chance)}#sent#{message}",
-        "claimed_at": stamp(moment),
-        "outcome": chance.choice(("sent", "dead")),
-    } | _some(chance, settled_at=stamp(moment))
 
 
 ITEMS: dict[str, Callable[[Random, datetime], Item]] = {
@@ -267,8 +187,5 @@ ITEMS: dict[str, Callable[[Random, datetime], Item]] = {
     "lead_events": lead_event,
     "lead_memory": memory,
     "lead_features": features,
-    "questions": question,
-    "responses": response,
-    "answer_stats": stats,
-    "notifications": notification,
+    **{name: make for module in modules_of_parts("table_items") for name, make in module.ITEMS.items()},
 }

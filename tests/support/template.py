@@ -6,7 +6,9 @@ from typing import Any
 from infra.intrinsics import REGION
 from infra.stacks import ACCOUNT, PARTITION, Stack, resolve_stacks
 from infra.template_text import ROOT, parse
+from rules.parts import parameters_of
 from tests.support.dynamodb_engine import app_template, table_definition
+from tests.support.parts import modules_of_parts
 
 __all__ = ["DEPLOYMENTS", "ROOT", "resources", "stacks_of", "table_definition", "template"]
 
@@ -23,13 +25,16 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     return {name: each for name, each in found if each["Type"] == kind}
 
 
-PHONES = f"arn:{PARTITION}:sns:{REGION}:{ACCOUNT}:app/GCM/phones"
+# Parameters of what a part may have.
+OF_PARTS = {
+    name: value for module in modules_of_parts("deployment") for name, value in module.PARAMETERS.items()
+}
 # The sizes, with what a parameter turns on; two regions; what somebody has who brings all that may be brought; and
 # what is left without the parts that may be left out.
 DEPLOYMENTS: dict[str, dict[str, str]] = {
     "small": {},
-    "standard": {"Size": "standard", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "true"},
-    "large": {"Size": "large", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "told"},
+    "standard": {"Size": "standard", **OF_PARTS, "OutgoingWebhooks": "true"},
+    "large": {"Size": "large", **OF_PARTS, "OutgoingWebhooks": "told"},
     "two regions": {
         "Size": "standard",
         "Role": "active",
@@ -51,7 +56,7 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
         "AlarmTopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:alarms",
         "MonthlyBudgetDollars": "50",
     },
-    "without leads and questions": {"WithLeads": "false", "WithQuestions": "false"},
+    "without leads and questions": parameters_of(()),
 }
 
 

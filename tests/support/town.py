@@ -22,8 +22,6 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
-from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.reconcile.share_steps import ShareSteps
@@ -140,8 +138,6 @@ class Town:
                 self.shares,
                 roots=FolderObjects(self.folder / "roots"),
             ),
-            UserStatsStore(self.dynamodb, "UserStats", SHARDS),
-            ResponseStore(self.dynamodb, "Responses"),
             LeadEventStore(self.dynamodb, "Event"),
             FeatureStore(self.dynamodb, "Feature"),
             FeatureQueue(None, ""),

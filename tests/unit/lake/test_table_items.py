@@ -1,33 +1,20 @@
 """What the lake keeps of items for restores: enough of a profile, nothing of leads, and every byte."""
 
-import json
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import decode_item, encode_item
-from adapters.questions.phone_table import Phone
-from adapters.questions.subscription_store import items_of
-from analytics.forgetting.gone_phones import _finder
 from local.restore import NOT_IN_THE_LAKE, RESTORABLE, table_copy, whole_second
-from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Streak
-from rules.lake.entities import event_version
 from rules.lake.table_items import (
-    CHANGED,
     KEYS,
     LONG_BYTES,
-    PHONE_ATTRIBUTES,
-    PHONES,
     PROFILE_ATTRIBUTES,
-    REMOVED,
-    ends_phone,
     item_of,
     item_text,
     key_text,
@@ -35,7 +22,6 @@ from rules.lake.table_items import (
     table_item,
 )
 from rules.privacy.inventory import INVENTORY, StoreKind
-from rules.questions.notifications import INTERVAL_MINUTES_MAX, NEVER, QuietHours, Subscription
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.
@@ -82,11 +68,6 @@ def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
         ("Erasures", {"part": "journal", "place": "p"}, ""),
         ("Erasures", {"part": "erasures", "place": "p"}, None),
         ("Memory", {"lead_organization_id": "l"}, None),
-        (PHONES, {"subscription_id": "s", "owner": "u", CHANGED: True}, "u"),
-        (PHONES, {"subscription_id": "s", "owner": "u", "last_notified_at": "2026"}, None),
-        (PHONES, {"subscription_id": "s#tag=it", "of": "s", "active": "00000#=it"}, None),
-        (PHONES, {"subscription_id": "s#sent#question=q", "outcome": "sent"}, None),
-        (PHONES, {"subscription_id": "token#0f", "of": "s"}, None),
     ],
 )
 def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], user: str | None) -> None:
@@ -99,7 +80,7 @@ def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], us
 
 
 def test_a_key_is_readable_in_any_script() -> None:
-    assert key_text(PHONES, encode_item({"subscription_id": "ö"})) == '["ö"]'
+    assert key_text("UserStreaks", encode_item({"user_id": "ö"})) == '["ö"]'
 
 
 def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
@@ -112,59 +93,9 @@ def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
     assert len(item_text(encode_item({"a": "x" * 300_000}))) < LONG_BYTES
 
 
-phones = st.builds(
-    Subscription,
-    subscription_id=st.uuids().map(str),
-    owner=st.text(min_size=1, max_size=9),
-    fcm_token=st.text("abc:_-", min_size=1),
-    tags=st.lists(st.text("abc", min_size=1), max_size=3, unique=True).map(tuple),
-    min_interval_minutes=st.integers(0, INTERVAL_MINUTES_MAX),
-    timezone=st.sampled_from(["UTC", "Asia/Tokyo"]),
-    quiet_hours=st.sampled_from([None, QuietHours(time(22), time(7))]),
-    streak_reminders=st.booleans(),
-    created_at=st.just(stamp(NOW)),
-    updated_at=st.just(stamp(NOW)),
-    last_notified_at=st.sampled_from([NEVER, stamp(NOW)]),
-    endpoint_arn=st.sampled_from(["", "arn:phone"]),
-    reminders_at=st.sampled_from([None, time(0), time(18, 30)]),
-    language=st.sampled_from(["", "pt-BR"]),
-)
-
-
-@given(phones)
-def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(phone: Subscription) -> None:
-    items = items_of(phone, NOW)
-    (kept,) = filter(None, (table_item(PHONES, each, NOW, "1") for each in items.values()))
-    assert (kept["user_id"], json.loads(kept["place"])) == (phone.owner, [phone.subscription_id])
-    back = Phone(item_of(kept["item"]), phone.last_notified_at)
-    assert back.items(NOW) == items
-    own = items[phone.subscription_id]
-    assert own.keys() - item_of(kept["item"]).keys() == {"active", "last_notified_at", CHANGED}
-    assert item_of(kept["item"]).keys() <= PHONE_ATTRIBUTES
-    assert not ends_phone(kept["item"])
-
-
-def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
-    kept = removed_item(PHONES, encode_item({"subscription_id": "s"}), NOW, "9")
-    assert kept == {
-        "store": PHONES,
-        "place": '["s"]',
-        "version": "9",
-        "changed_at": "2026-03-02T12:00:00.000000Z",
-        "user_id": None,
-        "item": REMOVED,
-    }
-    assert ends_phone(REMOVED)
-    assert ends_phone(item_text(encode_item({"subscription_id": "s", "owner": '"fcm_token"'}))), (
-        "its token is dead"
-    )
-    for store, key in (
-        (PHONES, {"subscription_id": "s#sent#reminder=2026-03-02"}),
-        (PHONES, {"subscription_id": "token#0f"}),
-        (PHONES, {"subscription_id": "poll#agent#1"}),
-        ("IdempotencyKeys", {"user_id": "u", "idempotency_key": "k"}),
-    ):
-        assert removed_item(store, encode_item(key), NOW, "9") is None
+def test_that_an_item_of_a_user_is_gone_is_not_kept() -> None:
+    key = encode_item({"user_id": "u", "idempotency_key": "k"})
+    assert removed_item("IdempotencyKeys", key, NOW, "9") is None
 
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
@@ -185,22 +116,3 @@ def test_of_every_store_it_is_told_what_a_restore_cannot_have() -> None:
     whole = {"RewardsLedger", "DailyActivity", "UserStreaks", "BPEvents", "Rewards", "RuleBooks"}
     assert stores - whole == NOT_IN_THE_LAKE.keys() - {"PayloadBucket"}
     assert whole <= {*RESTORABLE}
-
-
-@pytest.mark.parametrize(
-    ("version", "is_gone"),
-    [
-        (event_version(8, "9"), True),
-        (event_version(9, "8"), False),
-        (event_version(9, "9"), False),
-        (7, True),
-        (None, True),
-        ([], True),
-    ],
-)
-def test_a_refused_line_of_a_gone_phone_goes_if_it_is_of_before_or_says_no_version(
-    version: object, is_gone: bool
-) -> None:
-    place = '["s"]'
-    line = json.dumps({"store": PHONES, "place": place, "version": version}).encode()
-    assert _finder({place: event_version(9, "8")}).owner_if_removed(line) == (place if is_gone else None)

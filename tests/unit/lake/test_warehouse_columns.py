@@ -15,7 +15,7 @@ from tests.support.redshift_rules import layout_keys
 GENERATED = dict(generated_files())
 STAGED = {
     path.stem: about["entity"]
-    for path in sorted((SQL / "models/staging").glob("*.yml"))
+    for path in sorted((SQL / "models").rglob("staging/*.yml"))
     if "entity" in (about := yaml.safe_load(path.read_text(encoding="utf-8")))
 }
 
@@ -48,13 +48,14 @@ def test_a_table_is_what_its_entity_declares(entity: Entity) -> None:
 
 def test_a_table_s_statement() -> None:
     """By an example: its types, its sizes, and how Redshift compresses, spreads and sorts it."""
-    assert declared_tables()["notifications"].sql == (
-        'CREATE TABLE IF NOT EXISTS lake.notifications ("phone" VARCHAR(64) NOT NULL ENCODE ZSTD, '
-        '"message" VARCHAR(256) NOT NULL ENCODE ZSTD, "claimed_at" TIMESTAMP NOT NULL ENCODE RAW, '
-        '"question_id" VARCHAR(64) ENCODE ZSTD, "outcome" VARCHAR(16) NOT NULL ENCODE ZSTD, '
-        '"settled_at" TIMESTAMP ENCODE AZ64, "version" VARCHAR(51) NOT NULL ENCODE ZSTD, '
-        '"extra" VARCHAR(65535) ENCODE ZSTD, "load_number" BIGINT NOT NULL ENCODE AZ64, '
-        "PRIMARY KEY (phone, message)) DISTSTYLE KEY DISTKEY (phone) COMPOUND SORTKEY (claimed_at)"
+    assert declared_tables()["daily_activity"].sql == (
+        'CREATE TABLE IF NOT EXISTS lake.daily_activity ("user_id" VARCHAR(256) NOT NULL ENCODE ZSTD, '
+        '"activity_date" DATE NOT NULL ENCODE RAW, "first_event_id" VARCHAR(128) NOT NULL ENCODE ZSTD, '
+        '"events_count" BIGINT NOT NULL ENCODE AZ64, "points_earned" BIGINT NOT NULL ENCODE AZ64, '
+        '"points_by_type" VARCHAR(65535) ENCODE ZSTD, "ledger_head" TIMESTAMP NOT NULL ENCODE AZ64, '
+        '"created_at" TIMESTAMP NOT NULL ENCODE AZ64, "extra" VARCHAR(65535) ENCODE ZSTD, '
+        '"load_number" BIGINT NOT NULL ENCODE AZ64, PRIMARY KEY (user_id, activity_date)) '
+        "DISTSTYLE KEY DISTKEY (user_id) COMPOUND SORTKEY (activity_date)"
     )
 
 

@@ -5,7 +5,7 @@ Items are as full as they get, and are made by the functions that make the store
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import pytest
@@ -14,8 +14,6 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.platform.items import decode_item, encode_item
-from adapters.questions.stats_items import stats_attributes
-from adapters.questions.subscription_store import KEY, claim_key
 from analytics.reconcile.user_goals import goal_row
 from rules.book.point_rules import Cap
 from rules.days import stamp
@@ -25,7 +23,6 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, S
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, fold
 from rules.lake.entities import (
-    ANSWER_STATS,
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
@@ -33,9 +30,6 @@ from rules.lake.entities import (
     LEAD_FEATURES,
     LEAD_MEMORY,
     LEDGER,
-    NOTIFICATIONS,
-    QUESTIONS,
-    RESPONSES,
     RULES,
     STREAKS,
     TABLE_ITEMS,
@@ -51,13 +45,9 @@ from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import Group, LeadEvent
 from rules.leads.memory import derive_entries, remembered_entries
-from rules.questions.answer_stats import fold_responses as answered
-from rules.questions.questions import Question, QuestionStatus, QuestionType
-from rules.questions.questions import to_item as question_item
-from rules.questions.responses import to_item as to_response_item
 from tests.support.achievement_story import AchievementStory
-from tests.support.answers import NOON, answer
 from tests.support.engagement_strategies import NOW
+from tests.support.parts import modules_of_parts
 from tests.support.published_books import a_document, documents, published
 
 AT = stamp(NOW)
@@ -72,10 +62,6 @@ WRITERS = {
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_store.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
-    "questions": "rules/questions/questions.py (to_item)",
-    "responses": "rules/questions/responses.py (to_item)",
-    "answer_stats": "adapters/questions/stats_items.py (stats_attributes)",
-    "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
     "rules": "adapters/book_store.py (BookStore.publish)",
     "table_items": "rules/lake/table_items.py (table_item)",
 }
@@ -224,39 +210,12 @@ def lead_features() -> Iterator[dict[str, Any]]:
     recorder = Recorder()
     store = FeatureStore(recorder, "Feature", 4)
     values = {each.name: 1 for each in FEATURES}
-    built = change_from_events(FeatureItem("l"), [lead_event("campaign_sent", {"campaign_id": "c"})], NOON)
+    built = change_from_events(FeatureItem("l"), [lead_event("campaign_sent", {"campaign_id": "c"})], NOW)
     assert built
     store.write(FeatureItem("l"), Change(values, built.inputs, dict.fromkeys(Input, AT), AT, "2026-03-10"))
     Topology(recorder, "Feature", store).set(1, [Group("root", ("root", "leaf"))])
     yield from recorder.items
     yield {"lead_organization_id": "root", "version": 1, "leaves": ["root", "leaf"]}  # as roots were before
-
-
-def questions() -> Iterator[dict[str, Any]]:
-    at, later = stamp(NOON), stamp(NOON + timedelta(hours=1))
-    expires = int(NOON.timestamp())
-    closed = Question(
-        *("q", "agent", QuestionType.MULTIPLE_CHOICE, "Which?", ("this", "that"), ("it",), "general", 5, 5),
-        *(QuestionStatus.CLOSED, at, later, expires, "digest", "key", later),
-    )
-    yield question_item(closed)
-
-
-def responses() -> Iterator[dict[str, Any]]:
-    chosen = replace(answer(1), confidence=3, response_time_ms=1500, day_points_max=150)
-    yield to_response_item(chosen)
-    yield to_response_item(replace(chosen, selected_option=None, answer="words"))
-
-
-def answer_stats() -> Iterator[dict[str, Any]]:
-    stats = answered([answer(number, day=number) for number in range(30)])
-    yield stats_attributes("f" * 32, stats) | {"version": 3, "updated_at": AT}
-    yield {"fingerprint_hash": "f" * 32, "moved_to": "e" * 32, "version": 4, "updated_at": AT}
-
-
-def notifications() -> Iterator[dict[str, Any]]:
-    place = claim_key("subscription", "question=q")
-    yield {KEY: place, "claimed_at": AT, "expires_at": 5, "outcome": "sent", "settled_at": AT}
 
 
 def rules() -> Iterator[dict[str, Any]]:
@@ -287,13 +246,12 @@ ITEMS = {
     LEAD_EVENTS.name: all_lead_events,
     LEAD_MEMORY.name: lead_memory,
     LEAD_FEATURES.name: lead_features,
-    QUESTIONS.name: questions,
-    RESPONSES.name: responses,
-    ANSWER_STATS.name: answer_stats,
-    NOTIFICATIONS.name: notifications,
     RULES.name: rules,
     TABLE_ITEMS.name: table_items,
 }
+for module in modules_of_parts("writers"):
+    WRITERS |= module.WRITERS
+    ITEMS |= module.ITEMS
 
 
 @pytest.mark.parametrize("entity", ENTITIES.values(), ids=lambda each: each.name)

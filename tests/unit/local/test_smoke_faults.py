@@ -18,7 +18,8 @@ from local.smoke.smoke_command import CLEAN_UP, STEPS, failures, prove
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject
 from local.stores import warehouse_of
 from tests.support.aws_stack import token_of
-from tests.support.smoke_world import FORMER_HASH, PERSON, Answer, World
+from tests.support.smoke_faults import Answer, Fault, becomes, with_
+from tests.support.smoke_world import MODULES, World
 
 Change = Callable[[Any], Any]
 
@@ -80,19 +81,12 @@ def test_a_good_deployment_passes_and_keeps_nothing(bench: Bench) -> None:
 
 
 # The answer to requests that start so, while the step runs; and what becomes of it.
-def becomes(status: int, answer: Any = None) -> Callable[[int, Any], Answer]:
-    return lambda _, before: (status, before if answer is None else answer)
-
-
-def with_(**values: Any) -> Callable[[int, Any], Answer]:
-    return lambda status, before: (status, before | values)
-
-
 def results(**values: Any) -> Callable[[int, Any], Answer]:
     return lambda status, before: (status, {"results": [each | values for each in before["results"]]})
 
 
-API_FAULTS: list[tuple[str, str, Callable[[int, Any], Answer]]] = [
+API_FAULTS: list[Fault] = [
+    *(fault for module in MODULES for fault in module.FAULTS),
     ("sign-in", "GET /v1/health", becomes(503)),
     ("sign-in", "GET /v1/users", becomes(401)),
     ("sign-in", "GET /v1/users", with_(balance=5)),
@@ -120,13 +114,6 @@ API_FAULTS: list[tuple[str, str, Callable[[int, Any], Answer]]] = [
     ("webhook", "GET /v1/leads?", becomes(404)),
     ("webhook", "GET /v1/leads/", with_(events=[1, 1])),
     ("features", "GET /v1/leads/", with_(features={"monetary_total": 23.54})),
-    ("question", "POST /v1/questions", becomes(403)),
-    ("question", "POST /v1/questions", with_(question_id="another")),
-    ("answer", "POST /v1/questions", with_(status="OPEN")),
-    ("answer", "POST /v1/questions", becomes(201, {"status": "CLOSED"})),
-    ("answer", "GET /v1/questions", with_(responses=[])),
-    ("answer", "GET /v1/stats", with_(total_answers=0)),
-    ("answer", "GET /v1/stats", becomes(404)),
 ]
 
 
@@ -262,13 +249,14 @@ def test_effects_that_come_late_are_removed_too(bench: Bench) -> None:
 
     def delete(TableName: str, Key: Any) -> None:  # noqa: N803
         forget(TableName, Key)
-        if TableName == "UserStats" and late:
+        if TableName == "IdempotencyKeys" and late:
             bench.world.items["Memory"].append({**late.pop(), "memory_type#key": {"S": "x"}})
 
     tables.delete_item = delete
     assert failures(bench.run()) == []
     assert bench.world.items["Memory"] == []
-    assert not any(each in str(bench.world.items) for each in (PERSON, FORMER_HASH))
+    names = [name for module in MODULES for name in module.NAMES]
+    assert not any(each in str(bench.world.items) for each in names)
 
 
 def test_the_table_and_the_document_say_the_same(

@@ -56,7 +56,7 @@ def told_of(
     assert all(each.data["achievements"] == found for each in notices)
     assert all(each.data["profile"] == told.shown for each in notices)
     assert after.number == told.number + len(notices)
-    return [str(each.data.get("achievement", each.type.value)) for each in notices], after
+    return [str(each.data.get("achievement", each.type)) for each in notices], after
 
 
 def test_what_a_late_event_makes_true_is_news_whatever_its_date() -> None:
@@ -108,7 +108,7 @@ def test_whatever_happens_the_newest_list_is_what_the_user_has(steps: list[dict[
         notices, told = notices_of_achievements(told, known(), found)
         for each in notices:
             folded = each.data["achievements"]
-            heard += [each.data["achievement"]] if each.type is NoticeType.ACHIEVEMENT_EARNED else []
+            heard += [each.data["achievement"]] if each.type == NoticeType.ACHIEVEMENT_EARNED else []
         assert folded == found
         assert set(found) <= set(heard), "each was told of once it was true"
         assert notices_of_achievements(told, known(), found) == ([], told)

@@ -1,5 +1,6 @@
 """What an endpoint hears of, and when it is asked again."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
+from rules.outgoing.notice_kinds import NoticeKind
 from rules.outgoing.notices import (
     BACKOFF_MAX,
     BUS,
     FILTER_FIELDS,
+    KINDS_OF_PARTS,
     RETRY_DELAYS,
     RETRY_WINDOW,
+    TYPES,
     Endpoint,
     Filters,
     Notice,
@@ -36,9 +40,9 @@ def endpoint(*types: str, **filters: Any) -> Endpoint:
     return Endpoint("e1", "acme", "https://hooks.example.com/", frozenset(types), by_type)
 
 
-def sent(kind: NoticeType, data: Any) -> Notification:
+def sent(kind: str, data: Any) -> Notification:
     return Notification(
-        "lead/7" if kind is NoticeType.LEAD_UPDATED else "ann", 3, stamp(NOW), Notice(kind, data)
+        "lead/7" if kind == NoticeType.LEAD_UPDATED else "ann", 3, stamp(NOW), Notice(kind, data)
     )
 
 
@@ -46,35 +50,52 @@ def extended(**data: Any) -> Notification:
     return sent(NoticeType.STREAK_EXTENDED, data)
 
 
-OF_ACME = {"organization_id": "acme", "agent_id": "bot"}
+OF_ACME = {"organization_id": "acme"} | {each.whose_data: "bot" for each in KINDS_OF_PARTS.values()}
 
 
 def test_without_types_an_endpoint_hears_of_everything() -> None:
-    everything = replace(endpoint(), agents=frozenset({"bot"}))
-    assert all(everything.wants(sent(each, OF_ACME)) for each in NoticeType)
+    everything = replace(
+        endpoint(), whose={each.whose: frozenset({"bot"}) for each in KINDS_OF_PARTS.values()}
+    )
+    assert all(everything.wants(sent(each, OF_ACME)) for each in TYPES)
     one = endpoint("points.changed")
-    assert {each for each in NoticeType if one.wants(sent(each, OF_ACME))} == {
+    assert {each for each in TYPES if one.wants(sent(each, OF_ACME))} == {
         NoticeType.POINTS_CHANGED,
         NoticeType.TEST,
     }
 
 
-@pytest.mark.parametrize("asked", [(), ("lead.updated", "question.closed")])
-def test_no_organization_hears_of_another_one_s_leads_or_of_questions_of_agents_that_are_not_its_own(
-    asked: tuple[str, ...],
-) -> None:
+def cases_of(kind: NoticeKind) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    whose = {"whose": {kind.whose: {"bot"}}}
+    yield {"filters": {kind.type: {"number": [1]}}}, [kind.whose]
+    yield {"types": {kind.type}}, [kind.whose]
+    yield {"types": {kind.type}, **whose}, []
+    named = f"filters.{kind.type}.{kind.whose_data}"
+    yield {"filters": {kind.type: {kind.whose_data: ["eve"]}}, **whose}, [named]
+
+
+ASKED = [(), ("lead.updated", *KINDS_OF_PARTS)]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_no_organization_hears_of_another_one_s_leads(asked: tuple[str, ...]) -> None:
     lead = sent(NoticeType.LEAD_UPDATED, {"organization_id": "acme"})
-    question = sent(NoticeType.QUESTION_CLOSED, {"agent_id": "bot"})
-    acme = replace(endpoint(*asked), agents=frozenset({"bot"}))
+    acme = endpoint(*asked)
     assert acme.wants(lead)
-    assert acme.wants(question)
-    globex = replace(acme, organization_id="globex", agents=frozenset({"robot"}))
-    assert not globex.wants(lead)
-    assert not globex.wants(question)
-    assert not endpoint(*asked).wants(question), "no agent was named"
-    bus = Endpoint(BUS, "", "apps")
-    assert bus.wants(lead)
-    assert bus.wants(question)
+    assert not replace(acme, organization_id="globex").wants(lead)
+    assert Endpoint(BUS, "", "apps").wants(lead)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("kind", KINDS_OF_PARTS.values(), ids=lambda kind: kind.type)
+def test_an_endpoint_hears_of_things_of_those_alone_whom_it_names(
+    kind: NoticeKind, asked: tuple[str, ...]
+) -> None:
+    thing = sent(kind.type, {kind.whose_data: "bot"})
+    assert replace(endpoint(*asked), whose={kind.whose: frozenset({"bot"})}).wants(thing)
+    assert not replace(endpoint(*asked), whose={kind.whose: frozenset({"robot"})}).wants(thing)
+    assert not endpoint(*asked).wants(thing), "nobody was named"
+    assert Endpoint(BUS, "", "apps").wants(thing)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +152,7 @@ def test_the_fields_of_filters_are_the_texts_and_numbers_of_the_described_messag
     forms = {"string": str, "integer": int}
     for kind, fields in FILTER_FIELDS.items():
         described: dict[str, Any] = {}
-        for name, each in SCHEMA["$defs"][kind.value]["properties"].items():
+        for name, each in SCHEMA["$defs"][kind]["properties"].items():
             of_types = each.get("type", ())
             first_type = of_types if isinstance(of_types, str) else next(iter(of_types), "")
             if "enum" in each:
@@ -186,17 +207,11 @@ def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
             ["filters.lead.updated.organization_id"],
         ),
         ({"filters": {"lead.updated": {"organization_id": ["other", "acme"]}}}, []),
-        ({"filters": {"question.closed": {"status": ["CLOSED"]}}}, ["agents"]),
-        ({"types": {"question.closed"}}, ["agents"]),
-        ({"types": {"question.closed"}, "agents": {"bot"}}, []),
-        (
-            {"filters": {"question.closed": {"agent_id": ["eve"]}}, "agents": {"bot"}},
-            ["filters.question.closed.agent_id"],
-        ),
+        *(case for kind in KINDS_OF_PARTS.values() for case in cases_of(kind)),
         ({"filters": {"streak.lost": {"user_id": ["a b"]}}}, ["filters.streak.lost.user_id"]),
         ({"filters": {"streak.lost": {"number": [7.5]}}}, ["filters.streak.lost.number"]),
         ({"filters": {"streak.lost": {"number": [7.0, {"at_least": 7.5}]}}}, []),
-        ({"types": {each.value for each in NoticeType}}, []),
+        ({"types": set(TYPES)}, []),
     ],
 )
 def test_an_endpoint_that_would_never_get_what_it_asks_for_is_told_the_field(

@@ -35,7 +35,7 @@ class Earner:
         return [
             (each.data["level"], each.data["level_before"], each.data["direction"])
             for each in notices
-            if each.type is NoticeType.LEVEL_CHANGED
+            if each.type == NoticeType.LEVEL_CHANGED
         ]
 
 
@@ -54,7 +54,7 @@ def test_a_level_has_its_title_and_the_profile_after_it() -> None:
     notices, _ = notices_of_profile(
         UserNoticeState(), Profile("ann", version=1, total_points=120), START, LEVELS
     )
-    (told,) = (each for each in notices if each.type is NoticeType.LEVEL_CHANGED)
+    (told,) = (each for each in notices if each.type == NoticeType.LEVEL_CHANGED)
     assert told.data["title"] == "Silver"
     assert told.data["profile"]["total_bestie_points"] == 120
 

@@ -19,14 +19,14 @@ from rules.outgoing.derivation import (
     notices_of_achievements,
     notices_of_lead,
     notices_of_profile,
-    notices_of_question,
     notices_of_redemption,
 )
-from rules.outgoing.notices import Notice, NoticeType, Notification
+from rules.outgoing.notices import TYPES, Notice, NoticeType, Notification
 from tests.support.message_schema import SCHEMA, problems
+from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
 from tests.unit.outgoing.test_derive import Customer, noon
-from tests.unit.outgoing.test_things import AT, QUESTION, lead
+from tests.unit.outgoing.test_things import AT, lead
 
 PAGE = (ROOT / "docs" / "webhooks.md").read_text()
 
@@ -52,7 +52,7 @@ def told_of_a_user() -> Iterator[Notice]:
     yield from notices_of_achievements(told, offered, {})[0]
 
 
-def bodies() -> Iterator[tuple[NoticeType, bytes]]:
+def bodies() -> Iterator[tuple[str, bytes]]:
     for number, notice in enumerate(told_of_a_user(), start=1):
         yield notice.type, Notification("ann", number, AT, notice).body
     merged = notices_of_lead(ItemNoticeState(), lead(1, merged_into="9"), "acme", AT)[0]
@@ -61,8 +61,8 @@ def bodies() -> Iterator[tuple[NoticeType, bytes]]:
     )[0]
     for notice in (*merged, *shown):
         yield notice.type, Notification("lead/7", 1, AT, notice).body
-    for notice in notices_of_question(ItemNoticeState(), QUESTION)[0]:
-        yield notice.type, Notification("question/q1", 1, AT, notice).body
+    for module in modules_of_parts("notices"):
+        yield from module.bodies()
     yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body
 
 
@@ -71,8 +71,8 @@ def test_each_type_is_as_the_schema_says() -> None:
     for kind, body in bodies():
         assert problems(body) == [], body
         seen.add(kind)
-    assert seen == set(NoticeType)
-    assert set(SCHEMA["properties"]["type"]["enum"]) == {each.value for each in NoticeType}
+    assert seen == set(TYPES)
+    assert set(SCHEMA["properties"]["type"]["enum"]) == set(TYPES)
 
 
 def test_a_reward_without_a_title_is_told_without_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.units.standing import fires_a_day
 from local.plan import cost
-from local.plan.cost import Traffic, cost_of, day_of, limits, path_at_size, units
+from local.plan.cost import TRAFFIC_OF_PARTS, Traffic, cost_of, day_of, limits, path_at_size, units
 from local.plan.plan_command import SIZES, by_service, lines, plain_data
 from local.plan.price_list import PRICES, BadPriceList, Price, PriceList, read_prices
 from rules.parts import ALL_PARTS, Part
@@ -24,7 +24,8 @@ TOLD = {
     f"{size}{without}": tuple(map(int, dollars))
     for size, without, *dollars in ROW.findall((ROOT / "README.md").read_text())
 }
-TRAFFIC = Traffic(daily_actives=5000, lead_events=500, questions=50)
+NAMES = [each.name for each in TRAFFIC_OF_PARTS]
+TRAFFIC = Traffic(daily_actives=5000, lead_events=500, of_parts=dict.fromkeys(NAMES, 50.0))
 OURS = read_prices()
 
 
@@ -52,7 +53,11 @@ def test_a_part_that_is_left_out_costs_nothing(size: str, part: Part) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "traffic"), [("leads", Traffic(1, lead_events=1)), ("questions", Traffic(1, questions=1))]
+    ("part", "traffic"),
+    [
+        ("leads", Traffic(1, lead_events=1)),
+        *((each.part, Traffic(1, of_parts={each.name: 1})) for each in TRAFFIC_OF_PARTS),
+    ],
 )
 def test_traffic_of_a_part_that_is_left_out_is_refused(part: str, traffic: Traffic) -> None:
     with pytest.raises(ValueError, match=f"there is traffic of {part}, and the deployment leaves {part} out"):
@@ -73,8 +78,8 @@ traffics = st.builds(
     events_per_user=st.floats(0, 60),
     events_per_batch=st.floats(1, 100),
     lead_events=st.floats(0, 1e6),
-    questions=st.floats(0, 1e5),
     retention_days=st.floats(0, 2000),
+    of_parts=st.fixed_dictionaries({name: st.floats(0, 1e5) for name in NAMES}),
 )
 
 
@@ -116,7 +121,12 @@ def test_the_first_limit_is_the_fullest_and_is_reached_where_it_says() -> None:
     plan = cost_of(TRAFFIC, "small", OURS)
     users = plain_data(TRAFFIC, OURS, {"small": plan})["sizes"]["small"]["first_limit"]["daily_actives"]
     settings = units()["sizes"]["small"]["settings"]
-    there = replace(TRAFFIC, daily_actives=users, lead_events=users / 10, questions=users / 100)
+    there = replace(
+        TRAFFIC,
+        daily_actives=users,
+        lead_events=users / 10,
+        of_parts=dict.fromkeys(NAMES, users / 100),
+    )
     assert max(limits(day_of(there, settings), settings)).share == pytest.approx(1, rel=0.1)
 
 

@@ -20,6 +20,7 @@ from adapters.settings.choices import (
     settings_table,
 )
 from ingest.engagement.user_services import UsersApiSettings
+from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
 
 DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
@@ -29,8 +30,6 @@ NUMBERS = {
     "CommandsPerMinute": (("1", "999999999"), ("0",)),
     "ReadsPerMinute": (("100", "999999999"), ("0", "99")),
     "ExportsPerDay": (("1", "999999999"), ("0",)),
-    "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
-    "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
     "CampaignGraceDays": (("1", "89"), ("0", "90", "7.5")),
     "SparkFromGb": (("0", "1000000"), ("1000001", "0.5", "-1")),
     "RawRetentionDays": (("0", "180", "36500"), ("1", "179", "36501")),
@@ -38,7 +37,7 @@ NUMBERS = {
     "CuratedRetentionDays": (("0", "36500"), ("1", "179", "36501")),
     "EventHotDays": (("0", "90", "36499"), ("1", "89", "36501")),
     "PayloadRetentionDays": (("0", "30", "36500"), ("1", "29", "36501")),
-    "AnswerTextRetentionDays": (("0", "90", "36500"), ("1", "89", "36501")),
+    **{name: values for module in modules_of_parts("choices") for name, values in module.NUMBERS.items()},
 }
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {

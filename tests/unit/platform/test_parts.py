@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +11,22 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from adapters.settings.parts import deployed_parts
-from analytics.reconcile.run_report import markdown, publish
-from analytics.warehouse.ddl import declared_tables
+from analytics.reconcile.run_report import NIGHTS_OF_PARTS, markdown, publish
+from analytics.warehouse.ddl import SQL, declared_tables
 from analytics.warehouse.models import entities_of, models
 from infra.api_reference import reference
 from ingest.openapi import ROUTES, document
+from ingest.web.json_schema import CODES, PART_OF_CODE
 from ingest.web.served_parts import served_document, served_page
 from rules.lake.entities import ENTITIES
-from rules.parts import ALL_PARTS, Part, parameters_of, parts_of
+from rules.outgoing.notices import KINDS_OF_PARTS
+from rules.parts import ALL_PARTS, KINDS, Part, parameters_of, parts_of, said
 from rules.privacy.erasures import Erasure, PersonKind, certificate_of, excluded_stores
 from rules.privacy.inventory import BY_NAME, INVENTORY, stores_lacking
-from tests.support.template import resources
+from tests.support.template import ROOT, resources
 
-LEADS, QUESTIONS = Part
-SOME = [frozenset(), frozenset({LEADS}), frozenset({QUESTIONS}), ALL_PARTS]
+LEADS = Part.LEADS
+SOME = [*dict.fromkeys((frozenset(), *(frozenset({part}) for part in Part), ALL_PARTS))]
 some_parts = pytest.mark.parametrize("deployed", SOME, ids=lambda parts: "-".join(sorted(parts)) or "none")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -49,16 +53,18 @@ def test_the_document_has_the_routes_of_the_parts_that_there_are(deployed: froze
     }
     assert "x-" not in json.dumps(served)
     codes = served["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]
-    for code, part in (("question_closed", QUESTIONS), ("kept_apart", LEADS)):
+    for code, part in PART_OF_CODE.items():
         assert (code in codes["enum"]) == (f"{code}: " in codes["description"]) == (part in deployed)
     assert "sold_out" in codes["enum"]
-    for words, part in (("the body has the first answer", QUESTIONS), ("`unite` says", LEADS)):
+    for code, part in PART_OF_CODE.items():
+        _, _, words = CODES[code].rpartition("; ")
         assert (words in codes["description"]) == (part in deployed), "a meaning may have a semicolon"
     types = served["paths"]["/v1/webhook-endpoints"]["post"]["requestBody"]["content"]["application/json"][
         "schema"
     ]
     assert ("lead.updated" in types["properties"]["types"]["items"]["enum"]) == (LEADS in deployed)
-    assert ("agents" in types["properties"]) == (QUESTIONS in deployed)
+    for kind in KINDS_OF_PARTS.values():
+        assert (kind.whose in types["properties"]) == (kind.part in deployed)
 
 
 @some_parts
@@ -82,7 +88,10 @@ def test_models_need_no_rows_of_a_part_that_is_left_out(deployed: frozenset[Part
     assert ENTITIES.keys() & declared_tables(deployed).keys() <= entities
     assert {"marts.data_quality", "marts.streaks_recomputed", "facts.loaded_rows"} <= found.keys()
     assert ("marts.rfm_segments" in found) == (LEADS in deployed)
-    assert ("marts.time_to_answer" in found) == (QUESTIONS in deployed)
+    for part in Part:
+        folder = SQL / "models" / part  # of leads there is none
+        for path in folder.rglob("*.yml"):
+            assert (f"{path.parent.name}.{path.stem}" in found) == (part in deployed)
     for model in found.values():
         assert {name for name in model.reads if not name.startswith("lake.")} <= found.keys(), model.name
 
@@ -106,7 +115,7 @@ def test_an_erasure_goes_through_the_stores_that_there_are(deployed: frozenset[P
 
 
 def test_each_store_of_a_part_s_fragment_says_so() -> None:
-    conditions = {"HasLeads": LEADS, "HasQuestions": QUESTIONS}
+    conditions = {f"Has{part.title()}": part for part in Part}
     for kind in ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::SNS::Topic"):
         for name, resource in resources(kind).items():
             if name in BY_NAME:
@@ -135,7 +144,9 @@ REPORT: Any = {
     "made_at": "2026",
     "counts": {},
     "spared": {},
-    "answer_stats": {"differences": [], "disagreements": [], "uncounted": [], "counts": {}},
+    "of_parts": {
+        each.field: each.short_result(FolderObjects(Path("nowhere")), "r", 1) for each in NIGHTS_OF_PARTS
+    },
     "warehouse": {"error": None, "not_done": [], "lacks": {}, "unread": None, "quiet_since": ""},
     "rebuild": {"raw_deleted_before": None, "without_raw": []},
 }
@@ -148,5 +159,24 @@ def test_the_report_is_about_the_parts_that_there_are(deployed: frozenset[Part],
     for_machines = json.loads(objects.get(publish(objects, report)[0]))
     text = markdown(report)
     assert ("leads" in for_machines) == ("## Leads" in text) == (LEADS in deployed)
-    assert ("answer_stats" in for_machines) == (QUESTIONS in deployed)
+    for each in NIGHTS_OF_PARTS:
+        assert (each.field in for_machines) == (each.part in deployed)
     assert "## Curation" in text
+
+
+def test_each_manifest_names_kinds_that_somebody_asks_for_and_things_that_are_there() -> None:
+    named = set()
+    for part in Part:
+        manifest = f"rules.{part}.part"
+        if find_spec(manifest):
+            named |= {*import_module(manifest).MANIFEST}
+    assert named <= KINDS.keys()
+    for kind, room in KINDS.items():
+        assert (ROOT / room).exists()
+        assert f'said("{kind}")' in (ROOT / room).read_text(), f"{room} does not ask for {kind}"
+        assert all(each is not None for each in said(kind))
+
+
+def test_a_kind_that_nobody_asks_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="no kind 'shops': one of lake_entities, "):
+        next(said("shops"))

@@ -12,6 +12,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from tests.support import calls
+from tests.support.parts import modules_of_parts
 from tests.support.permitted_calls import faults
 from tests.support.template import stacks_of
 
@@ -69,8 +70,8 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
         (
             "processors.engagement",
             "dynamodb",
-            "get_item(TableName='Questions', Key={'question_id': {'S': 'q'}})",
-            {"dynamodb:GetItem Questions"},
+            "get_item(TableName='Rewards', Key={'holder': {'S': 'q'}})",
+            {"dynamodb:GetItem Rewards"},
         ),
         (
             "processors.engagement",
@@ -129,12 +130,7 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             "create_secret(Name='streakline/endpoints/1')",
             {"secretsmanager:CreateSecret ENDPOINT_SECRET_PREFIX"},
         ),
-        (
-            "processors.questions.fan_out",
-            "sns",
-            "publish(TargetArn='arn:aws:sns:us-east-1:1:endpoint/GCM/a/b', Message='m')",
-            {"sns:Publish app/*", "sns:Publish endpoint/*"},
-        ),
+        *(case for module in modules_of_parts("calls") for case in module.NOTED),
         ("analytics.recompute.recompute", "s3", "get_object(Bucket='lake', Key='raw/x')", None),
     ],
     ids=lambda each: each if isinstance(each, str) else "",  # a set is spelled in another order each time

@@ -24,7 +24,7 @@ CLASSES: dict[str, type[Any]] = {
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for name, each in vars(importlib.import_module(module.name)).items()
     if isinstance(each, type) and is_dataclass(each) and name.endswith("Settings")
-    if name not in {"ConsumerSettings", "IntakeSettings"}
+    if name not in {"ConsumerSettings", "IntakeSettings"} and not name.startswith("Own")
 }
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM", "PARTS"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind
 from rules.engagement.proof import link_of, tag_of
 from rules.lake.entities import ENTITIES, EXTRA, Type
-from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, chains_of, hour_of, is_residue, residue_of
+from rules.lake.residue import PERSONS, RESIDUES, residue_of
+from rules.lake.residues import ErasureNames, chains_of, hour_of, is_residue
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
+from tests.support.parts import modules_of_parts
 
 CANARY = "canary wrote this"
 NAMES = ErasureNames("a salt")
@@ -31,9 +33,7 @@ VOCABULARIES = {
     "daily_activity": {"points_by_type"},
     "ledger": {"kind", "event_type", "freeze", "cap", "brand", "measures", "setting"},
     "streaks": {"freezes_spent", "freezes", "pauses", "skipped_dates", "opening"},
-    "responses": {"question_id", "agent_id", "question_type", "category"},
-    "answer_stats": {"badges", "answers_by_category"},
-    "notifications": {"message", "question_id", "outcome", "version"},
+    **{name: texts for module in modules_of_parts("residues") for name, texts in module.VOCABULARIES.items()},
 }
 
 

@@ -12,16 +12,17 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.recompute.answer_totals import answer_totals
+from analytics.questions.answer_totals import answer_totals
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG, LAKE_LOST, Doubt
-from rules.lake.entities import RESPONSES, row_of
-from rules.lake.question_entities import pseudonym
+from rules.lake.entities import row_of
+from rules.lake.pseudonyms import pseudonym
 from rules.questions.answer_doubts import LakeAnswers, digest_of, doubt_of
+from rules.questions.lake_entities import RESPONSES
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
-from tests.support.answers import NOON
 from tests.support.examples import examples
+from tests.support.questions.answers import NOON
 from tests.support.raw_lake import ARRIVED
 
 NOW = NOON + timedelta(days=3)

@@ -15,9 +15,9 @@ from rules.days import EPOCH
 from rules.key_ring import PersonHashes
 from rules.questions.answer_stats import Stats, Tally, add_responses, fold_responses
 from rules.questions.responses import KNOWN_AFTER, Response, day_points_max, new_response, points_for
-from tests.support.asking import asked
 from tests.support.books import SHIPPED
 from tests.support.examples import examples
+from tests.support.questions.asking import asked
 
 DAY = date(2026, 3, 2)
 BEGIN = datetime(2026, 3, 1, 10, tzinfo=UTC)

@@ -34,8 +34,8 @@ from rules.questions.answer_stats import (
     streak_now,
 )
 from rules.questions.responses import EVENT_TYPE, Response
-from tests.support.answers import answer
 from tests.support.examples import examples
+from tests.support.questions.answers import answer
 
 DAY0 = date(2026, 3, 1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -34,9 +34,9 @@ from rules.questions.notifications import (
     shard_of,
 )
 from rules.questions.questions import QuestionType, is_in_audience
-from tests.support.asking import asked
 from tests.support.engagement_strategies import instants, zones
 from tests.support.examples import examples
+from tests.support.questions.asking import asked
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 SMALL = settings(max_examples=examples(40))

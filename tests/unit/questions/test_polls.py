@@ -11,9 +11,9 @@ from ingest.openapi import ROUTES
 from ingest.questions.polls_api import is_waiting, poll_view
 from rules.days import unstamp
 from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus
-from tests.support.answers import answer
-from tests.support.asking import NOW, asked
 from tests.support.examples import examples
+from tests.support.questions.answers import answer
+from tests.support.questions.asking import NOW, asked
 
 SMALL = settings(max_examples=examples(60))
 

@@ -35,8 +35,8 @@ from rules.questions.questions import (
     statuses_to_read,
     to_item,
 )
-from tests.support.asking import BODY, asked, refusal
 from tests.support.examples import examples
+from tests.support.questions.asking import BODY, asked, refusal
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -25,11 +25,11 @@ from rules.questions.responses import (
     public_id,
     to_item,
 )
-from tests.support.answers import answer
-from tests.support.asking import asked
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import instants, zones
 from tests.support.examples import examples
+from tests.support.questions.answers import answer
+from tests.support.questions.asking import asked
 
 BOOKS = KnownBooks().books()
 
