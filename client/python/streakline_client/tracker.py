@@ -5,6 +5,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -194,6 +195,16 @@ class _Ahead(NamedTuple):
     keeps: bool  # whether it keeps the streak
 
 
+@dataclass(slots=True)
+class _Taken:
+    """Events that the service has taken without saying what they did."""
+
+    events: list[Event]
+    ahead: list[_Ahead]  # these, and what was ahead before
+    number: int  # of the batch: later ones have greater numbers
+    is_confirmed: bool = False
+
+
 class Tracker:
     """The events of one user."""
 
@@ -222,7 +233,8 @@ class Tracker:
         self._waiters, self._known, self._applied = 0, dict[str, Applied | None](), threading.Condition()
         # The newest events of which the service has not said that it has applied them. A user's events are
         # applied as they came.
-        self._unconfirmed = list[Event]()
+        self._unconfirmed = _Taken([], [], 0)
+        self._batches = self._confirmed = 0  # that the service has taken; the newest one that is confirmed
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
         if queueing.is_sending:
@@ -282,7 +294,7 @@ class Tracker:
         return self._known.get(key)
 
     def _is_unconfirmed(self, key: str) -> bool:
-        return any(event["idempotency_key"] == key for event in self._unconfirmed)
+        return any(event["idempotency_key"] == key for event in self._unconfirmed.events)
 
     def flush(self) -> int:
         """Try to send now; returns how many events wait still."""
@@ -306,31 +318,37 @@ class Tracker:
 
         The same events again change nothing.
         """
-        if not self._unconfirmed:
+        taken = self._unconfirmed
+        if not taken.events:
             return False
         try:
-            reply = self._calls.once("POST", "/v1/events", {"events": self._unconfirmed}, prefer=WAIT)
+            reply = self._calls.once("POST", "/v1/events", {"events": taken.events}, prefer=WAIT)
         except Unreachable:
             return False
         applied = applied_of(reply)
         if applied:
-            self._confirm(applied)
+            self._confirm(applied, taken)
         return applied is not None
 
     def corrected(self, profile: Profile) -> ShownProfile:
         """Store a profile that the service has answered; returns it with the waiting events counted in."""
         # Somebody on the way may answer with JSON, too: what is no profile changes nothing.
         if isinstance(profile.get("current_streak"), int):
-            self.queue.put("profile", profile)
             now = self._clocks().wall
-            self._put_ahead([each for each in self._ahead() if abs(now - each.at) < AHEAD_MILLISECONDS])
+            with self._applied:
+                self.queue.put("profile", profile)
+                self._put_ahead([each for each in self._ahead() if abs(now - each.at) < AHEAD_MILLISECONDS])
         return self.estimate()
 
     def estimate(self) -> ShownProfile:
         """Return the profile to show now: the newest stored one, with the waiting events counted in."""
-        profile: Profile = self.queue.get("profile") or new_profile(self.user)
-        dates, today = self.queue.dates(self._queueing.keeps_streak, profile.get("day_starts_at", "00:00"))
-        ahead, waiting = self._ahead(), len(self.queue)
+        start = (self.queue.get("profile") or {}).get("day_starts_at", "00:00")
+        # What waits is read first: an event that is taken meanwhile is in both, and not in neither.
+        waiting = len(self.queue)
+        dates, today = self.queue.dates(self._queueing.keeps_streak, start)
+        with self._applied:
+            profile: Profile = self.queue.get("profile") or new_profile(self.user)
+            ahead = self._ahead()
         dates += [each.day for each in ahead if each.keeps]
         is_estimate = bool(ahead or waiting) or profile.get("as_of") != today.isoformat()
         more = {"waiting": waiting, "is_estimate": is_estimate}
@@ -348,17 +366,19 @@ class Tracker:
                 self.queue.store_receipt(Proof(device, receipt))
 
     def _count_taken(self, events: list[WaitingEvent], applied: Applied | None) -> None:
-        if applied:
-            self._confirm(applied)
-            return
         now, keeps = self._clocks().wall, self._queueing.keeps_streak
         profile: Profile = self.queue.get("profile") or new_profile(self.user)
         start = profile.get("day_starts_at", "00:00")
         more = [_Ahead(self.queue.date_of(event, start), now, keeps(event.event)) for event in events]
-        self._put_ahead([*self._ahead(), *more])
         with self._applied:
-            self._unconfirmed = [event.event for event in events]
-            self._applied.notify_all()
+            self._put_ahead([*self._ahead(), *more])
+            self._batches += 1
+            taken = _Taken([event.event for event in events], self._ahead(), self._batches)
+            self._unconfirmed = taken
+            if not applied:
+                self._applied.notify_all()
+        if applied:
+            self._confirm(applied, taken)
 
     def _note_refused(self, refused: RefusedEvent, callback: Callable[[RefusedEvent], None]) -> None:
         with self._applied:
@@ -367,16 +387,25 @@ class Tracker:
             self._applied.notify_all()
         _call_app(callback, refused)
 
-    def _confirm(self, applied: Applied) -> None:
-        """Store the profile that has all events that were sent."""
-        self.queue.put("profile", applied["profile"])
-        self._put_ahead([])
-        self._unconfirmed = []
+    def _confirm(self, applied: Applied, taken: _Taken) -> None:
+        """Store the profile that has all events up to these.
+
+        What another thread or process has sent since is still ahead of it. And what came since may be
+        confirmed before this: then the stored profile is newer.
+        """
         with self._applied:
+            if taken.number > self._confirmed:
+                since = Counter(self._ahead()) - Counter(taken.ahead)
+                self.queue.put("profile", applied["profile"])
+                self._put_ahead(list(since.elements()))
+                self._confirmed = taken.number
+            if taken is self._unconfirmed:
+                self._unconfirmed = _Taken([], [], taken.number)
             if self._waiters:
                 self._known |= {str(result["idempotency_key"]): applied for result in applied["results"]}
             self._applied.notify_all()
-        if self._queueing.on_applied:
+            was_confirmed, taken.is_confirmed = taken.is_confirmed, True
+        if not was_confirmed and self._queueing.on_applied:
             _call_app(self._queueing.on_applied, applied)
 
     def _ahead(self) -> list[_Ahead]:

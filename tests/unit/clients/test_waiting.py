@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,3 +166,65 @@ def test_nobody_waits_for_an_event_that_is_refused() -> None:
         assert me.track("A", wait=30).applied is None
         assert time.monotonic() - begun < 10
     assert len(refused) == 1
+
+
+def test_an_answer_of_before_confirms_no_event_that_came_after_it(service: Service) -> None:
+    """While the service is asked what the first event did, a second one is taken."""
+    with closing(client(service, is_sending=False)) as me:
+        me.track("A")
+        me.flush()
+
+        def with_second(request: Request) -> Reply:
+            reply = service(request)
+            if request.headers.get("Prefer") and len(service.keys) == 1:
+                me.track("A")
+                me.flush()
+            return reply
+
+        me._calls._send = with_second
+        first = me.profile()
+        assert (first["total_bestie_points"], first["is_estimate"]) == (10, True), "it lacks the second event"
+        second = me.profile()
+        assert (second["total_bestie_points"], second["is_estimate"]) == (20, False)
+
+
+def test_an_older_answer_is_no_newer_profile(service: Service) -> None:
+    """While the service is asked what the first event did, a second one is applied, and its answer is first."""
+    told = list[Applied]()
+    with closing(client(service, is_sending=False, on_applied=told.append)) as me:
+        service.late = 1
+        me.track("A")
+        me.flush()
+
+        def with_second(request: Request) -> Reply:
+            reply = service(request)
+            if len(service.keys) == 1:
+                me.track("A")
+                me.flush()
+            return reply
+
+        me._calls._send = with_second
+        shown = me.profile()
+        assert (shown["total_bestie_points"], shown["is_estimate"]) == (20, False)
+        assert len(told) == 2
+
+
+def test_what_another_process_has_sent_is_still_ahead(service: Service, tmp_path: Path) -> None:
+    with (
+        closing(client(service, is_sending=False, path=tmp_path / "queue")) as one,
+        closing(client(service, is_sending=False, path=tmp_path / "queue")) as other,
+    ):
+        one.track("A")
+        one.flush()
+
+        def with_other(request: Request) -> Reply:
+            reply = service(request)
+            other.track("A")
+            other.flush()
+            return reply
+
+        one._calls._send = with_other
+        shown = one.profile()
+        assert (shown["total_bestie_points"], shown["is_estimate"]) == (10, True)
+        shown = other.profile()
+        assert (shown["total_bestie_points"], shown["is_estimate"]) == (20, False)
