@@ -79,7 +79,7 @@ class BookStore:
         return self._books
 
     def daily_terms(self) -> DailyTerms:
-        """Return what the books say of rest days (Books.daily_terms)."""
+        """Return what the books say of dates (Books.daily_terms)."""
         return self.books().daily_terms
 
     def look(self) -> Books:

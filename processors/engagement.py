@@ -1,10 +1,10 @@
 """Applies events of BPEvents to ledger, days and profiles, each exactly once (docs/rules.md, rule 7).
 
 The processor reads the accounts of a batch in bulk, decides user by user, and writes several users at the
-same time. It reads the ledger only for events that may be applied already (events_to_look_up) or are older
-than a key lives, or if the ledger has another newest entry, its *head*. It skips events of erased users, and
-a region that is no longer the writer writes nothing (adapters/bootstrap.py). The handler then writes the new
-profiles and days to Redis, too.
+same time. It reads the ledger in three cases: an event may be applied already (events_to_look_up); an event
+is older than a key lives; the ledger has another newest entry, its *head*, than the profile. It skips events
+of erased users, and a region that is no longer the writer writes nothing (adapters/bootstrap.py). The handler
+then writes the new profiles and days to Redis, too.
 """
 
 from collections import Counter

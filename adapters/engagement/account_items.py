@@ -171,7 +171,7 @@ def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS) -> Profile:
-    """Read a profile's attributes. daily_terms: what the books say of rest days (Books.daily_terms).
+    """Read a profile's attributes. daily_terms: what the books say of dates (Books.daily_terms).
 
     Without them the profile has no rest days.
     """
@@ -208,7 +208,7 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
 
 
 def with_daily_terms(profile: Profile, terms: DailyTerms) -> Profile:
-    """Return a profile that knows what the books say of rest days (Books.daily_terms)."""
+    """Return a profile that knows what the books say of dates (Books.daily_terms)."""
     cover = profile.cover
     if cover.rest.terms == terms:
         return profile

@@ -89,7 +89,7 @@ class AccountStore:
 
     profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard. amnesties:
     returns the amnesties that decisions apply (rule 17); a process that applies events needs them.
-    daily_terms: returns what the books say of rest days. Whoever folds or shows a streak needs it.
+    daily_terms: returns what the books say of dates. Whoever folds or shows a streak needs it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (three tables, and what decisions need)
@@ -106,7 +106,7 @@ class AccountStore:
         self.ledger, self._amnesties, self.daily_terms = ledger, amnesties, daily_terms
 
     def judging_by(self, daily_terms: Callable[[], DailyTerms]) -> "AccountStore":
-        """Return the same store with what other books say of rest days."""
+        """Return the same store with what other books say of dates."""
         other = copy(self)
         other.daily_terms = daily_terms
         return other
@@ -121,7 +121,7 @@ class AccountStore:
         return self.with_terms(Profile(user_id))
 
     def with_terms(self, profile: Profile) -> Profile:
-        """Return a profile with what the books say of rest days."""
+        """Return a profile with what the books say of dates."""
         return with_daily_terms(profile, self.daily_terms())
 
     def _read(self, item: Item) -> Profile:
@@ -328,7 +328,8 @@ class AccountStore:
         """Write a decision: the ledger, then the days, then the profile.
 
         Raises HeadMoved if nothing was written, ProjectionMoved if a day or the profile has changed since it
-        was read.
+        was read. Then the entries are written: they are pending, and whoever reads the account next counts
+        them in.
         """
         before, user_id = decision.before, decision.profile.user_id
         if decision.entries:

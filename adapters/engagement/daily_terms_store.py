@@ -1,4 +1,4 @@
-"""What the books say of rest days, for processes that ask a book for nothing else (table RuleBooks).
+"""What the books say of dates, for processes that ask a book for nothing else (table RuleBooks).
 
 They need no document: each version's item in lists has its section `daily` (adapters/book_store.py).
 """
@@ -31,7 +31,7 @@ class DailyTermsStore:
         self._terms = daily_terms([DatedRules(1, EPOCH, EPOCH, SHIPPED)])
 
     def recent(self) -> DailyTerms:
-        """Return what the books say of rest days, half a minute old at most, unless the table is away."""
+        """Return what the books say of dates, half a minute old at most, unless the table is away."""
         self._refresh.renew_if_over(self._look)
         return self._terms
 

@@ -23,7 +23,7 @@ from rules.engagement.account_state import Day, Profile
 PROFILE_SECONDS = 300
 DAY_SECONDS = 24 * 3600
 PROCESSED_KEPT = timedelta(days=1)
-# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
+# An id begins with its event's moment: `2026-03-01T23:58:00Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
 # A minute, and some seconds by which the next refresh may be late.
 TOP_LIST_SECONDS = 75

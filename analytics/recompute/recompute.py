@@ -69,7 +69,7 @@ class LakeFold:
     share: UserShare
     until: date  # the partitions up to this date get settled
     stored_folds: pa.Table  # of the share's users, from an earlier night (STORED_FOLDS)
-    daily_terms: DailyTerms  # what the books say of rest days
+    daily_terms: DailyTerms  # what the books say of dates
     _pass_results: list[pa.Table] = field(default_factory=list)  # each has other users (PASS_RESULTS)
 
     def continue_stored_folds(self, files: Files) -> set[str]:

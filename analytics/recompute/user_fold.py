@@ -94,7 +94,7 @@ class UserFold:
     settled_cover: Cover = field(default_factory=Cover)
     active: dict[date, int] = field(default_factory=dict)  # later date -> how many events make it active
 
-    daily_terms: DailyTerms = NO_TERMS  # what the books say of rest days
+    daily_terms: DailyTerms = NO_TERMS  # what the books say of dates
 
     def __post_init__(self) -> None:
         self.profile = Profile(self.user_id, cover=Cover(rest=RestDays(self.daily_terms)))

@@ -73,7 +73,7 @@ class RightItems:
     """What decides how a profile's item is written, besides the profile."""
 
     shards: int  # of a region in the leaderboard's index
-    daily_terms: DailyTerms  # what the books say of rest days
+    daily_terms: DailyTerms  # what the books say of dates
 
 
 def scan_profiles(

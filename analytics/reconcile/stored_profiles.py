@@ -29,7 +29,7 @@ KEPT = (
 def readable_profile(stored: Item, daily_terms: DailyTerms = NO_TERMS) -> Profile | None:
     """Return the profile that an item holds. None if it cannot be read, or contradicts itself.
 
-    daily_terms: what the books say of rest days. It decides when a streak lapses.
+    daily_terms: what the books say of dates. It decides when a streak lapses.
     """
     try:
         profile = profile_from(decode_item(stored), daily_terms)
@@ -55,7 +55,7 @@ def _check_consistent(profile: Profile) -> None:
 def kept_of(user_id: str, stored: Item | None, daily_terms: DailyTerms = NO_TERMS) -> Profile:
     """Return what a repair keeps of a stored profile (KEPT), as a profile with nothing else.
 
-    daily_terms: what the books say of rest days, which no profile stores.
+    daily_terms: what the books say of dates, which no profile stores.
 
     Each attribute is read by itself, so that one that is damaged spoils no other. Such a one is left out.
     """

@@ -220,7 +220,9 @@ class Acceptor:
         first: Mapping[ClaimKey, _ValidEvent],
         won: set[ClaimKey],
     ) -> AcceptResult:
-        """Return what became of a valid event. One without a claim could not be claimed: a store was away."""
+        """Return what became of a valid event. Without a claim, claiming or storing
+        did not finish: a store was away. A repetition stores what is missing.
+        """
         key, claim = sent.event.idempotency_key, claims.get(sent.key)
         if claim is None:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))

@@ -61,7 +61,10 @@ EVENT = closed_object(
         ),
         "source?": text(pattern=SHORT),
         "user_id?": user_id("admins and producers; else the caller's own"),
-        "properties?": {"type": "object", "description": "anything, up to 64 KB as JSON"},
+        "properties?": {
+            "type": "object",
+            "description": "anything, up to 64 KB as JSON in ASCII: `ü` counts six bytes",
+        },
     },
     example={
         "idempotency_key": "3f1c",

@@ -81,7 +81,8 @@ def _parts(config: EventsApiSettings, client: ClientOf) -> _Parts:
 
 def _waiter(config: EventsApiSettings, client: ClientOf) -> Waiter:
     dynamodb = client("dynamodb")
-    books, days = BookStore(dynamodb, config.rule_books_table), config.daily_activity_table
+    books = BookStore(dynamodb, config.rule_books_table)
+    days = config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb,
@@ -91,7 +92,8 @@ def _waiter(config: EventsApiSettings, client: ClientOf) -> Waiter:
         config.leaderboard_shards,
         daily_terms=books.daily_terms,
     )
-    events, cache = EventStore(dynamodb, config.bp_events_table), EngagementCache(config.redis_url)
+    events = EventStore(dynamodb, config.bp_events_table)
+    cache = EngagementCache(config.redis_url)
     profiles = Profiles(accounts, events, cache, Settler(accounts, books))
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
@@ -104,7 +106,8 @@ def post_events() -> Response[str]:
 
     With the header Prefer: wait=2 the answer is 200 as soon as the events are applied. It has each event's
     points and date, the profile after them, and achievements and level that are new. If they are not applied
-    in time, or are of several users, it is 202 as without the header.
+    in time (five seconds at most), are of several users, or arrived over ten minutes ago, it is 202, as
+    without the header.
     """
     parts = _parts()
     caller, now = app.caller(), clock.now()
@@ -139,13 +142,14 @@ def post_events() -> Response[str]:
     for result in answer["results"]:
         if event := applied.events.get(result.get("event_id")):
             result |= {"activity_date": event.day.isoformat(), "points": event.points}
-    return json_response(200, answer | applied.more, {"Preference-Applied": f"wait={seconds}"})
+    return json_response(200, answer | applied.other_fields, {"Preference-Applied": f"wait={seconds}"})
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
     """Refuse the batch if all of its events have one fault.
 
-    Raises 403 if the caller may send none of them, 410 if all are of erased users, 503 if none was stored.
+    Raises 403 if the caller may send none of them, 410 if all are of erased users, 503 if a
+    store did not answer: some of them may be stored, and a repetition is safe.
     """
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]

@@ -150,6 +150,7 @@ COVER_REASONS = (
     DateReason.REPAIR,
     DateReason.PAUSE,
     DateReason.REST,
+    DateReason.SHORT,
     DateReason.SKIPPED,
     DateReason.AMNESTY,
 )

@@ -25,7 +25,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.ledger import AppliedEvents
 
 WAIT_SECONDS_MAX = 5
-READS_MAX = 12
+READS_MAX = 12  # a bound for whoever changes these pauses: ten fit into five seconds
 FIRST_PAUSE_SECONDS, PAUSES_GROW_BY = 0.1, 1.4
 # A duplicate that arrived earlier was applied long ago, and its entry is behind many others.
 ARRIVED_WITHIN = timedelta(minutes=10)
@@ -47,7 +47,8 @@ APPLIED = closed_object(
         "profile": PROFILE | {"description": "after these events"},
         "new_achievements": list_of(ACHIEVEMENT, type=["array", "null"])
         | {"description": "those that the user has by these events; null: too many entries to say it"},
-        "new_level": LEVEL | {"description": "the level reached by these events; null: none"},
+        "new_level": LEVEL
+        | {"description": "the level reached by these events; null: none, or other events came between"},
     }
 )
 WAIT = re.compile(r'\s*wait\s*=\s*(?:"(\d{1,9})"|(\d{1,9}))\s*(?:;.*)?', re.ASCII | re.IGNORECASE | re.DOTALL)
@@ -62,7 +63,7 @@ def seconds_to_wait(prefer: str | None) -> int:
     return min(int(asked[1] or asked[2]), WAIT_SECONDS_MAX) if asked else 0
 
 
-def looks(seconds: float) -> Iterator[None]:
+def times_to_look(seconds: float) -> Iterator[None]:
     """Yield when it is time to look: at growing intervals, at most READS_MAX times in so many seconds."""
     end, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
     for _ in range(READS_MAX):
@@ -79,7 +80,7 @@ class AppliedAnswer:
     """What the events of a request have done to their user."""
 
     events: AppliedEvents
-    more: dict[str, Any]  # the fields that the answer has beside the results
+    other_fields: dict[str, Any]  # the fields that the answer has beside the results
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Waiter:
     def wait(self, results: Sequence[AcceptResult], seconds: int) -> AppliedAnswer | None:
         """Wait until the stored events of these results are applied.
 
-        Returns None if that takes longer, if they are of several users or of long ago, or if none is stored.
+        Returns None if that takes longer, if they are of several users or arrived more than
+        ARRIVED_WITHIN ago, or if none is stored.
         """
         stored = [result for result in results if result.status in STORED]
         arrivals = {result.event_id or "": result.arrived_at for result in stored}
@@ -101,12 +103,12 @@ class Waiter:
         if len(users) != 1 or min(arrivals.values()) < stamp(clock.now() - ARRIVED_WITHIN):
             return None
         (user,) = users
-        place = max(arrivals.values())  # an entry is later than its event's arrival
-        for _ in looks(seconds):
+        seen_up_to = max(arrivals.values())  # an entry is later than its event's arrival
+        for _ in times_to_look(seconds):
             profile = self.accounts.profile(user)
-            if profile.head is None or profile.head.created_at <= place:
+            if profile.head is None or profile.head.created_at <= seen_up_to:
                 continue
-            place = profile.head.created_at  # not again before there are further entries
+            seen_up_to = profile.head.created_at  # not again before there are further entries
             applied = self.accounts.ledger.applied_since(user, arrivals, profile.head.created_at)
             if applied.keys() == arrivals.keys():
                 types = {result.event_type for result in stored}

@@ -20,7 +20,7 @@ LEADS = "streakline/leads/"
 # Agents ask questions, read their answers, and relay the answers of people without an account.
 AGENTS = "streakline/agents"
 # Servers of the app send events of any user, late ones too, and those that a user may not declare. They read
-# nothing.
+# profiles, and nothing else of users.
 PRODUCERS = "streakline/producers"
 # Those who hand out rewards undo a redemption that they cannot fulfil. A user who could undo it alone would
 # keep reward and points.

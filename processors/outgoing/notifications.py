@@ -121,7 +121,7 @@ class NoticeSteps:
         return self.books.books().at(now).book.repairs if self.books else NO_REPAIRS
 
     def with_terms(self, profile: Profile) -> Profile:
-        """Return a profile with what the books say of rest days."""
+        """Return a profile with what the books say of dates."""
         return with_daily_terms(profile, self.books.daily_terms()) if self.books else profile
 
     def _notices_of(

@@ -58,7 +58,7 @@ class DailyRules:
 
     @property
     def rest(self) -> tuple[frozenset[Weekday], int]:
-        """What the rules say of rest days."""
+        """What the rules say of dates."""
         return self.rest_days, self.chosen_max
 
 

@@ -87,7 +87,8 @@ def decide(
     event_dates = {event.activity_date for event in dated if not event.is_passive}
     lost_dates = _lost_dates(days, account.pending, commands)
 
-    # Which dates are no misses: those that zones, flights and amnesties leave out.
+    # Which dates are no misses: those that zones, flights and amnesties leave out. Of this profile only
+    # settings and cover count. Points, freezes and streak come from the entries, below.
     profile = observe_events(caught_up, dated)
     gaps = flight_gap_dates(_active_events(account.pending, earned), days)
     # A short date needs no flight: the dates beside it may be less than 24 hours apart, and it is no miss.
@@ -115,7 +116,8 @@ def decide(
     after = replace(profile_with_entries(caught_up, entries), streak=streak)
     after = bump_version(before, after, now)
     if before.version == 0 and account.pending:
-        # The profile was lost. It comes back newer than every version before, whose numbers nobody knows.
+        # The profile was lost, or its first writer died before it wrote it. It comes back newer than every
+        # version before, whose numbers nobody knows.
         after = replace(after, version=int(now.timestamp()))
     if dated and all(map(is_old_import, dated)):
         after = replace(after, backfilled=after.version)
@@ -294,7 +296,7 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
 
 
 def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
-    """Count the freezes that entries grant and return into a cover."""
+    """Count the freezes that entries grant and revoke into a cover."""
     changes = [
         (date.fromisoformat(draft.freeze_date), 1 if draft.freeze is FreezeNote.GRANTED else -1)
         for draft in drafts
@@ -307,7 +309,7 @@ def _with_applied_through(entries: list[Entry], before: Profile, events: Sequenc
     """Return entries, with the newest stream position up to which all events are applied on the last one.
 
     If an account has entries and no such position, it never gets one: the positions of its earlier events are
-    unknown. Entries without an event may open an account, such as a setting; they do have one.
+    unknown. A blank account begins at NOTHING_APPLIED, even if its first entry is a setting.
     """
     applied = before.applied_through if before.head else NOTHING_APPLIED
     through = newest_position([applied, *(event.stream_position for event in events)])
@@ -387,17 +389,18 @@ def _streak_with(account: Account, event_dates: set[date], lost: set[date], cove
     if lost and history is None:
         # A month may go, and a checkpoint that it has thinned out is one of the newest again.
         raise NeedsHistory(date.min)
-    # The days that were read may have the pending entries counted in already. The streak does not have them.
+    # The days that were read may have the pending entries counted in already. The streak does not have them,
+    # or nobody knows it. So the past is folded.
     pending_dates = active_dates(account.pending) - lost
     new_dates = {day for day in event_dates if day in lost or not is_active(account.days.get(day))}
-    protected = [
+    cover_changes = [
         *(cover.skipped ^ profile.cover.skipped),
         *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
         *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
         *(since for since, _ in set(cover.rest.chosen) ^ set(profile.cover.rest.chosen)),
     ]
     streak = profile.streak
-    changed = [*pending_dates, *(day for day in protected if streak and day < streak.last)]
+    changed = [*pending_dates, *(day for day in cover_changes if streak and day < streak.last)]
     if history and lost:
         history = replace(history, dates=[day for day in history.dates if day not in lost])
     return streak_after(streak, cover, new_dates | pending_dates, history, changed)

@@ -79,9 +79,9 @@ class Profile:
     # decides which date is today, never which date an event belongs to.
     observed_zone: str | None = None
     observed_at: str = ""
-    tz_changes: tuple[tuple[str, str], ...] = ()  # zones that the user set, each with when
-    zones_seen: tuple[tuple[str, str], ...] = ()  # zones that events named, each with when it began
-    skews_seen: tuple[tuple[str, str], ...] = ()  # since when a device's clock was wrong, by how many minutes
+    tz_changes: tuple[tuple[str, str], ...] = ()  # (since when, zone that the user set), oldest first
+    zones_seen: tuple[tuple[str, str], ...] = ()  # (since when, zone that events named), oldest first
+    skews_seen: tuple[tuple[str, str], ...] = ()  # (since when, minutes by which a device's clock was wrong)
     tz_review: bool = False  # redemptions wait until an admin releases the account (review.py)
     review_since: str = ""
     review_evidence: tuple[str, ...] = ()  # why, in words

@@ -84,7 +84,7 @@ def carried_text(drafts: Iterable[Draft]) -> dict[str, list[str]]:
     """Return EARN drafts as texts that an operator can read: {"kinds", "lines"}.
 
     A line has the number of the draft's kind (_kind_of), its points, its date and its event's id, such as
-    `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`.
+    `0 10 2026-06-01 2026-06-01T08:30:00Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`.
     """
     numbers: dict[str, int] = {}  # by kind
     lines = []

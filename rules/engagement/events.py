@@ -85,8 +85,8 @@ class Event:
     """
 
     user_id: str
-    # `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of user and
-    # idempotency key
+    # `2026-03-02T23:58:00Z#ac815fe5-...`: when the event occurred, in UTC, as a sort key has it (key_of_stamp:
+    # a fraction of the second comes behind the Z), and a uuid made of user and idempotency key
     event_id: str
     idempotency_key: str
     event_type: str
@@ -171,7 +171,9 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
         raise InputRefused("too_old", "occurred_at", "is before 1970")
     if not may_backfill and is_late(occurred.utc, now):
         raise InputRefused(
-            "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/producers"
+            "backfill_forbidden",
+            "occurred_at",
+            "is more than 72 hours ago: needs a receipt, streakline/producers or streakline/admin",
         )
 
 

@@ -106,7 +106,7 @@ def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It is whole.
 
     kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, which
-    version an import made, a review because the ledger is in doubt; and with what the books say of rest days.
+    version an import made, a review because the ledger is in doubt; and with what the books say of dates.
     Nothing else of it counts.
     """
     begun = Profile(

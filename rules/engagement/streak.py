@@ -165,7 +165,7 @@ def spend_freezes(
     """Spend a freeze on each missed date strictly between two dates.
 
     spent: the dates that freezes have covered before. Returns whether the run survives, and all dates that
-    freezes have covered then. It ends at the first date that nothing covers, however long the gap is.
+    freezes have covered then. The search ends at the first date that nothing covers, however long the gap is.
     """
     day = after + DAY
     while day < until:

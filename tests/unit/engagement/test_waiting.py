@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.waiting import READS_MAX, WAIT_SECONDS_MAX, looks, seconds_to_wait
+from ingest.engagement.waiting import READS_MAX, WAIT_SECONDS_MAX, seconds_to_wait, times_to_look
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_looks_are_few_and_end_in_time(monkeypatch: pytest.MonkeyPatch, slow: fl
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", sleep)
     begun_at = list[float]()
-    for _ in looks(WAIT_SECONDS_MAX):
+    for _ in times_to_look(WAIT_SECONDS_MAX):
         begun_at.append(clock[0])
         clock[0] += slow
     assert 1 <= len(begun_at) <= READS_MAX

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 34640adfa956502292975244c693325fdad4d5ecc939f38598c03e9429332cc6."""
+"""Made by `make clients` from the API with the digest 1e88cfa5e4e0b9b5970bda7804b8e9d50437f4ff54c0efef17c7c44093d5f1c3."""
 
 from __future__ import annotations
 
@@ -1185,7 +1185,7 @@ class GetUsersUserIdActivityResponseActivityItem(TypedDict):
 
 class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
     date: str
-    reason: Literal["covered_by_freeze", "repaired", "paused", "rest_day", "skipped_by_zone", "amnesty"]
+    reason: Literal["covered_by_freeze", "repaired", "paused", "rest_day", "short_date", "skipped_by_zone", "amnesty"]
 
 
 class GetUsersUserIdActivityResponse(TypedDict):

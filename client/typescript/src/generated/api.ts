@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 34640adfa956502292975244c693325fdad4d5ecc939f38598c03e9429332cc6.
+// Made by `make clients` from the API with the digest 1e88cfa5e4e0b9b5970bda7804b8e9d50437f4ff54c0efef17c7c44093d5f1c3.
 
 export interface paths {
     "/": {
@@ -155,7 +155,7 @@ export interface paths {
         put?: never;
         /**
          * Send 1 to 100 events
-         * @description With the header Prefer: wait=2 the answer is 200 as soon as the events are applied. It has each event's points and date, the profile after them, and achievements and level that are new. If they are not applied in time, or are of several users, it is 202 as without the header.
+         * @description With the header Prefer: wait=2 the answer is 200 as soon as the events are applied. It has each event's points and date, the profile after them, and achievements and level that are new. If they are not applied in time (five seconds at most), are of several users, or arrived over ten minutes ago, it is 202, as without the header.
          */
         post: operations["postEvents"];
         delete?: never;
@@ -1677,7 +1677,7 @@ export interface components {
             idempotency_key: string;
             /** @description RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more; admins, producers: any time from 1970 on), at most 5 minutes ahead */
             occurred_at: string;
-            /** @description anything, up to 64 KB as JSON */
+            /** @description anything, up to 64 KB as JSON in ASCII: `ü` counts six bytes */
             properties?: Record<string, unknown>;
             source?: string;
             /** @description IANA name or offset (-07:00), also as devices spell them (GMT+03:00, posix/Europe/Berlin); decides the activity date. In place of one that is unknown, the offset of occurred_at does; without that the event is refused */
@@ -2048,7 +2048,7 @@ export interface operations {
                             needs: "all" | "any";
                             title: string;
                         }[] | null;
-                        /** @description the level reached by these events; null: none */
+                        /** @description the level reached by these events; null: none, or other events came between */
                         new_level: {
                             /** @description the least points ever earned */
                             from: number;
@@ -3884,7 +3884,7 @@ export interface operations {
                             /** Format: date */
                             date: string;
                             /** @enum {string} */
-                            reason: "covered_by_freeze" | "repaired" | "paused" | "rest_day" | "skipped_by_zone" | "amnesty";
+                            reason: "covered_by_freeze" | "repaired" | "paused" | "rest_day" | "short_date" | "skipped_by_zone" | "amnesty";
                         }[];
                         /** @description null: no more */
                         cursor: string | null;
