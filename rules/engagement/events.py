@@ -85,8 +85,8 @@ class Event:
     """
 
     user_id: str
-    # `2026-03-02T23:58:00Z#ac815fe5-...`: when the event occurred, in UTC, as a sort key (key_of_stamp) has it,
-    # with a fraction of the second behind the Z; and a uuid of user and idempotency key
+    # `2026-03-02T23:58:00Z#ac815fe5-...`: when the event occurred, in UTC, as a sort key has it
+    # (key_of_stamp: a fraction comes behind the Z), and a uuid made of user and idempotency key
     event_id: str
     idempotency_key: str
     event_type: str
