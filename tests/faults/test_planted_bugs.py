@@ -43,7 +43,7 @@ def no_condition_on_the_head(patch: Patch) -> None:
 
 
 def lost_deactivation(patch: Patch) -> None:
-    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", lambda *_: [])
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_marks", lambda *_: [])
 
 
 def unconditional_profile(patch: Patch) -> None:

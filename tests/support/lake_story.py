@@ -57,6 +57,7 @@ class Story:
                 self.redeem(user, 15)
                 self.redeem(user, 2)
                 self.reverse(self.redeem(user, 20))
+                self.repair(user)
             self.profile(user)
         self.open("idle")
         self.profile("idle", current_streak=None, longest_streak=None, active_days=None, ledger_head=None)
@@ -180,6 +181,14 @@ class Story:
             reward_id="mug",
             brand=spent["brand"],
         )
+
+    def repair(self, user: str) -> None:
+        """A date is repaired, and given back."""
+        day = date(2026, 2, 26)
+        said: Row = {"reward_id": "streak_repair", "freeze_date": day}
+        spent = self.entry(user, "REDEEM", -1, freeze="freeze_granted", rules_version=1, **said)
+        place = f"{spent['created_at']:%Y-%m-%dT%H:%M:%S.%f}Z"
+        self.entry(user, "REVERSE", 1, reverses=place, freeze="freeze_revoked", **said)
 
     def profile(self, user: str, **more: Any) -> None:
         days = sorted(day for who, day in self.sample.rows["daily_activity"] if who == user)
