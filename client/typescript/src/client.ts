@@ -2,7 +2,6 @@
 
 import { Http, userPart, withQuery } from './http.js';
 import { Kept } from './kept.js';
-import { minutesOf } from './moment.js';
 import { browser } from './platform/browser.js';
 import { below, inMemory, spared, sparedLocks, timely, type Channel, type Platform } from './platform/platform.js';
 import { checked, warning, type Options } from './options.js';
@@ -155,7 +154,7 @@ export class Streakline extends QuestionsApi {
   /** Return the profile as it is to be shown now, without the service: the last one known, with what waits counted in. */
   async estimate(): Promise<ShownProfile> {
     const { profile, ahead } = await this.keptProfile();
-    const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true), minutesOf(profile.day_starts_at));
+    const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true), profile.day_starts_at);
     const taken = ahead.filter(({ keeps }) => keeps).map(({ date }) => date);
     const is_estimate = waiting + ahead.length > 0 || profile.as_of !== today;
     return { ...estimated(profile, [...dates, ...taken], today), waiting, is_estimate };
@@ -285,8 +284,7 @@ export class Streakline extends QuestionsApi {
       const counts = this.options.keepsStreak ?? (() => true);
       const at = this.platform.wall();
       const { profile, ahead } = await this.keptProfile();
-      const start = minutesOf(profile.day_starts_at);
-      const more = taken.map((one) => ({ date: this.queue.dateOf(one, start), at, keeps: counts(one.event) }));
+      const more = taken.map((one) => ({ date: this.queue.dateOf(one, profile.day_starts_at), at, keeps: counts(one.event) }));
       await this.keepProfile({ profile, ahead: [...ahead, ...more] });
       this.unconfirmed = taken.map(({ event }) => event);
       if (taken.length && this.isAwaited()) void this.correct();

@@ -40,12 +40,9 @@ export const offsetText = (text: string): string => /[+-]\d\d:\d\d$/.exec(text)?
 export const written = (instant: number, offset: number): string =>
   `${new Date(instant + offset * MINUTE).toISOString().slice(0, -1)}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`;
 
-/** Return the date that an instant has at an offset. start: at how many minutes after midnight dates begin by the clock there. */
-export const dateAt = (instant: number, offset: number, start = 0): string =>
-  new Date(instant + (offset - start) * MINUTE).toISOString().slice(0, 10);
-
-/** Return the minutes after midnight of a time HH:MM; none: 0. */
-export const minutesOf = (time = ''): number => offsetOf(`+${time}`);
+/** Return the date that an instant has at an offset. start: when dates begin by the clock there, such as 03:00; none: at midnight. */
+export const dateAt = (instant: number, offset: number, start?: string): string =>
+  new Date(instant + (offset - offsetOf(`+${start}`)) * MINUTE).toISOString().slice(0, 10);
 
 /** Return the minutes east of UTC that a time was written with. */
 export function offsetOf(text: string): number {

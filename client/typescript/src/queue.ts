@@ -230,16 +230,16 @@ export class Queue {
 
   /**
    * Return the dates on which waiting events were, and today's, at their places and by the right time. start: when dates begin,
-   * in minutes after midnight.
+   * such as 03:00.
    */
-  async dates(counts: (event: SentEvent) => boolean, start = 0): Promise<{ dates: string[]; today: string; waiting: number }> {
+  async dates(counts: (event: SentEvent) => boolean, start?: string): Promise<{ dates: string[]; today: string; waiting: number }> {
     const [{ clock }, waiting, wall] = [await this.looked(), await this.waiting(), this.platform.wall()];
     const dates = waiting.filter(({ event }) => counts(event)).map((one) => this.dateOf(one, start));
     return { dates, today: dateAt(rightTime(clock, wall, clock.shift), here(wall).offset, start), waiting: waiting.length };
   }
 
   /** Return the date on which an event was, at its place and by the right time, as far as that is known. */
-  dateOf(one: Waiting, start: number): string {
+  dateOf(one: Waiting, start?: string): string {
     const { clock } = this.last;
     return dateAt(rightTime(clock, one.wall, shiftOf(clock, one)), offsetOf(one.event.occurred_at), start);
   }
