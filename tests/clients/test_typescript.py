@@ -11,7 +11,7 @@ from infra import client_types
 from tests.support.node_tools import CLIENT, built, must, packages
 
 pytestmark = pytest.mark.xdist_group("clients")
-BUNDLE_BYTES_MAX = 12_500  # with freezes, pauses, rest days, settings and achievements
+BUNDLE_BYTES_MAX = 12_700  # with freezes, repairs, pauses, rest days, settings, achievements, answers at once
 ELEMENTS_BYTES_MAX = 9_000
 # Somebody who is offline: what happens is kept, and shown at once.
 NODE_APP = """

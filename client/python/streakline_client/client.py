@@ -112,7 +112,7 @@ class Streakline(QuestionCalls):
         """Return the profile from the service, with the waiting events counted in."""
         if self._tracking.is_confirmed():
             return self._tracking.estimate()
-        return self._tracking.corrected(self._of_user(""))
+        return self._tracking.corrected(lambda: self._of_user(""))
 
     def estimate(self) -> ShownProfile:
         """Return the newest profile with the waiting events counted in, without asking the service."""

@@ -197,12 +197,11 @@ class _Ahead(NamedTuple):
 
 @dataclass(slots=True)
 class _Taken:
-    """Events that the service has taken without saying what they did."""
+    """A batch that the service has taken."""
 
-    events: list[Event]
+    events: list[Event]  # until the service has said what they did
     ahead: list[_Ahead]  # these, and what was ahead before
-    number: int  # of the batch: later ones have greater numbers
-    is_confirmed: bool = False
+    number: int  # later ones have greater numbers
 
 
 class Tracker:
@@ -234,7 +233,7 @@ class Tracker:
         # The newest events of which the service has not said that it has applied them. A user's events are
         # applied as they came.
         self._unconfirmed = _Taken([], [], 0)
-        self._batches = self._confirmed = 0  # that the service has taken; the newest one that is confirmed
+        self._confirmed = 0  # the number of the newest batch that is
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
         if queueing.is_sending:
@@ -319,10 +318,10 @@ class Tracker:
         The same events again change nothing.
         """
         taken = self._unconfirmed
-        if not taken.events:
+        if not (events := taken.events):
             return False
         try:
-            reply = self._calls.once("POST", "/v1/events", {"events": taken.events}, prefer=WAIT)
+            reply = self._calls.once("POST", "/v1/events", {"events": events}, prefer=WAIT)
         except Unreachable:
             return False
         applied = applied_of(reply)
@@ -330,14 +329,19 @@ class Tracker:
             self._confirm(applied, taken)
         return applied is not None
 
-    def corrected(self, profile: Profile) -> ShownProfile:
-        """Store a profile that the service has answered; returns it with the waiting events counted in."""
-        # Somebody on the way may answer with JSON, too: what is no profile changes nothing.
+    def corrected(self, read: Callable[[], Profile]) -> ShownProfile:
+        """Store the profile that the service answers; returns it with the waiting events counted in."""
+        confirmed = self._confirmed
+        profile = read()
+        # Somebody on the way may answer with JSON, too: what is no profile changes nothing. Nor does one that
+        # is older than the stored one.
         if isinstance(profile.get("current_streak"), int):
             now = self._clocks().wall
             with self._applied:
-                self.queue.put("profile", profile)
-                self._put_ahead([each for each in self._ahead() if abs(now - each.at) < AHEAD_MILLISECONDS])
+                if self._confirmed == confirmed:
+                    self.queue.put("profile", profile)
+                    ahead = [each for each in self._ahead() if abs(now - each.at) < AHEAD_MILLISECONDS]
+                    self._put_ahead(ahead)
         return self.estimate()
 
     def estimate(self) -> ShownProfile:
@@ -372,8 +376,8 @@ class Tracker:
         more = [_Ahead(self.queue.date_of(event, start), now, keeps(event.event)) for event in events]
         with self._applied:
             self._put_ahead([*self._ahead(), *more])
-            self._batches += 1
-            taken = _Taken([event.event for event in events], self._ahead(), self._batches)
+            number = self._unconfirmed.number + 1
+            taken = _Taken([event.event for event in events], self._ahead(), number)
             self._unconfirmed = taken
             if not applied:
                 self._applied.notify_all()
@@ -399,13 +403,11 @@ class Tracker:
                 self.queue.put("profile", applied["profile"])
                 self._put_ahead(list(since.elements()))
                 self._confirmed = taken.number
-            if taken is self._unconfirmed:
-                self._unconfirmed = _Taken([], [], taken.number)
             if self._waiters:
                 self._known |= {str(result["idempotency_key"]): applied for result in applied["results"]}
             self._applied.notify_all()
-            was_confirmed, taken.is_confirmed = taken.is_confirmed, True
-        if not was_confirmed and self._queueing.on_applied:
+            is_new, taken.events = bool(taken.events), []
+        if is_new and self._queueing.on_applied:
             _call_app(self._queueing.on_applied, applied)
 
     def _ahead(self) -> list[_Ahead]:

@@ -19,7 +19,10 @@ import type {
 export interface Tracked { key: string; kept: boolean; applied?: Applied }
 
 /** ahead: of events that the service has taken, and that the profile may lack. keeps: whether the event keeps the streak. */
-interface KeptProfile { profile: Profile; ahead: { date: string; at: number; keeps: boolean }[] }
+interface KeptProfile { profile: Profile; ahead: { key?: string; date: string; at: number; keeps: boolean }[] }
+
+/** A batch that the service has taken. events: until it has said what they did. ahead: these, and what was ahead before. */
+interface Taken { events: SentEvent[]; ahead: KeptProfile['ahead']; number: number }
 
 const QUEUE_MAX = 10_000;
 const PROFILE = 'profile';
@@ -56,7 +59,9 @@ export class Streakline extends QuestionsApi {
   /** Who waits for what an event does, by its key. */
   private readonly awaited = new Map<string, (applied?: Applied) => void>();
   /** The newest events of which the service has not said that it has applied them. A user's events are applied as they came. */
-  private unconfirmed: SentEvent[] = [];
+  private unconfirmed: Taken = { events: [], ahead: [], number: 0 };
+  private confirmed = 0; // the number of the newest batch that is
+  private changing: Promise<unknown> = Promise.resolve();
   /** The newest profile that storage did not take. */
   private unkept: KeptProfile | undefined;
 
@@ -135,18 +140,19 @@ export class Streakline extends QuestionsApi {
   /** Return the profile from the service, with what waits counted in. */
   async profile(): Promise<ShownProfile> {
     // The same events again change nothing. They are answered with what they did.
-    const events = this.unconfirmed;
+    const [taken, confirmed] = [this.unconfirmed, this.confirmed];
+    const { events } = taken;
     const reply = events.length ? await this.http.once('POST', '/v1/events', { events }, undefined, this.queue.device, WAIT).catch(() => null) : null;
     const applied = reply && appliedOf(reply);
     if (applied) {
-      await this.confirm(applied);
+      await this.confirm(applied, taken);
       return this.estimate();
     }
     const profile: Profile = await this.http.call('GET', this.path(''));
-    // Somebody on the way may answer with JSON, too: what is no profile changes nothing.
+    // Somebody on the way may answer with JSON, too: what is no profile changes nothing. Nor does one that is older than the kept one.
     if (typeof profile.current_streak === 'number') {
-      const { ahead } = await this.keptProfile();
-      await this.keepProfile({ profile, ahead: ahead.filter(({ at }) => Math.abs(this.platform.wall() - at) < AHEAD_MAX) });
+      await this.changeProfile((known) =>
+        this.confirmed === confirmed ? { profile, ahead: known.ahead.filter(({ at }) => Math.abs(this.platform.wall() - at) < AHEAD_MAX) } : known);
     }
     return this.estimate();
   }
@@ -254,6 +260,13 @@ export class Streakline extends QuestionsApi {
     this.unkept = isKept ? undefined : known;
   }
 
+  /** Change what is kept of the profile, one change after the other. */
+  private changeProfile(change: (known: KeptProfile) => KeptProfile): Promise<void> {
+    const changed = this.changing.then(async () => this.keepProfile(change(await this.keptProfile())));
+    this.changing = changed.catch(() => undefined);
+    return changed;
+  }
+
   /** Show the profile as it is to be shown now. Of changes that come faster than this, the last one is enough. */
   private show(): Promise<void> {
     this.isStale = true;
@@ -279,15 +292,17 @@ export class Streakline extends QuestionsApi {
 
   private async settled(events: Waiting[], taken: Waiting[], applied?: Applied): Promise<void> {
     if (!this.isClosed) this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
-    if (applied) await this.confirm(applied);
-    else {
+    if (taken.length) {
       const counts = this.options.keepsStreak ?? (() => true);
       const at = this.platform.wall();
-      const { profile, ahead } = await this.keptProfile();
-      const more = taken.map((one) => ({ date: this.queue.dateOf(one, profile.day_starts_at), at, keeps: counts(one.event) }));
-      await this.keepProfile({ profile, ahead: [...ahead, ...more] });
-      this.unconfirmed = taken.map(({ event }) => event);
-      if (taken.length && this.isAwaited()) void this.correct();
+      const batch: Taken = { events: taken.map(({ event }) => event), ahead: [], number: this.unconfirmed.number + 1 };
+      await this.changeProfile(({ profile, ahead }) => {
+        batch.ahead = [...ahead, ...taken.map((one) => ({ key: one.event.idempotency_key, date: this.queue.dateOf(one, profile.day_starts_at), at, keeps: counts(one.event) }))];
+        this.unconfirmed = batch;
+        return { profile, ahead: batch.ahead };
+      });
+      if (applied) await this.confirm(applied, batch);
+      else if (this.isAwaited()) void this.correct();
     }
     for (const { event } of events) if (!taken.some((one) => one.event === event)) this.awaited.get(event.idempotency_key)?.();
   }
@@ -296,11 +311,19 @@ export class Streakline extends QuestionsApi {
     return this.awaited.size > 0 || Boolean(this.options.onProfile ?? this.options.onApplied);
   }
 
-  /** Keep what events did. A user's events are applied as they came: this profile has all that were sent before, too. */
-  private async confirm(applied: Applied): Promise<void> {
-    await this.keepProfile({ profile: applied.profile, ahead: [] });
-    this.unconfirmed = [];
-    this.tell(this.options.onApplied, applied);
+  /**
+   * Keep the profile that has all events up to these. What another page has sent since is still ahead of it. And what came since may
+   * be confirmed before this: then the kept profile is newer.
+   */
+  private async confirm(applied: Applied, taken: Taken): Promise<void> {
+    await this.changeProfile((known) => {
+      if (taken.number <= this.confirmed) return known;
+      this.confirmed = taken.number;
+      const had = new Set(taken.ahead.map(({ key }) => key));
+      return { profile: applied.profile, ahead: known.ahead.filter(({ key }) => !had.has(key)) };
+    });
+    if (taken.events.length) this.tell(this.options.onApplied, applied);
+    taken.events = [];
     for (const { idempotency_key } of applied.results) this.awaited.get(idempotency_key ?? '')?.(applied);
     void this.show();
   }

@@ -340,6 +340,83 @@ test('who waits learns what an event did, and the profile is confirmed only then
   me.close();
 });
 
+test('an answer confirms what was sent before it, and an older one replaces no newer profile', async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = 'UTC';
+  const today = new Date().toISOString().slice(0, 10);
+  const profile = { user_id: 'ann', current_streak: 1, longest_streak: 1, streak_status: 'active', last_activity_date: today, timezone: 'UTC', total_bestie_points: 0, balance: 0, freezes_available: 0, active_days: 1, as_of: today };
+  for (const isSecondApplied of [false, true]) {
+    const points = new Set<string>();
+    const applied: number[] = [];
+    let [isApplied, meanwhile] = [false, async (): Promise<void> => undefined];
+    const fetch: typeof globalThis.fetch = async (target, options = {}) => {
+      if (!String(target).endsWith('/v1/events')) return Response.json(profile);
+      const { events } = JSON.parse(String(options.body)) as { events: SentEvent[] };
+      for (const { idempotency_key } of events) points.add(idempotency_key);
+      const results = events.map(({ idempotency_key }) => ({ idempotency_key, status: 'accepted', points: 10, activity_date: today }));
+      if (!isApplied) return Response.json({ results }, { status: 202 });
+      const more = { profile: { ...profile, total_bestie_points: 10 * points.size }, new_achievements: [], new_level: null };
+      const go = meanwhile;
+      meanwhile = async () => undefined;
+      await go();
+      return Response.json({ results, ...more });
+    };
+    const me = client(plain(inMemory()), fetch, { onApplied: (each) => applied.push(each.profile.total_bestie_points) });
+    await me.track('A');
+    await me.flush();
+    isApplied = true;
+    meanwhile = async () => {
+      isApplied = isSecondApplied;
+      await me.track('A');
+      await me.flush();
+      isApplied = true;
+    };
+    const shown = await me.profile();
+    assert.deepEqual([shown.total_bestie_points, shown.is_estimate], isSecondApplied ? [20, false] : [10, true]);
+    const later = await me.profile();
+    if (!isSecondApplied) assert.deepEqual([later.total_bestie_points, later.is_estimate], [20, false]);
+    assert.deepEqual([...applied].sort(), [10, 20]);
+    me.close();
+  }
+  process.env.TZ = zone ?? '';
+});
+
+test('a batch that is refused leaves the one before it to be asked for, and an old profile replaces no newer one', async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = 'UTC';
+  const profile = { user_id: 'ann', current_streak: 0, longest_streak: 0, streak_status: 'none', last_activity_date: null, total_bestie_points: 0, freezes_available: 0, active_days: 0, as_of: new Date().toISOString().slice(0, 10) };
+  const asked: string[][] = [];
+  let [isApplied, meanwhile] = [false, async (): Promise<void> => undefined];
+  const fetch: typeof globalThis.fetch = async (target, options = {}) => {
+    if (!String(target).endsWith('/v1/events')) {
+      await meanwhile();
+      return Response.json(profile);
+    }
+    const { events } = JSON.parse(String(options.body)) as { events: SentEvent[] };
+    asked.push(events.map(({ event_type }) => event_type));
+    const results = events.map(({ idempotency_key, event_type }) => ({ idempotency_key, ...(event_type === 'BAD' ? { status: 'rejected', error: { code: 'no' } } : { status: 'accepted' }) }));
+    return isApplied ? Response.json({ results, profile: { ...profile, total_bestie_points: 10 } }) : Response.json({ results }, { status: 202 });
+  };
+  const me = client(plain(inMemory()), fetch, { onRefused: () => undefined });
+  await me.track('A');
+  await me.flush();
+  await me.track('BAD');
+  await me.flush();
+  isApplied = true;
+  assert.equal((await me.profile()).total_bestie_points, 10);
+  assert.deepEqual(asked, [['A'], ['BAD'], ['A']]);
+  me.close();
+  const other = client(plain(inMemory()), fetch, { onApplied: () => undefined });
+  meanwhile = async () => {
+    await other.track('A');
+    await other.flush();
+  };
+  const shown = await other.profile();
+  assert.deepEqual([shown.total_bestie_points, shown.is_estimate], [10, false], 'the profile was asked for before the event');
+  process.env.TZ = zone ?? '';
+  other.close();
+});
+
 test('a folder is shared: a lock whose holder is gone is free, and a draft is no event', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
   await writeFile(join(folder, 'write.lock'), '999999999');

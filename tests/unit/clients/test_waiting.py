@@ -209,6 +209,21 @@ def test_an_older_answer_is_no_newer_profile(service: Service) -> None:
         assert len(told) == 2
 
 
+def test_a_profile_of_before_replaces_no_newer_one(service: Service) -> None:
+    with closing(client(service, is_sending=False, on_applied=lambda _: None)) as me:
+
+        def with_event(request: Request) -> Reply:
+            reply = service(request)
+            if request.method == "GET":
+                me.track("A")
+                me.flush()
+            return reply
+
+        me._calls._send = with_event
+        shown = me.profile()
+        assert (shown["total_bestie_points"], shown["is_estimate"]) == (10, False)
+
+
 def test_what_another_process_has_sent_is_still_ahead(service: Service, tmp_path: Path) -> None:
     with (
         closing(client(service, is_sending=False, path=tmp_path / "queue")) as one,
