@@ -82,6 +82,10 @@ class BookStore:
         """Return what the books say of dates (Books.daily_terms)."""
         return self.books().daily_terms
 
+    def pay_bonuses(self) -> bool:
+        """Whether any version pays for achievements."""
+        return self.books().pay_bonuses
+
     def look(self) -> Books:
         """Return all versions that are published now."""
         began_at = time.monotonic()
@@ -138,7 +142,12 @@ class BookStore:
             stored["author"],
             stored["note"],
             daily_rules(stored.get("daily")),
+            bool(stored.get("pays_bonuses")),
         )
+
+
+def _pays_bonuses(document: Mapping[str, Any]) -> bool:
+    return any("points" in section for section in document.get("achievements", {}).values())
 
 
 def _items(number: int, publication: Publication) -> list[Item]:
@@ -152,6 +161,7 @@ def _items(number: int, publication: Publication) -> list[Item]:
         "note": publication.note,
         # Who asks for nothing else need not read the document.
         "daily": publication.document.get("daily"),
+        "pays_bonuses": _pays_bonuses(publication.document) or None,
     }
     text = json.dumps(publication.document, ensure_ascii=False, separators=(",", ":"))
     return [encode_item(fields), encode_item({**fields, "book": DOCUMENTS, "document": text})]

@@ -173,6 +173,8 @@ def check(path: Path) -> BookFile:
 def earnings(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each event type: what one event earns, at most, and what a user earns in a period.
 
+    And one for each achievement with points.
+
     document: of a book without faults. Boosts are left out.
     """
     book = read_book(document)
@@ -182,6 +184,9 @@ def earnings(document: Mapping[str, Any]) -> Iterator[str]:
         cap = rule.cap()
         limit = f", at most {cap.points:,} a {cap.per}" if cap else ""
         yield f"  {name}: {each} points{limit}"
+    for name, achievement in book.achievements.items():
+        if achievement.points:
+            yield f"  achievement {name}: {achievement.points:,} points, once a user"
 
 
 def level_spans(document: Mapping[str, Any]) -> Iterator[str]:

@@ -29,8 +29,12 @@ def accounts_of(stack: Stack) -> AccountStore:
     dynamodb = stack.client("dynamodb")
     ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
     profiles, days = stack.tables["UserStreaks"], stack.tables["DailyActivity"]
-    shards, terms = int(stack.outputs["LeaderboardShards"]), books_of(stack).daily_terms
-    return AccountStore(dynamodb, profiles, days, ledger, shards, daily_terms=terms)
+    shards, books = int(stack.outputs["LeaderboardShards"]), books_of(stack)
+    return AccountStore(
+        *(dynamodb, profiles, days, ledger, shards),
+        daily_terms=books.daily_terms,
+        pay_bonuses=books.pay_bonuses,
+    )
 
 
 def cache_of(stack: Stack) -> EngagementCache:

@@ -49,10 +49,13 @@ export const newest = (achievements) => achievements.filter((each) => each.achie
 export const nearest = (achievements) => achievements.filter((each) => !each.achieved)
   .sort((a, b) => nearness(b) - nearness(a) || stepsMissing(a) - stepsMissing(b));
 
-const earned = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)),
-  h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"));
+// What an achievement pays, or has paid.
+const bonus = ({ points, paid }) => points > 0 && h("span", { class: "note" }, paid ? `${number(paid)} points paid` : `pays ${number(points)} points`);
 
-export const open = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)),
+const earned = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)),
+  h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"), bonus(achievement));
+
+export const open = (achievement) => h("li", {}, picture(achievement), h("strong", {}, title(achievement)), bonus(achievement),
   achievement.conditions.length > 1 && h("span", { class: "note" }, achievement.needs === "all" ? "All of these:" : "Any of these:"),
   achievement.conditions.map((each) => progress(each.have, each.needs, ...counted(each))));
 

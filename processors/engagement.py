@@ -249,6 +249,7 @@ class EngagementProcessor:
 def _parts(config: EngagementSettings, client: ClientOf) -> EngagementProcessor:
     dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    terms = DailyTermsStore(dynamodb, config.rule_books_table)
     accounts = AccountStore(
         dynamodb,
         config.user_streaks_table,
@@ -256,7 +257,8 @@ def _parts(config: EngagementSettings, client: ClientOf) -> EngagementProcessor:
         ledger,
         config.leaderboard_shards,
         AmnestyStore(dynamodb, config.rule_books_table).recent,
-        DailyTermsStore(dynamodb, config.rule_books_table).recent,
+        terms.recent,
+        terms.pay_bonuses,
     )
     cache = EngagementCache(config.redis_url)
     return EngagementProcessor(

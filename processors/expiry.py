@@ -1,7 +1,7 @@
-"""Writes each hour the entries of points that have expired (docs/rules.md, rule 11), account by account.
+"""Writes each hour the entries of expired points and of bonuses (docs/rules.md, rules 11, 15), user by user.
 
-No user waits for it, because a read or a command settles the expiry of its account first. This run settles
-the accounts of users who stay away. So the lake and the liability have all expired points within the hour.
+No user waits for it, because a read or a command settles its account first. This run settles the accounts of
+users who stay away. So the lake and the liability have all expired points and bonuses within the hour.
 """
 
 import time
@@ -85,9 +85,10 @@ def _parts(config: ExpirySettings, client: ClientOf) -> ExpirySweep:
         ledger,
         config.leaderboard_shards,
         daily_terms=books.daily_terms,
+        pay_bonuses=books.pay_bonuses,
     )
     return ExpirySweep(
-        ExpiryIndex(dynamodb, config.user_streaks_table),
+        ExpiryIndex(dynamodb, config.user_streaks_table, books.pay_bonuses),
         Settler(accounts, books),
         EngagementCache(config.redis_url),
     )

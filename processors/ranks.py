@@ -35,7 +35,10 @@ SEGMENTS = 4
 LOWERED_MAX = 10_000
 # The attributes that are read of a profile: of its scores, and those that lowering it needs. `timezone` is a
 # reserved word of DynamoDB, so it has another name.
-SCORE_ATTRIBUTES = ("user_id", "#zone", "total_bestie_points", "current_streak", "alias", PARTITION)
+SCORE_ATTRIBUTES = (
+    *("user_id", "#zone", "total_bestie_points", "bonus_points", "current_streak", "alias"),
+    PARTITION,
+)
 
 logger = Logger(service="ranks")
 
@@ -146,7 +149,9 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
         return {
             "user_id": profile["user_id"]["S"],
             "zone": profile["timezone"]["S"],
-            "points": int(profile["total_bestie_points"]["N"]),
+            # Achievements are on no board: what they pay would rank those who have them twice.
+            "points": int(profile["total_bestie_points"]["N"])
+            - int(profile.get("bonus_points", {"N": "0"})["N"]),
             "streak": int(profile.get("current_streak", zero)["N"]),
             "lapses_at": int(profile.get("lapses_at", zero)["N"]),
             "alias": profile.get("alias", {"S": ""})["S"],

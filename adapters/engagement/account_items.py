@@ -45,6 +45,9 @@ PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
 EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
+# Accounts whose bonuses are due are in partitions of their own, whenever their points expire.
+BONUS_SHARD = "bonus#"
+NO_LOT = date.min.isoformat()  # their key if they have no points to expire
 Value = TypeVar("Value")
 
 
@@ -84,6 +87,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "user_id": profile.user_id,
         "version": profile.version,
         "total_bestie_points": profile.total_points,
+        "bonus_points": profile.bonus_points or None,
         "balance": profile.balance,
         "timezone": profile.zone,  # the zone in force, under the name that the tables' document has
         "chosen_zone": profile.chosen_zone,
@@ -183,6 +187,7 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
         version=attributes["version"],
         head=head,
         total_points=attributes["total_bestie_points"],
+        bonus_points=attributes.get("bonus_points") or 0,
         streak=_streak_from(attributes) if "last_activity_date" in attributes else None,
         cover=_cover_from(attributes, daily_terms),
         chosen_zone=attributes.get("chosen_zone"),
@@ -216,10 +221,13 @@ def with_daily_terms(profile: Profile, terms: DailyTerms) -> Profile:
 
 
 def _expiry_attributes(user_id: str, expiry: Expiry) -> dict[str, Any]:
-    # The index ByExpiry has a profile while there is a lot to come.
+    # The index ByExpiry has a profile while there is a lot to come, or while bonuses are due.
+    first, shard = expiry.first_unsettled and expiry.first_unsettled.isoformat(), shard_of_expiry(user_id)
+    if expiry.bonuses_due:
+        first, shard = first or NO_LOT, f"{BONUS_SHARD}{shard}"
     return {
-        "expiry_shard": None if expiry.first_unsettled is None else shard_of_expiry(user_id),
-        "expires_next": expiry.first_unsettled and expiry.first_unsettled.isoformat(),
+        "expiry_shard": shard if first else None,
+        "expires_next": first,
         "expiry_settled_on": None if expiry.settled_on == date.min else expiry.settled_on.isoformat(),
         "expiry_settled_points": expiry.settled_points or None,
     }
@@ -228,9 +236,10 @@ def _expiry_attributes(user_id: str, expiry: Expiry) -> dict[str, Any]:
 def _expiry_from(attributes: dict[str, Any]) -> Expiry:
     first_unsettled, settled_on = attributes.get("expires_next"), attributes.get("expiry_settled_on")
     return Expiry(
-        first_unsettled and date.fromisoformat(first_unsettled),
+        date.fromisoformat(first_unsettled) if first_unsettled and first_unsettled != NO_LOT else None,
         date.fromisoformat(settled_on) if settled_on else date.min,
         attributes.get("expiry_settled_points") or 0,
+        (attributes.get("expiry_shard") or "").startswith(BONUS_SHARD),
     )
 
 

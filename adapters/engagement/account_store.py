@@ -21,6 +21,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from adapters.engagement.account_items import (
+    BONUS_SHARD,
     EXPIRY_SHARDS,
     UNDER_REVIEW,
     day_attributes,
@@ -90,6 +91,7 @@ class AccountStore:
     profiles, days: names of the tables. shards: of a region in the index StreakLeaderboard. amnesties:
     returns the amnesties that decisions apply (rule 17); a process that applies events needs them.
     daily_terms: returns what the books say of dates. Whoever folds or shows a streak needs it.
+    pay_bonuses: returns whether a book pays for achievements. Whoever writes entries needs it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (three tables, and what decisions need)
@@ -101,19 +103,23 @@ class AccountStore:
         shards: int,
         amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES,
         daily_terms: Callable[[], DailyTerms] = lambda: NO_TERMS,
+        pay_bonuses: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
+        self.dynamodb, self._profiles, self.days_table, self.shards = dynamodb, profiles, days, shards
         self.ledger, self._amnesties, self.daily_terms = ledger, amnesties, daily_terms
+        self.pay_bonuses = pay_bonuses
 
-    def judging_by(self, daily_terms: Callable[[], DailyTerms]) -> "AccountStore":
-        """Return the same store with what other books say of dates."""
+    def judging_by(
+        self, daily_terms: Callable[[], DailyTerms], pay_bonuses: Callable[[], bool]
+    ) -> "AccountStore":
+        """Return the same store with what other books say of dates, and of points for achievements."""
         other = copy(self)
-        other.daily_terms = daily_terms
+        other.daily_terms, other.pay_bonuses = daily_terms, pay_bonuses
         return other
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
-        item = get_one(self._dynamodb, self._profiles, {"user_id": user_id}, is_strong)
+        item = get_one(self.dynamodb, self._profiles, {"user_id": user_id}, is_strong)
         return self._read(item) if item else self.blank(user_id)
 
     def blank(self, user_id: str) -> Profile:
@@ -121,17 +127,18 @@ class AccountStore:
         return self.with_terms(Profile(user_id))
 
     def with_terms(self, profile: Profile) -> Profile:
-        """Return a profile with what the books say of dates."""
-        return with_daily_terms(profile, self.daily_terms())
+        """Return a profile with what the books say of dates, and of points for achievements."""
+        return with_daily_terms(replace(profile, pays_bonuses=self.pay_bonuses()), self.daily_terms())
 
     def _read(self, item: Item) -> Profile:
-        return profile_from(decode_item(item), self.daily_terms())
+        profile = profile_from(decode_item(item), self.daily_terms())
+        return replace(profile, pays_bonuses=True) if self.pay_bonuses() else profile
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
         """Read many profiles in bulk, by user; a blank one for a user not seen yet."""
         users = set(user_ids)
         keys = [{"user_id": user} for user in sorted(users)]
-        profiles = (self._read(item) for item in get_all(self._dynamodb, self._profiles, keys))
+        profiles = (self._read(item) for item in get_all(self.dynamodb, self._profiles, keys))
         by_user = {profile.user_id: profile for profile in profiles}
         return {user: by_user.get(user) or self.blank(user) for user in users}
 
@@ -140,14 +147,14 @@ class AccountStore:
 
         A profile that somebody has damaged is left out; the nightly run repairs it.
         """
-        for item in scan_all(self._dynamodb, TableName=self._profiles, ConsistentRead=True):
+        for item in scan_all(self.dynamodb, TableName=self._profiles, ConsistentRead=True):
             with suppress(KeyError, TypeError, ValueError):
                 yield self._read(item)
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
         """Read days in bulk, by user and date; those that do not exist are left out."""
         item_keys = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
-        days = (day_from(decode_item(item)) for item in get_all(self._dynamodb, self._days, item_keys))
+        days = (day_from(decode_item(item)) for item in get_all(self.dynamodb, self.days_table, item_keys))
         return {(day.user_id, day.activity_date): day for day in days}
 
     def accounts_of(self, events: Mapping[str, Sequence[Event]]) -> dict[str, Account]:
@@ -260,8 +267,8 @@ class AccountStore:
     def _query_days(self, user_id: str, first: date, last: date, **options: Any) -> Iterator[Item]:
         values = {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
         return query_all(
-            self._dynamodb,
-            TableName=self._days,
+            self.dynamodb,
+            TableName=self.days_table,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
             ExpressionAttributeValues=encode_item(values),
             **options,
@@ -335,11 +342,11 @@ class AccountStore:
         if decision.entries:
             self.ledger.append(decision.head, decision.entries)
         for when, day in decision.days.items():
-            if not write_if(self._dynamodb.put_item, **self.day_put(before.days.get(when), day)):
+            if not write_if(self.dynamodb.put_item, **self.day_put(before.days.get(when), day)):
                 raise ProjectionMoved(f"{user_id} {when}")
         if decision.profile != before.profile:
             put = self.profile_put(before.profile, decision.profile)
-            if not write_if(self._dynamodb.put_item, **put):
+            if not write_if(self.dynamodb.put_item, **put):
                 raise ProjectionMoved(user_id)
 
     def commit_at_once(self, decision: Decision, also: Sequence[dict[str, Any]] = ()) -> None:
@@ -378,7 +385,7 @@ class AccountStore:
     def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
         condition = if_unchanged("user_id", "ledger_head", before.ledger_head if before else None)
-        return {"TableName": self._days, "Item": encode_item(day_attributes(day)), **condition}
+        return {"TableName": self.days_table, "Item": encode_item(day_attributes(day)), **condition}
 
 
 class ReviewIndex:
@@ -407,24 +414,31 @@ class ReviewIndex:
 
 
 class ExpiryIndex:
-    """The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it."""
+    """The accounts with points to expire or bonuses due: the index ByExpiry. Nobody else is in it."""
 
-    def __init__(self, dynamodb: Any, table: str) -> None:
-        self._dynamodb, self._table = dynamodb, table
+    def __init__(self, dynamodb: Any, table: str, pay_bonuses: Callable[[], bool] = lambda: False) -> None:
+        """pay_bonuses: as of AccountStore."""
+        self._dynamodb, self._table, self._pay_bonuses = dynamodb, table, pay_bonuses
 
     def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
-        """Yield the users whose next points expire by a date: shard by shard, in each the oldest first.
+        """Yield the users whose bonuses are due, and those whose next points expire by a date.
 
-        They may be some seconds old. first_shard: where to begin, so that runs take turns.
+        They come shard by shard, in each the oldest first, and may be some seconds old. first_shard: where to
+        begin, so that runs take turns.
         """
-        for number in range(EXPIRY_SHARDS):
-            items = query_all(
-                self._dynamodb,
-                TableName=self._table,
-                IndexName="ByExpiry",
-                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
-                ExpressionAttributeValues=encode_item(
-                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
-                ),
-            )
-            yield from (item["user_id"]["S"] for item in items)
+        shards = [str((first_shard + number) % EXPIRY_SHARDS) for number in range(EXPIRY_SHARDS)]
+        if self._pay_bonuses():
+            for shard in shards:
+                yield from self._users(f"{BONUS_SHARD}{shard}", date.max)
+        for shard in shards:
+            yield from self._users(shard, until)
+
+    def _users(self, shard: str, until: date) -> Iterator[str]:
+        items = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            IndexName="ByExpiry",
+            KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
+            ExpressionAttributeValues=encode_item({":shard": shard, ":until": until.isoformat()}),
+        )
+        yield from (item["user_id"]["S"] for item in items)

@@ -20,23 +20,27 @@ from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     AchievementSnapshot,
+    Position,
     StreakHistory,
     UserHistory,
     achievement_positions,
     dated_positions,
+    due_bonuses,
     next_snapshot,
     shown_achievements,
 )
+from rules.engagement.bonuses import bonus_drafts
 from rules.engagement.goals import (
     DeclaredAchievement,
     KnownPeriods,
     SettledGoals,
+    declared_achievements,
     first_date_needed,
     is_usable,
     settled_until,
     unsettled_goals,
 )
-from rules.engagement.ledger import Head
+from rules.engagement.ledger import Draft, Head
 from rules.engagement.streak import Cover
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
@@ -145,6 +149,7 @@ class AchievementReading:
     streaks: StreakHistory
     # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
     is_complete: bool
+    dated: Mapping[str, Position]  # by name, the event that made it true; of those that are true
 
     def new_by(self, declared: Mapping[str, DeclaredAchievement], event_ids: AbstractSet[str]) -> list[str]:
         """Return the names of the achievements that would not be there without these events."""
@@ -177,6 +182,13 @@ class AchievementReader:
     store: AchievementStore
     ledger: LedgerStore
 
+    @classmethod
+    def of(cls, accounts: AccountStore, books: BookStore) -> "AchievementReader":
+        """Return the reader of some accounts' achievements."""
+        goals = GoalStore(accounts.dynamodb, accounts.days_table)
+        store = AchievementStore(accounts.dynamodb, accounts.days_table)
+        return cls(StreakReader(accounts, goals, books), store, accounts.ledger)
+
     def read(
         self,
         profile: Profile,
@@ -204,7 +216,22 @@ class AchievementReader:
         # history, or an achievement that was not shown before.
         if is_complete and (following.until, following.shown) != (snapshot.until, snapshot.shown):
             self.store.put(user, following)
-        return AchievementReading(achieved, history, streaks, is_complete)
+        return AchievementReading(achieved, history, streaks, is_complete, dated)
+
+    def bonus_drafts(self, profile: Profile, now: datetime) -> list[Draft] | None:
+        """Return the entries by which a ledger has the bonuses that it should have; strongly consistent.
+
+        None if the profile has not counted all entries of the ledger.
+        """
+        # A version that this process does not know could leave a bonus unpaid.
+        declared = declared_achievements(self.streaks.book_store.look(), now)
+        paying = {name for name, achievement in declared.items() if achievement.rule.points}
+        if not paying:
+            return []
+        reading = self.read(profile, declared, now, is_strong=True)
+        if not reading.is_complete:
+            return None
+        return bonus_drafts(reading.history.bonuses, due_bonuses(declared, reading.dated), paying)
 
     def _snapshot_and_history(
         self, request: _Request, snapshot: AchievementSnapshot

@@ -1,6 +1,7 @@
-"""What the books say of dates, for processes that ask a book for nothing else (table RuleBooks).
+"""What the books say of dates, and whether they pay for achievements (table RuleBooks).
 
-They need no document: each version's item in lists has its section `daily` (adapters/book_store.py).
+It is for processes that ask a book for nothing else. They need no document: each version's item in lists has
+both (adapters/book_store.py).
 """
 
 import time
@@ -29,11 +30,17 @@ class DailyTermsStore:
         self._refresh = Refresh(FRESH_SECONDS)
         self._known: dict[int, DatedRules] = {}  # a version never changes
         self._terms = daily_terms([DatedRules(1, EPOCH, EPOCH, SHIPPED)])
+        self._pay_bonuses = False  # the shipped book does not
 
     def recent(self) -> DailyTerms:
         """Return what the books say of dates, half a minute old at most, unless the table is away."""
         self._refresh.renew_if_over(self._look)
         return self._terms
+
+    def pay_bonuses(self) -> bool:
+        """Return whether any version pays for achievements, as old as `recent`."""
+        self._refresh.renew_if_over(self._look)
+        return self._pay_bonuses
 
     def _look(self) -> None:
         asked_at = time.monotonic()
@@ -50,6 +57,7 @@ class DailyTermsStore:
                 unstamp(each["published_at"]),
                 daily_rules(each.get("daily")),
             )
+            self._pay_bonuses |= bool(each.get("pays_bonuses"))
         if self._known:
             self._terms = daily_terms(self._known.values())
         self._refresh.renew(asked_at)

@@ -1,8 +1,9 @@
-"""Settles accounts: writes the ledger entries of points that have expired (docs/rules.md, rule 11).
+"""Settles accounts: writes the ledger entries of expired points and of bonuses (docs/rules.md, rules 11, 15).
 
 If an account is due, it is settled before a command changes it, and before its balance is shown. An hourly
 run (processors/expiry.py) settles the accounts of users who stay away. rules/engagement/lots.py decides what
-has expired. The Settler reads what that decision needs, and writes what comes of it.
+has expired, rules/engagement/bonuses.py which bonuses there are. The Settler reads what these decisions need,
+and writes what comes of them.
 """
 
 from collections import Counter
@@ -12,14 +13,16 @@ from functools import partial
 
 from adapters.book_store import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.achievements import AchievementReader
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.book.book import Books
 from rules.book.book_schema import DAYS_MAX
 from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lifetime_days_max
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.account import bump_version, decide
+from rules.engagement.account import bump_version, decide, with_bonuses_due
 from rules.engagement.account_state import Account, Decision, Profile
+from rules.engagement.bonuses import BONUSES_MAX
 from rules.engagement.lots import Settlement, SettlementBasis, settlement_of
 
 
@@ -29,7 +32,7 @@ def clock_of(profile: Profile, now: datetime) -> datetime:
 
 
 def is_due(profile: Profile, now: datetime) -> bool:
-    """Whether points of an account may have expired that no entry has noted yet."""
+    """Whether points of an account may have expired that no entry has noted yet, or bonuses may differ."""
     return profile.expiry.is_due(clock_of(profile, now))
 
 
@@ -46,23 +49,38 @@ class Settler:
     books: BookStore  # with the rules by which points expire
 
     def settle(self, user_id: str, now: datetime) -> Profile:
-        """Write the entries of all expired points, and return the profile. Raises AccountContended."""
+        """Write the entries of all bonuses and expired points, and return the profile.
+
+        Bonuses come first: they add to what may be spent. Raises AccountContended.
+        """
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.finish_pending(user_id, now)
             profile = account.profile
             if not is_due(profile, now):
                 return profile
-            settlement = settlement_of(self._settlement_basis(profile, now), clock_of(profile, now))
-            if not settlement.drafts and settlement.expiry == profile.expiry:
-                return profile
             try:
-                profile = self._write(account, settlement, now)
+                if profile.expiry.bonuses_due:
+                    profile = self._settle_bonuses(account, now)
+                else:
+                    settlement = settlement_of(self._settlement_basis(profile, now), clock_of(profile, now))
+                    if not settlement.drafts and settlement.expiry == profile.expiry:
+                        return profile
+                    profile = self._write(account, settlement, now)
             except (HeadMoved, ProjectionMoved):
                 continue
             # One settlement has a limited number of dates, so the account may still be due.
             if not is_due(profile, now):
                 return profile
         raise AccountContended(user_id)
+
+    def _settle_bonuses(self, account: Account, now: datetime) -> Profile:
+        """Write the bonuses of an account, and return the profile. Raises HeadMoved or ProjectionMoved."""
+        profile, reader = account.profile, AchievementReader.of(self.accounts, self.books)
+        drafts = reader.bonus_drafts(profile, clock_of(profile, now))
+        if drafts is None:
+            raise HeadMoved(())
+        expiry = replace(profile.expiry, bonuses_due=len(drafts) > BONUSES_MAX)
+        return self._write(account, Settlement(drafts[:BONUSES_MAX], expiry), now)
 
     def _settlement_basis(self, profile: Profile, now: datetime) -> SettlementBasis:
         """Read what a settlement follows from. Entries newer than the profile's head are left out."""
@@ -110,7 +128,9 @@ class Settler:
         if settlement.drafts:
             rule = partial(decide, events=(), now=now, commands=settlement.drafts)
             decision = self.accounts.decision_of(account, rule)
-            decision = replace(decision, profile=replace(decision.profile, expiry=settlement.expiry))
+            # A decision may have entries besides, such as an amnesty's, that make bonuses due again.
+            expiry = with_bonuses_due(decision.profile, settlement.expiry, decision.entries)
+            decision = replace(decision, profile=replace(decision.profile, expiry=expiry))
             self.accounts.commit_at_once(decision)
             return decision.profile
         # Only the profile is written, so no condition would notice an entry that another writer has appended

@@ -74,6 +74,7 @@ class RightItems:
 
     shards: int  # of a region in the leaderboard's index
     daily_terms: DailyTerms  # what the books say of dates
+    pay_bonuses: bool = False  # whether a book pays for achievements
 
 
 def scan_profiles(
@@ -130,8 +131,8 @@ def looks_right(stored: Item, lake: LakeUser | None, items: RightItems, now: dat
     if profile.streak and not is_consistent_streak(profile.streak, profile.cover):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
-    journal = (profile.total_points, profile.balance, *head)
-    if journal != (lake.total_points, lake.balance, lake.head, lake.seq):
+    journal = (profile.total_points, profile.bonus_points, profile.balance, *head)
+    if journal != (lake.total_points, lake.profile.bonus_points, lake.balance, lake.head, lake.seq):
         return False
     # The lake does not have the streak as of each date. So the stored sums are taken, and compared below.
     sums = profile.cover.brought_forward

@@ -207,7 +207,10 @@ class Reconciler:
         if profile and not view.has_right_profile(now):
             # A lost profile comes back newer than every version before, whose numbers nobody knows.
             version = profile.version + 1 if profile.version else int(now.timestamp())
-            profile = replace(profile, version=version, updated_at=stamp(now))
+            # Whether bonuses were settled is known to the stored profile alone.
+            due = profile.expiry.bonuses_due or self.accounts.pay_bonuses()
+            expiry = replace(profile.expiry, bonuses_due=due)
+            profile = replace(profile, version=version, updated_at=stamp(now), expiry=expiry)
             new = profile_item(profile, view.shards, now)
             self.projections.put_profile(new, view.profile)
         self.cache.write_through([profile] if profile else [], changed_days)

@@ -123,7 +123,7 @@ class ShareSteps:
         may_repair = event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # they are read when the first user needs them
         return Reconciler(
-            self.accounts.judging_by(lambda: books().daily_terms),
+            self.accounts.judging_by(lambda: books().daily_terms, lambda: books().pay_bonuses),
             self.projections,
             self.redis,
             may_repair=may_repair,

@@ -1,8 +1,8 @@
 """A profile as it is stored, perhaps damaged, and what of it no ledger has.
 
 The ledger leads to all of a profile (rule 6) but for its version and when it was written, the alias, how far
-lots are settled, which version an import made, and a review because the ledger is in doubt. A repair keeps
-these, as far as they can be read.
+lots are settled and whether bonuses are, which version an import made, and a review because the ledger is in
+doubt. A repair keeps these, as far as they can be read.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC"
 # The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
     *("version", "streak_updated_at", "alias", "backfilled", *REVIEW),
-    *("expires_next", "expiry_settled_on", "expiry_settled_points"),
+    *("expires_next", "expiry_shard", "expiry_settled_on", "expiry_settled_points"),
 )
 
 

@@ -98,6 +98,8 @@ def _add_profile(
         kept = replace(kept, version=1, updated_at=entries[-1].created_at if entries else OPENED_AT)
     if lack:
         user.lacks.append(Lack(PROFILES, rows.user_id, lack))
+    if items.pay_bonuses:  # the lake does not know whether they were settled
+        kept = replace(kept, expiry=replace(kept.expiry, bonuses_due=True))
     user.profile = profile_of(with_daily_terms(kept, items.daily_terms), entries)
     user.items[PROFILES] = [profile_item(user.profile, items.shards, now)]
 

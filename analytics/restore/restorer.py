@@ -102,7 +102,8 @@ class Restorer:
         stored: list[Entry] = []
         if LEDGER not in self._tables_to_replace:
             stored, _ = journal_of(self.accounts.ledger, rows.user_id)
-        items = RightItems(self.accounts.shards, self.accounts.daily_terms())
+        accounts = self.accounts
+        items = RightItems(accounts.shards, accounts.daily_terms(), accounts.pay_bonuses())
         user = rebuild_user(rows, stored, items, now)
         if LEDGER not in self.keep:
             for entry in user.entries_to_mark:

@@ -29,7 +29,7 @@ from rules.book.goal_rules import UNIT
 from rules.book.point_rules import AmountRule, Cap
 from rules.days import EPOCH, local_date
 from rules.engagement.events import instant_of
-from rules.engagement.ledger import INTO_DEBT, EntryKind
+from rules.engagement.ledger import CORRECTIONS, EntryKind
 from rules.engagement.streak import Streak, advance, opening_streak, shown_streak
 
 FIRST_DATE = EPOCH.date()  # a date is a whole number in USERS: the days since this one
@@ -117,7 +117,9 @@ class CountedUsers:
         for row in user.rows:
             if row.kind == EntryKind.REDEEM:
                 figures.redemptions += row.points < 0
-            elif row.kind in INTO_DEBT:
+            elif row.kind == EntryKind.BONUS:
+                figures.bonuses += 1
+            elif row.kind in CORRECTIONS:
                 figures.of_type(row.event_type).before += row.points
                 figures.of_month(row.day).before += row.points
         for draft in user.corrected:
@@ -135,7 +137,7 @@ class CountedUsers:
             self._largest_changes[-1]
         ):
             return
-        corrected_before = sum(entry.points for entry in user.rows if entry.kind in INTO_DEBT)
+        corrected_before = sum(entry.points for entry in user.rows if entry.kind in CORRECTIONS)
         corrected_after = sum(draft.points for draft in user.corrected)
         other_texts = other_reasons(*worlds, corrected_before, corrected_after)
         change = dict(zip(USERS.names, row, strict=True)) | {

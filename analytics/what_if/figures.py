@@ -126,6 +126,7 @@ class Figures:
     impossible: list[ImpossibleAct] = field(default_factory=list)
     redemptions: int = 0  # the number of redemptions in the ledgers
     entries: int = 0  # the number of the ledgers' entries
+    bonuses: int = 0  # how many entries of bonuses the ledgers have
     streaks: list[GoalChange] = field(default_factory=list)
     achievements: list[GoalChange] = field(default_factory=list)
     levels: list[LevelUsers] = field(default_factory=list)  # none if no book has levels
@@ -155,6 +156,7 @@ class Figures:
         self.impossible += other.impossible
         self.redemptions += other.redemptions
         self.entries += other.entries
+        self.bonuses += other.bonuses
         other_changes = [*other.streaks, *other.achievements]
         for change, other_change in zip([*self.streaks, *self.achievements], other_changes, strict=True):
             change.before.add(other_change.before)

@@ -180,6 +180,8 @@ def actual_world(
                 lots[row.expires_on] += row.points
             if kind == EntryKind.EARN and not row.is_passive and row.event_id not in clawed_back:
                 active.add(row.day)
+        elif kind == EntryKind.BONUS:  # what another book would pay is not computed (what_if.py)
+            earned += row.points
         elif kind != EntryKind.EXPIRE:
             other_points += row.points
             if row.points and kind in (EntryKind.REDEEM, EntryKind.REVERSE):

@@ -25,7 +25,7 @@ from rules.engagement.account_state import Day
 from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates, monday_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import (
-    INTO_DEBT,
+    CORRECTIONS,
     Draft,
     Entry,
     EntryKind,
@@ -84,7 +84,7 @@ class UserReplay:
             for row in rows
             if row.kind == EntryKind.EARN
         }
-        corrections = [row for row in rows if row.kind in INTO_DEBT]
+        corrections = [row for row in rows if row.kind in CORRECTIONS]
         is_judged_anew = any(terms.ruling.is_new for terms in self._terms.values())
         # If the candidate judges no event of a user, points stay as they are. Caps are not filled anew then,
         # because corrections between the events have changed what was left of them.
@@ -153,7 +153,8 @@ class UserReplay:
     def world(self, now: datetime) -> World:
         """Return the points and the streak that the user would have."""
         of_events = sum(outcome.points or 0 for outcome in self.outcomes)
-        earned = of_events + sum(draft.points for draft in self.corrected)
+        bonuses = sum(row.points for row in self.rows if row.kind == EntryKind.BONUS)
+        earned = of_events + sum(draft.points for draft in self.corrected) + bonuses
         expired = self._expired(now)
         return World(earned, self._full_balance - expired, expired, self.active, self.cover)
 

@@ -42,6 +42,8 @@ DATES_KEPT = (
     "This cannot say what another start of the day would have led to: every event keeps the date that it has."
 )
 
+BONUSES_KEPT = "This cannot say what achievements would have paid: bonuses stay as they were paid."
+
 
 def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     """Return what the question's book would have led to. Raises ProcessDied."""
@@ -55,6 +57,8 @@ def what_if(objects: Objects, question: WhatIfQuestion) -> WhatIfAnswer:
     _finish_answer(answer, settings)
     if timeline.moves_dates:
         answer.limits.append(DATES_KEPT)
+    if answer.figures.bonuses or (question.book and question.book.paying):
+        answer.limits.append(BONUSES_KEPT)
     return answer
 
 

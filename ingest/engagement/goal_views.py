@@ -9,10 +9,22 @@ from typing import Any
 from adapters.engagement.achievements import AchievementReader, AchievementReading, StreakReader, periods_of
 from ingest.engagement.profiles import CountRead, Profiles, uncounted
 from ingest.web.caller import ApiError
-from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, one_of, open_object, text, text_or_null
+from ingest.web.json_schema import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Schema,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    text_or_null,
+    whole,
+)
 from rules.book.goal_rules import DAILY, UNIT, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import StreakHistory, UserHistory, is_about, key_of
+from rules.engagement.bonuses import PaidBonuses, paid_points
 from rules.engagement.goals import (
     DeclaredAchievement,
     KnownPeriods,
@@ -87,6 +99,8 @@ ACHIEVEMENT = open_object(
         "image_url?": TEXT,
         "achieved": FLAG,
         "achieved_at": text_or_null("when the event occurred by which it became true"),
+        "points?": whole("its bonus, once a user", 1),
+        "paid?": whole("what the ledger has of the bonus; 0: not yet, or another system has paid", 0),
         "needs": one_of(["all", "any"]),
         "conditions": list_of(_CONDITION),
     }
@@ -285,12 +299,17 @@ def _achievement_view(
         **picture,
         "achieved": name in reading.achieved,
         "achieved_at": reading.achieved.get(name),
+        **_bonus_view(name, achievement.rule.points, reading.history.bonuses),
         "needs": "all" if achievement.rule.needs_all else "any",
         "conditions": [
             _condition_view(condition, reading.history, reading.streaks)
             for condition in achievement.rule.conditions
         ],
     }
+
+
+def _bonus_view(name: str, points: int, paid: PaidBonuses) -> dict[str, int]:
+    return {"points": points, "paid": paid_points(paid, name)} if points else {}
 
 
 def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class Leaderboards:
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
         if board == "points":
-            return profile.total_points
+            return profile.board_points
         attributes = profile_attributes(profile)
         is_alive = attributes.get("lapses_at", 0) > int(now.timestamp())
         return int(attributes.get("current_streak", 0)) if is_alive else 0

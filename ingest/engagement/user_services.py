@@ -87,6 +87,7 @@ class UserServices:
             config.leaderboard_shards,
             self.amnesties.recent,
             books.daily_terms,
+            books.pay_bonuses,
         )
         self.amnesty_applier = AmnestyApplier(accounts, redis)
 

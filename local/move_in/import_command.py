@@ -190,7 +190,7 @@ def _importer_of(path: Path, stalled: float, stack: Stack) -> Importer:
     dynamodb, erased, books = stack.client("dynamodb"), tombstones_of(stack), books_of(stack).look()
     if is_of_positions(columns_of(path)):
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
-        accounts = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
+        accounts = PositionImporter(accounts_of(stack), cache_of(stack), achievements, lambda: books)
         return PositionFiles(accounts, books, erased, partial(datetime.now, UTC))
     ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
     return HistoryFiles(Api(stack), ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)

@@ -53,7 +53,8 @@ class PositionFigures(NamedTuple):
 # told: by the file. shown: by the account
 FIGURE_COLUMNS = [f"{name}_{side}" for name in PositionFigures._fields for side in ("told", "shown")]
 HEADER = ("line", "user_id", *FIGURE_COLUMNS, "outcome")
-NOT_BROUGHT = (EntryKind.OPEN, EntryKind.SETTING)  # kinds of entries that are no points and no freezes
+# Kinds of entries that are no points and no freezes, or points of this system's own.
+NOT_BROUGHT = (EntryKind.OPEN, EntryKind.SETTING, EntryKind.BONUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class PositionImporter:
     accounts: AccountStore
     cache: EngagementCache
     achievements: AchievementStore
+    books: Callable[[], Books]  # of the service
 
     def move(self, position: OpeningPosition, now: datetime) -> bool:
         """Give a user a position, in one transaction; returns whether that has changed anything.
@@ -70,7 +72,7 @@ class PositionImporter:
         Raises InputRefused for a user with another position or a history; AccountContended if others write to
         the account at each attempt.
         """
-        user = position.user_id
+        user, paying = position.user_id, self.books().at(now).book.paying
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.load(user, [position.as_of]).account
             if has_position(account, position):
@@ -78,7 +80,9 @@ class PositionImporter:
             if account.pending:
                 self.accounts.finish_pending(user, now)
                 continue
-            decision = self.accounts.decision_of(account, lambda state: with_position(state, position, now))
+            decision = self.accounts.decision_of(
+                account, lambda state: with_position(state, position, now, paying)
+            )
             try:
                 self._commit(decision, position)
             except (HeadMoved, ProjectionMoved):
@@ -179,7 +183,7 @@ class PositionFiles:
         for name in position.achievements:
             if name not in declared:
                 return f"has {name}, which is not in the book in force"
-            if not declared[name].rule.stays:
+            if not (declared[name].rule.stays or declared[name].rule.points):
                 return f"has {name}, which the book withdraws where its conditions do not hold"
         return ""
 

@@ -171,6 +171,11 @@ class Book:
     daily: DailyRules = NO_REST  # when dates begin, and the rest days of the daily streak
     reminders: ReminderRules | None = None  # None: nobody is reminded of a streak
 
+    @property
+    def paying(self) -> frozenset[str]:
+        """The names of achievements that have points."""
+        return frozenset(name for name, rule in self.achievements.items() if rule.points)
+
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
         return max((boost.factor for boost in self.boosts if boost.applies(event_type, occurred)), default=1)
@@ -226,11 +231,17 @@ class Version:
     author: str = ""  # who published it
     note: str = ""
     known_daily: DailyRules | None = None  # the book's, if it is known without reading the book
+    known_to_pay: bool | None = None  # whether an achievement has points, if that is known, too
 
     @property
     def daily(self) -> DailyRules:
         """What the version says of dates and rest days. Many ask for it who need nothing else of the book."""
         return self.book.daily if self.known_daily is None else self.known_daily
+
+    @property
+    def pays_bonuses(self) -> bool:
+        """Whether an achievement has points."""
+        return bool(self.book.paying) if self.known_to_pay is None else self.known_to_pay
 
     @cached_property
     def book(self) -> Book:
@@ -273,6 +284,11 @@ class Books:
             DatedRules(version.number, version.effective_at, version.published_at, version.daily)
             for version in self.versions
         )
+
+    @cached_property
+    def pay_bonuses(self) -> bool:
+        """Whether any version pays for achievements."""
+        return any(version.pays_bonuses for version in self.versions)
 
     @property
     def day_starts(self) -> DayStarts:

@@ -329,6 +329,7 @@ _ACHIEVEMENT = _object(
             "description": "whether a shown one is withdrawn when it is no longer true; default: never",
         },
         "history": _flag("whether its date may be before its declaration; default: false"),
+        "points": _whole(1, POINTS_MAX, "a bonus, once a user; needs withdrawn: when_untrue. Left out: none"),
         "secret": _flag("whether only those who have it may know of it; default: false"),
         "title": _note(100),
         "description": _note(500),

@@ -170,6 +170,7 @@ def _achievement(section: Section) -> AchievementRule:
         stays=section.get("withdrawn", "never") == "never",
         of_history=section.get("history", False),
         title=section.get("title", ""),
+        points=section.get("points", 0),
         image_url=section.get("image_url", ""),
         is_secret=section.get("secret", False),
     )
@@ -414,6 +415,12 @@ def _achievement_faults(document: Section) -> Faults:
         path: Path = ("achievements", name)
         if "image_url" in section and (reason := _url_fault(section["image_url"])):
             yield (*path, "image_url"), reason
+        if "points" in section:
+            if section.get("withdrawn") != "when_untrue":
+                reason = "must be when_untrue: what was paid is taken back when it is no longer true"
+                yield (*path, "withdrawn"), reason
+            if section.get("history"):
+                yield (*path, "history"), "cannot be with points, which are for events since the declaration"
         if ("all" in section) == ("any" in section):
             yield path, "must have all or any, and not both"
             continue

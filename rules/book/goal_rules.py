@@ -108,6 +108,7 @@ class AchievementRule:
     stays: bool = True  # whether it is never withdrawn once it was shown
     of_history: bool = False  # whether its date may be before it was declared
     title: str = ""
+    points: int = field(default=0, repr=False)  # of its bonus, once a user; 0: none
     # As of a reward. Another picture is the same achievement: whoever has it keeps it, and nobody is notified
     image_url: str = field(default="", repr=False, compare=False)
     is_secret: bool = field(default=False, repr=False, compare=False)  # whoever does not have it may not know

@@ -25,6 +25,7 @@ def check_succession(book: Book, books: Books, effective_at: datetime, now: date
     if (following := books.after(effective_at)) is not None:
         checks.append(_sender_faults(book, following.book))
     checks += [_stock_faults(book, books, effective_at), _streak_faults(book, books)]
+    checks.append(_bonus_faults(book, books))
     for faults in map(list, checks):
         if faults:
             raise BookRefused(faults)
@@ -97,6 +98,26 @@ def _streak_faults(book: Book, books: Books) -> Iterator[Fault]:
             earlier = version.book.streaks.get(name)
             if earlier and earlier.per is not rule.per:
                 yield Fault(("streaks", name, "per"), f"was {earlier.per} before: take a new name")
+                break
+
+
+def _bonus_faults(book: Book, books: Books) -> Iterator[Fault]:
+    """Yield the achievements that would pay, or take back, for what has happened before.
+
+    What a bonus is for never changes, so nobody is paid or loses points because of a version.
+    """
+    for name, rule in sorted(book.achievements.items()):
+        path = ("achievements", name)
+        others = [version for version in books.versions if name in version.book.achievements]
+        for version in others:
+            other = version.book.achievements[name]
+            if rule.points != other.points:
+                reason = f"are {other.points or 'none'} in version {version.number}: take a new name"
+                yield Fault((*path, "points"), reason)
+                break
+            if rule.points and (rule.conditions, rule.needs_all) != (other.conditions, other.needs_all):
+                reason = f"has other conditions in version {version.number}: with points, take a new name"
+                yield Fault(path, reason)
                 break
 
 

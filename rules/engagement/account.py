@@ -30,6 +30,7 @@ from rules.engagement.account_state import (
     is_active,
     otherwise_skipped,
 )
+from rules.engagement.bonuses import may_change_bonuses
 from rules.engagement.earnings import assign_dates, earnings, flight_gap_dates
 from rules.engagement.events import (
     NOTHING_APPLIED,
@@ -40,6 +41,7 @@ from rules.engagement.events import (
 )
 from rules.engagement.ledger import (
     EARNING,
+    EVER_EARNED,
     Draft,
     Entry,
     EntryKind,
@@ -47,7 +49,7 @@ from rules.engagement.ledger import (
     active_dates,
     append_drafts,
 )
-from rules.engagement.lots import holds_after
+from rules.engagement.lots import Expiry, holds_after
 from rules.engagement.repairs import needless_repairs, repairs_after, return_of
 from rules.engagement.review import (
     TZ_CHANGES_KEPT_MAX,
@@ -282,17 +284,25 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
         if draft.kind is EntryKind.REVERSE and draft.reverses:
             # Spent points come back. So lots that expired since they were spent are due once more.
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
-    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EVER_EARNED)
+    bonuses = sum(entry.draft.points for entry in entries if entry.draft.kind is EntryKind.BONUS)
     return replace(
         profile,
         head=entries[-1].head,
         applied_through=entries[-1].applied_through,
         total_points=profile.total_points + earned,
+        bonus_points=profile.bonus_points + bonuses,
         cover=with_freezes(profile.cover, (entry.draft for entry in entries)),
         repairs=repairs,
-        expiry=expiry,
+        expiry=with_bonuses_due(profile, expiry, entries),
         past_entry=past_entry,
     )
+
+
+def with_bonuses_due(profile: Profile, expiry: Expiry, entries: Iterable[Entry]) -> Expiry:
+    """Return how far an account is settled, after entries. profile: says whether a book pays bonuses."""
+    may_change = profile.pays_bonuses and any(may_change_bonuses(entry.draft) for entry in entries)
+    return replace(expiry, bonuses_due=True) if may_change else expiry
 
 
 def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:

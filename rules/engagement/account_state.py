@@ -96,6 +96,9 @@ class Profile:
     past_entry: str = ""  # place of the newest entry that changed a date of long ago (account.PAST_AFTER)
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
     backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)
+    bonus_points: int = 0  # those of total_points that achievements have earned
+    # Whether a book pays for achievements. No profile stores it: readers add it.
+    pays_bonuses: bool = field(default=False, compare=False)
 
     @property
     def zone(self) -> str:
@@ -114,6 +117,11 @@ class Profile:
     def start_of(self, day: date) -> datetime:
         """Return the instant (UTC) at which a date begins for the user."""
         return start_of(day, self.zone, self.day_starts)
+
+    @property
+    def board_points(self) -> int:
+        """The score on boards of points: what events have earned."""
+        return self.total_points - self.bonus_points
 
     @property
     def balance(self) -> int:

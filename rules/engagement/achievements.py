@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from rules.book.book import Books
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
+from rules.engagement.bonuses import DueBonus, PaidBonuses, with_bonuses
 from rules.engagement.events import amounts, day_key, stamp_of, with_measures
 from rules.engagement.goals import (
     EDITION,
@@ -74,6 +75,7 @@ class UserHistory:
     since: date = date.min
     head: str = ""  # the newest entry of the ledger that was read
     head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
+    bonuses: PaidBonuses = field(default_factory=dict)  # by all entries up to `head`
 
     @cached_property
     def steps(self) -> Sequence[TotalsStep]:
@@ -270,23 +272,34 @@ class AchievementSnapshot:
     # By name, instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
     version: int = 0  # the newest version of the book at that time
+    # The bonuses of all entries up to a place: the newest entry when `until` was set.
+    bonuses: PaidBonuses = field(default_factory=dict)
+    bonuses_through: str = ""
 
     @property
     def text(self) -> str:
         """The snapshot as JSON: a list of the fields, in their order."""
         earned = {name: [at.day.isoformat(), at.event_id] for name, at in self.earned.items()}
         history = [self.until.isoformat(), self.head, dict(self.totals), earned]
-        return json.dumps([*history, dict(self.definitions), self.cover, dict(self.shown), self.version])
+        bonuses = [dict(self.bonuses), self.bonuses_through]
+        return json.dumps(
+            [*history, dict(self.definitions), self.cover, dict(self.shown), self.version, *bonuses]
+        )
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for any other text."""
         try:
-            until, head, totals, stored, definitions, cover, shown, version, *_ = json.loads(text)
+            until, head, totals, stored, definitions, cover, shown, version, *bonuses = json.loads(text)
             earned = {
                 name: Position(date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()
             }
-            return cls(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version)
+            if not bonuses:  # of before there were bonuses
+                return cls(shown=shown)
+            return cls(
+                *(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version),
+                *bonuses,
+            )
         except (AttributeError, RecursionError, TypeError) as error:
             raise ValueError(f"no snapshot: {error}") from error
 
@@ -312,12 +325,14 @@ class AchievementSnapshot:
             and entry.draft.activity_date < self.until.isoformat()
         )
         newest = max((entry.created_at for entry in entries), default=self.head)
+        later = (entry for entry in entries if entry.created_at > self.bonuses_through)
         return UserHistory(
             entries=ordered_history(entries),
             totals=self.totals,
             since=self.until,
             head=newest,
             head_of_the_past=max(of_the_past, default=""),
+            bonuses=with_bonuses(self.bonuses, later),
         )
 
     def is_usable(
@@ -394,6 +409,17 @@ def shown_achievements(
     return stay | earned
 
 
+def due_bonuses(
+    declared: Mapping[str, DeclaredAchievement], dated: Mapping[str, Position]
+) -> dict[str, DueBonus]:
+    """Return by name the bonuses of achievements that are true. dated: see dated_positions."""
+    return {
+        name: DueBonus(at.day, declared[name].rule.points)
+        for name, at in dated.items()
+        if declared[name].rule.points
+    }
+
+
 def next_snapshot(
     snapshot: AchievementSnapshot,
     declared: Mapping[str, DeclaredAchievement],
@@ -403,20 +429,24 @@ def next_snapshot(
 ) -> AchievementSnapshot:
     """Return the snapshot to store next: of the history up to the newest settled date.
 
-    snapshot: the one that history was made with.
+    snapshot: the one that history was made with. If the next one goes up to a later date, the history must
+    have been read strongly.
     """
     dated = dated_positions(snapshot, declared, history, streaks)
     achieved = shown_achievements(snapshot, declared, dated)
     # Shown achievements that the book no longer declares stay: a later version may declare them again.
     undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
-    until = snapshot.next_until(now)
+    until, head = snapshot.next_until(now), max(history.head, snapshot.head)
+    has_all_bonuses = until > snapshot.until
     return AchievementSnapshot(
         until=until,
-        head=max(history.head, snapshot.head),
+        head=head,
         totals=history.sums(until),
         earned={name: at for name, at in dated.items() if at.day < until},
         definitions=_definition_digests(declared),
         cover=_cover_digest(streaks.cover, until),
         shown=undeclared | {name: at for name, at in achieved.items() if declared[name].rule.stays},
         version=streaks.books.newest.number,
+        bonuses=history.bonuses if has_all_bonuses else snapshot.bonuses,
+        bonuses_through=head if has_all_bonuses else snapshot.bonuses_through,
     )

@@ -27,7 +27,7 @@ from rules.engagement.packed_dates import (
     unpack_changes,
     unpack_spans,
 )
-from rules.engagement.rest_days import Choice, choice_of_text, choice_text
+from rules.engagement.rest_days import Choice, choice_of_text, choice_text, first_date_to_come
 from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
@@ -462,11 +462,20 @@ class DeclaredAchievement:
 
 
 def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
-    """Return the achievements of the book in force, by name."""
+    """Return the achievements of the book in force, by name.
+
+    One with points may be earned from the first date on that had begun nowhere when it was declared. So no
+    event pays that was applied before.
+    """
     declared = {}
     for name, rule in books.at(now).book.achievements.items():
-        first = min(version.effective_at for version in books.versions if name in version.book.achievements)
-        since = date.min if rule.of_history else first.astimezone(UTC).date()
+        versions = [version for version in books.versions if name in version.book.achievements]
+        if rule.of_history:
+            since = date.min
+        elif rule.points:
+            since = min(first_date_to_come(max(each.effective_at, each.published_at)) for each in versions)
+        else:
+            since = min(version.effective_at for version in versions).astimezone(UTC).date()
         declared[name] = DeclaredAchievement(rule, since)
     return declared
 
@@ -539,7 +548,8 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
             meaning = "all of history counts, and may date it"
         else:
             meaning = f"dated at {declared[name].since} or later; what happened before counts towards it"
-        yield f"{name}: {prefix}{meaning}"
+        pays = f"; pays {achievement.points:,} points once a user" if achievement.points else ""
+        yield f"{name}: {prefix}{meaning}{pays}"
     if new.levels != old.levels:
         yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
 

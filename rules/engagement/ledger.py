@@ -38,14 +38,17 @@ class EntryKind(StrEnum):
     ADJUST = "ADJUST"
     CLAWBACK = "CLAWBACK"
     RERATE = "RERATE"
+    BONUS = "BONUS"
     SETTING = "SETTING"
 
 
 # Their points belong to a date, and are summed up as points ever earned. All others spend, give back, or
-# expire.
+# expire. A bonus is ever earned, too, but no event earns it: it counts for no achievement, date or board.
 EARNING = frozenset({EntryKind.EARN, EntryKind.CLAWBACK, EntryKind.RERATE})
+EVER_EARNED = EARNING | {EntryKind.BONUS}
+CORRECTIONS = frozenset({EntryKind.CLAWBACK, EntryKind.RERATE})  # of what events have earned
 # These may make the balance negative, and so put the account into debt (rule 12).
-INTO_DEBT = frozenset({EntryKind.CLAWBACK, EntryKind.RERATE})
+INTO_DEBT = CORRECTIONS | {EntryKind.BONUS}
 
 
 class FreezeNote(StrEnum):
@@ -100,7 +103,7 @@ class Draft:
     event_id: str | None = None
     event_type: str | None = None
     activity_date: str | None = None
-    reward_id: str | None = None
+    reward_id: str | None = None  # of a BONUS: the achievement
     reverses: str | None = None  # created_at of another entry
     freeze: FreezeNote | None = None
     freeze_date: str | None = None

@@ -20,7 +20,7 @@ from uuid import UUID, uuid5
 
 from rules.book.point_rules import instant_of_expiry, last_expired
 from rules.days import stamp, unstamp
-from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
+from rules.engagement.ledger import EVER_EARNED, Draft, Entry, EntryKind
 
 OPEN_MAX = 5  # open holds of one user: they are in the profile, which must stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
@@ -97,13 +97,18 @@ def holds_without(holds: Iterable[Hold], ended_id: str) -> tuple[Hold, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How far an account's lots are settled: a settled lot's expiry is in the ledger."""
+    """How far an account is settled: a settled lot's expiry is in the ledger, and so are bonuses."""
 
     first_unsettled: date | None = None  # the date of the first lot that may not be settled; None: all are
     settled_on: date = date.min  # lots up to this date are settled, except those from first_unsettled on
     settled_points: int = 0  # points that were earned with an expiry up to settled_on
+    bonuses_due: bool = False  # whether bonuses may be missing or too many (bonuses.py)
 
     def is_due(self, now: datetime) -> bool:
+        """Whether a lot may have expired that is not settled, or bonuses are not."""
+        return self.bonuses_due or self.are_lots_due(now)
+
+    def are_lots_due(self, now: datetime) -> bool:
         """Whether a lot may have expired that is not settled."""
         return self.first_unsettled is not None and self.first_unsettled <= last_expired(now)
 
@@ -111,7 +116,7 @@ class Expiry:
         """Add points that expire on a date (below 0: remove them). A lot that was settled is due again."""
         first_unsettled = min(day, self.first_unsettled or day)
         settled_points = self.settled_points + (points if day <= self.settled_on else 0)
-        return Expiry(first_unsettled, self.settled_on, settled_points)
+        return replace(self, first_unsettled=first_unsettled, settled_points=settled_points)
 
     def reopened(self, since: date) -> "Expiry":
         """Make lots due again that expired on a date or later, because a spending was taken back."""
@@ -185,7 +190,12 @@ def _expiry_after(basis: SettlementBasis, last: date, first_held: date | None, e
     settled_on = max(last, before.settled_on)
     settled_points = earned_before + _points_between(lots, before.first_unsettled or last, settled_on)
     next_lot = min((day for day in lots if day > last and lots[day] > 0), default=None)
-    return Expiry(first_held or next_lot, settled_on, settled_points)
+    return replace(
+        before,
+        first_unsettled=first_held or next_lot,
+        settled_on=settled_on,
+        settled_points=settled_points,
+    )
 
 
 def _recorded_expiries(entries: Iterable[Entry], first: date) -> dict[date, int]:
@@ -296,7 +306,7 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], stored: Expiry, u
     if stored.first_unsettled:
         due.append(stored.first_unsettled)
     settled_points = _points_between(lots, date.min, stored.settled_on)
-    return Expiry(min(due, default=None), stored.settled_on, settled_points)
+    return replace(stored, first_unsettled=min(due, default=None), settled_points=settled_points)
 
 
 def _dates_still_due(
@@ -309,7 +319,7 @@ def _dates_still_due(
     from_beginning = SettlementBasis(
         expiry=Expiry(min(lots)),
         balance=sum(draft.points for draft in drafts),
-        total=sum(draft.points for draft in drafts if draft.kind in EARNING),
+        total=sum(draft.points for draft in drafts if draft.kind in EVER_EARNED),
         lots=lots,
         entries=entries,
         holds=open_holds,

@@ -7,7 +7,7 @@ a row of a file.
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -75,8 +75,12 @@ class OpeningPosition:
         longest = max(length, self.longest)
         return Checkpoint(self.last_date, length, longest, max(longest, self.active_days), 0)
 
-    def drafts(self) -> list[Draft]:
-        """Return the entries that bring points and freezes into the ledger."""
+    def drafts(self, paying: Collection[str] = ()) -> list[Draft]:
+        """Return the entries that bring points and freezes into the ledger.
+
+        paying: the achievements of the book that have points. For those that the position has, the other
+        system has paid: a bonus of 0 points says so.
+        """
         day, at = self.as_of.isoformat(), stamp(datetime.combine(self.as_of, time(), UTC))
         drafts: list[Draft] = []
         # What was earned and is gone is a lot that had expired by then, and its expiry.
@@ -93,7 +97,11 @@ class OpeningPosition:
         if gone:
             drafts.append(Draft(EntryKind.EXPIRE, -gone, expires_on=gone_on.isoformat()))
         granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
-        return [*drafts, *([granted] * self.freezes)]
+        paid = [
+            Draft(EntryKind.BONUS, 0, activity_date=day, reward_id=name)
+            for name in sorted(self.achievements.keys() & set(paying))
+        ]
+        return [*drafts, *([granted] * self.freezes), *paid]
 
 
 def has_position(account: Account, position: OpeningPosition) -> bool:
@@ -106,8 +114,12 @@ def has_position(account: Account, position: OpeningPosition) -> bool:
     return True
 
 
-def with_position(account: Account, position: OpeningPosition, now: datetime) -> Decision:
+def with_position(
+    account: Account, position: OpeningPosition, now: datetime, paying: Collection[str] = ()
+) -> Decision:
     """Return the decision that gives an account a position, as if it had preceded all events.
+
+    paying: see OpeningPosition.drafts.
 
     account: with the day of `as_of`. Raises NeedsHistory. Raises InputRefused if the account has active dates
     from an imported history: the position would count them twice.
@@ -125,7 +137,7 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
     repaired = profile_with_entries(before, account.pending)
     opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
     # 2. The fold may spend freezes that the position brings. So its entries are tried first, for their cover.
-    drafts = [*position.drafts(), *setting_drafts(repaired, opened)]
+    drafts = [*position.drafts(paying), *setting_drafts(repaired, opened)]
     trial = profile_with_entries(repaired, append_drafts(before.user_id, repaired.head, drafts, now))
     streak = fold(dates, trial.cover)
     # 3. Then the position's entries are written together with the freezes that the fold has spent or given

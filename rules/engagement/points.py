@@ -263,7 +263,7 @@ def _had_happened(draft: Draft, instant: datetime) -> bool:
     """Whether an entry that was written after an instant is about something that had happened by then."""
     if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
         return instant_of(draft.event_id) <= instant
-    if draft.kind is EntryKind.RERATE and draft.activity_date:
+    if draft.kind in (EntryKind.RERATE, EntryKind.BONUS) and draft.activity_date:
         return draft.day < instant.date()
     if draft.kind is EntryKind.EXPIRE and draft.expires_on:
         return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant

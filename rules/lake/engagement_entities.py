@@ -181,13 +181,15 @@ LEDGER = Entity(
             staged=(StagedColumn("created_at"), ENTRY_DATE),
         ),
         Required("seq", INTEGER, "0, 1, 2 ... without a gap"),
-        Required("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK, RERATE, SETTING", 16),
+        Required(
+            "kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK, RERATE, BONUS, SETTING", 16
+        ),
         Required("points", INTEGER, "signed: what the entry adds to the balance"),
         Required("balance", INTEGER, "balance after the entry; below 0: a debt"),
         Field("event_id", TEXT, "EARN, CLAWBACK: the event", 128),
         Field("event_type", TEXT, "EARN, CLAWBACK: the event's type; RERATE: the type with other points", 64),
-        Field("activity_date", DATE, "EARN, CLAWBACK: the event's date; RERATE: the points' date"),
-        Field("reward_id", TEXT, "REDEEM: what was bought", 512),
+        Field("activity_date", DATE, "EARN, CLAWBACK: the event's date; RERATE, BONUS: the points' date"),
+        Field("reward_id", TEXT, "REDEEM: what was bought; BONUS: the achievement", 512),
         Field(
             "reverses",
             TEXT,
@@ -304,7 +306,7 @@ STREAKS = Entity(
             ),
             *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
             *("applied_through", "streak_checkpoints", "holds", "repairs", "past_entry"),
-            *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
+            *("bonus_points", "expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
         }
     ),
     shape=streak_row,

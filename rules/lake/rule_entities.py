@@ -125,6 +125,7 @@ def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
         "combined": ALL if rule.needs_all else ANY,
         "of_history": rule.of_history,
         "stays": rule.stays,
+        "points": rule.points or None,
         "need": condition.kind.value,
         "at_least": condition.at_least,
         "event_type": condition.event_type,
@@ -151,7 +152,9 @@ RULES = Entity(
         Required("stored_at", TIMESTAMP, "when it came into the table RuleBooks"),
         Field("event_type", TEXT, "event_type: its name; achievement: a condition's type", 64),
         Field(
-            "points", INTEGER, "event_type: points of one event, whatever its amount; before boosts and cap"
+            "points",
+            INTEGER,
+            "event_type: of one event, whatever its amount, before boosts and cap; achievement: its bonus",
         ),
         Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
         Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
@@ -279,6 +282,7 @@ def _achievement(rows: Iterable[Mapping[str, Any]]) -> AchievementRule:
         needs_all=first["combined"] == ALL,
         stays=first["stays"],
         of_history=first["of_history"],
+        points=first["points"] or 0,
     )
 
 

@@ -330,6 +330,7 @@ class OfferedAchievement:
     title: str
     form: str  # a digest of its definition
     since: str  # a stamp: from then on, a version with this form was published and in force
+    points: int = 0  # of its bonus; 0: none
 
 
 def offered_achievements(
@@ -349,7 +350,8 @@ def offered_achievements(
                 break
             since = max(version.effective_at, version.published_at)
         form = definition_digest(achievement)
-        offered[name] = OfferedAchievement(achievement.rule.title, form, stamp(since))
+        rule = achievement.rule
+        offered[name] = OfferedAchievement(rule.title, form, stamp(since), rule.points)
     return offered
 
 
@@ -380,7 +382,13 @@ def notices_of_achievements(
     notices = [
         Notice(
             NoticeType.ACHIEVEMENT_EARNED,
-            {"achievement": name, "title": offered[name].title, "achieved_at": achieved[name], **fields},
+            {
+                "achievement": name,
+                "title": offered[name].title,
+                "points": offered[name].points,
+                "achieved_at": achieved[name],
+                **fields,
+            },
         )
         for name in sorted(news, key=lambda name: (achieved[name], name))
     ]

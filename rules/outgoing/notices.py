@@ -105,7 +105,11 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
         **dict.fromkeys(("level", "title", "level_before"), str),
         "direction": ("up", "down"),
     },
-    NoticeType.ACHIEVEMENT_EARNED: {**_OF_USER, "achievement": str, "title": str, "achieved_at": str},
+    NoticeType.ACHIEVEMENT_EARNED: {
+        **_OF_USER,
+        **dict.fromkeys(("achievement", "title", "achieved_at"), str),
+        "points": int,
+    },
     NoticeType.REWARD_REDEEMED: {
         **_OF_USER,
         **dict.fromkeys(("redemption", "reward_id", "title", "brand"), str),

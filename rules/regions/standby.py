@@ -107,7 +107,10 @@ def _unseen_entry(entry: Entry, places: set[str], undone: set[str], key: str) ->
     if kind is EntryKind.EARN:
         return UnseenEntry(entry, UnseenFate.EVENT)
     # Settings that differ are named by settings_unseen.
-    follows = kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE, EntryKind.SETTING)
+    follows = kind in (
+        *(EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE, EntryKind.SETTING),
+        EntryKind.BONUS,
+    )
     if follows or draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED):
         return UnseenEntry(entry, UnseenFate.FOLLOWS)
     fate = UnseenFate.LISTED

@@ -11,6 +11,7 @@ from adapters.engagement.achievements import AchievementStore
 from local.move_in.positions import PositionImporter
 from rules.engagement.events import InputRefused
 from rules.engagement.opening_positions import OpeningPosition
+from tests.support.books import KnownBooks
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
 
@@ -31,7 +32,9 @@ def position(user: str, number: int, day: date) -> OpeningPosition:
 
 
 def test_nights_after_people_have_moved_in_find_nothing_and_mend_what_is_damaged(town: Town) -> None:
-    mover = PositionImporter(town.accounts, town.redis, AchievementStore(town.dynamodb, "DailyActivity"))
+    mover = PositionImporter(
+        town.accounts, town.redis, AchievementStore(town.dynamodb, "DailyActivity"), KnownBooks().books
+    )
     moved, day = [], START.date()
     for number, user in enumerate([*town.users[::2], *(f"{town.name}-new-{each}" for each in range(9))]):
         try:

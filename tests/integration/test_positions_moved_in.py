@@ -20,6 +20,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in
 from local.move_in.positions import PositionFiles, PositionImporter
 from local.row_files import digest_of_file
+from tests.support.books import KnownBooks
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.site import Site
@@ -38,7 +39,9 @@ class Mover:
         real = self.api.engine.client("dynamodb")
         used = dynamodb or real
         accounts = AccountStore(used, "UserStreaks", "DailyActivity", LedgerStore(used, "RewardsLedger"), 4)
-        mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"))
+        mover = PositionImporter(
+            *(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"), KnownBooks().books)
+        )
         moving = PositionFiles(mover, BookStore(real, "RuleBooks").look(), NO_ERASURES, lambda: NOW)
         return move_in(
             self.path,

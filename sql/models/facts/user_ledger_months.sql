@@ -19,7 +19,7 @@ SELECT
     COUNT(*) AS entries,
     MAX(seq) AS last_seq,
     CAST(SUM(points) AS BIGINT) AS points,
-    CAST(SUM(CASE WHEN kind IN ('EARN', 'CLAWBACK', 'RERATE') THEN points ELSE 0 END) AS BIGINT) AS points_earned,
+    CAST(SUM(CASE WHEN kind IN ('EARN', 'CLAWBACK', 'RERATE', 'BONUS') THEN points ELSE 0 END) AS BIGINT) AS points_earned,
     CAST(SUM(CASE WHEN place = 1 OR balance = balance_before + points THEN 0 ELSE 1 END) AS BIGINT) AS wrong_balances,
     MAX(CASE WHEN place = 1 THEN balance - points END) AS balance_before,
     MAX(CASE WHEN from_the_end = 1 THEN balance END) AS balance

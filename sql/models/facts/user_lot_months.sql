@@ -5,7 +5,7 @@ SELECT
     CAST(DATE_TRUNC('month', COALESCE(expires_on, DATE '9999-12-01')) AS DATE) AS expiry_month,
     CAST(SUM(points) AS BIGINT) AS points
 FROM facts.ledger
-WHERE kind IN ('EARN', 'CLAWBACK', 'RERATE', 'ADJUST')
+WHERE kind IN ('EARN', 'CLAWBACK', 'RERATE', 'ADJUST', 'BONUS')
 GROUP BY
     user_id,
     CAST(DATE_TRUNC('month', created_at) AS DATE),

@@ -11,6 +11,7 @@ SELECT
     COALESCE(totals.adjusted, 0) AS adjusted,
     COALESCE(totals.clawed_back, 0) AS clawed_back,
     COALESCE(totals.rerated, 0) AS rerated,
+    COALESCE(totals.bonuses, 0) AS bonuses,
     CAST(SUM(COALESCE(totals.change, 0)) OVER (ORDER BY dates.date_day ROWS UNBOUNDED PRECEDING) AS BIGINT)
         AS outstanding
 FROM dimensions.dates AS dates

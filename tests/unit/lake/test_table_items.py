@@ -29,7 +29,7 @@ FROM_ENTRIES = {
     *("total_bestie_points", "balance", "timezone", "freezes", "applied_through", "expiry_shard"),
     *("expires_next", "ledger_head", "ledger_seq", "current_streak", "longest_streak", "last_activity_date"),
     *("active_days", "freezes_spent", "streak_checkpoints", "leaderboard_partition", "lapses_at"),
-    *("run_length", "past_entry", "review_state", "repairs"),
+    *("run_length", "past_entry", "review_state", "repairs", "bonus_points"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 1e88cfa5e4e0b9b5970bda7804b8e9d50437f4ff54c0efef17c7c44093d5f1c3."""
+"""Made by `make clients` from the API with the digest f983b451c17e1173f086223c680bd4dd5ee98eb61e2667efc557fe3ef34ec9fe."""
 
 from __future__ import annotations
 
@@ -177,6 +177,7 @@ class BookAchievements(TypedDict):
     any: NotRequired[list[BookAchievementsAnyItem]]
     withdrawn: NotRequired[Literal["never", "when_untrue"]]
     history: NotRequired[bool]
+    points: NotRequired[int]
     secret: NotRequired[bool]
     title: NotRequired[str]
     description: NotRequired[str]
@@ -428,6 +429,8 @@ class PostEventsResponseNewAchievement(TypedDict):
     image_url: NotRequired[str]
     achieved: bool
     achieved_at: str | None
+    points: NotRequired[int]
+    paid: NotRequired[int]
     needs: Literal["all", "any"]
     conditions: list[PostEventsResponseNewAchievementCondition]
 
@@ -1165,6 +1168,8 @@ class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
     image_url: NotRequired[str]
     achieved: bool
     achieved_at: str | None
+    points: NotRequired[int]
+    paid: NotRequired[int]
     needs: Literal["all", "any"]
     conditions: list[GetUsersUserIdAchievementsResponseAchievementCondition]
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 1e88cfa5e4e0b9b5970bda7804b8e9d50437f4ff54c0efef17c7c44093d5f1c3.
+// Made by `make clients` from the API with the digest f983b451c17e1173f086223c680bd4dd5ee98eb61e2667efc557fe3ef34ec9fe.
 
 export interface paths {
     "/": {
@@ -1434,6 +1434,8 @@ export interface components {
                     history?: boolean;
                     /** @description a picture: https://, or data:image/ for a small one */
                     image_url?: string;
+                    /** @description a bonus, once a user; needs withdrawn: when_untrue. Left out: none */
+                    points?: number;
                     /** @description whether only those who have it may know of it; default: false */
                     secret?: boolean;
                     title?: string;
@@ -2046,6 +2048,10 @@ export interface operations {
                             name: string;
                             /** @enum {string} */
                             needs: "all" | "any";
+                            /** @description what the ledger has of the bonus; 0: not yet, or another system has paid */
+                            paid?: number;
+                            /** @description its bonus, once a user */
+                            points?: number;
                             title: string;
                         }[] | null;
                         /** @description the level reached by these events; null: none, or other events came between */
@@ -3838,6 +3844,10 @@ export interface operations {
                             name: string;
                             /** @enum {string} */
                             needs: "all" | "any";
+                            /** @description what the ledger has of the bonus; 0: not yet, or another system has paid */
+                            paid?: number;
+                            /** @description its bonus, once a user */
+                            points?: number;
                             title: string;
                         }[];
                         /** @description how many more there are, secret until the user has them */
