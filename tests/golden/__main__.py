@@ -86,6 +86,10 @@ def _record_commit(commit: str, folder: Path, only: list[str]) -> None:
     """Check the commit out beside this tree, and let its own code record."""
     tree = RECORDS / f"tree-{commit}"
     _git("worktree", "add", "--force", "--detach", str(tree), commit)
+    # Where the machine has no uv, `make setup` has put it here; the commit's code looks for it in its own tree.
+    if (uv := ROOT / ".local" / "bin" / "uv").exists():
+        (tree / ".local" / "bin").mkdir(parents=True)
+        (tree / ".local" / "bin" / "uv").symlink_to(uv)
     try:
         _run(tree, folder, only)
     finally:
