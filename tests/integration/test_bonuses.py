@@ -14,6 +14,7 @@ import pytest
 from adapters.book_store import BookStore, shipped_document
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.achievements import AchievementStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
@@ -21,8 +22,10 @@ from adapters.engagement.projections import Projections
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from analytics.reconcile.reconcile_user import Reconciler
+from local.move_in.positions import PositionImporter
 from processors import expiry
 from processors.ranks import _scores_of
+from rules.engagement.opening_positions import OpeningPosition
 from rules.user_ids import kept_partition
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.effort import effort
@@ -312,6 +315,24 @@ def test_a_night_finds_nothing_wrong_and_a_repair_looks_again(api: Site, at: Mov
     assert stored(api, user)["bonus_points"] == 50
     assert balance(api, user) == 95
     assert len(bonuses(api, user)) == 1
+
+
+def test_what_another_system_has_paid_is_shown_and_never_paid_here(api: Site, at: Move, user: str) -> None:
+    at(MONDAY + 3 * DAY)
+    dynamodb = api.engine.client("dynamodb")
+    books = BookStore(dynamodb, "RuleBooks")
+    shown = AchievementStore(dynamodb, "DailyActivity")
+    importer = PositionImporter(*(settler(dynamodb, books).accounts, EngagementCache(""), shown), books.look)
+    brought = {"three": "2025-01-01T00:00:00.000000Z"}
+    position = OpeningPosition(user, (MONDAY - 9 * DAY).date(), lots={None: 50}, achievements=brought)
+    assert importer.move(position, MONDAY + 3 * DAY)
+    assert not importer.move(position, MONDAY + 3 * DAY)
+    send(api, user, *workouts(0, 1, 2, 3 - 1 / 24))
+    assert balance(api, user) == 50 + 60 + 500
+    assert [each for each in bonuses(api, user) if each[0] == "three"] == [("three", 0, "2026-02-28")]
+    _, told = api.call(user, "GET", f"/v1/users/{user}/achievements")
+    (three,) = (each for each in told["achievements"] if each["name"] == "three")
+    assert (three["achieved"], three["points"], three["paid"]) == (True, 50, 0)
 
 
 def test_a_book_without_points_marks_nobody(api: Site) -> None:
