@@ -132,21 +132,32 @@ def offered_repair(
     if len(dates) > rules.dates_max:
         reason = f"more dates were missed than the {rules.dates_max} that may be repaired"
         raise NotRepairable(RepairRefusal.DATES_MAX, reason)
-    left = rules.a_year - sum(repair.day > dates[-1] - YEAR for repair in repairs)
-    if len(dates) > left:
-        reason = f"{len(dates)} dates were missed, and {max(0, left)} more may be repaired within 365 days"
+    if (most := _most_a_year(repairs, dates)) > rules.a_year:
+        left = max(0, rules.a_year - most + len(dates))
+        reason = f"{len(dates)} dates were missed, and {left} more may be repaired within 365 days"
         raise NotRepairable(RepairRefusal.A_YEAR, reason)
-    while last > today and not _is_offered_then(run, cover, last, min(left, rules.dates_max)):
+    while last > today and not _is_offered_then(run, cover, repairs, rules, last):
         last -= DAY
     return RepairOffer(tuple(dates), len(dates) * rules.price_points, last)
 
 
-def _is_offered_then(run: BrokenRun, cover: Cover, day: date, most: int) -> bool:
+def _is_offered_then(
+    run: BrokenRun, cover: Cover, repairs: Iterable[Repair], rules: RepairRules, day: date
+) -> bool:
     """Whether a run can be repaired on a later date, if nothing happens until then."""
     if run.later and is_broken(fold(run.later, cover, run.end), cover, day):
         return False  # then this is the newest break
-    dates = _dates_without_freeze(run, cover, day, most)
-    return dates is not None and len(dates) <= most
+    dates = _dates_without_freeze(run, cover, day, rules.dates_max) or []
+    return 0 < len(dates) <= rules.dates_max and _most_a_year(repairs, dates) <= rules.a_year
+
+
+def _most_a_year(repairs: Iterable[Repair], dates: Sequence[date]) -> int:
+    """Return the greatest number of repaired dates within 365 ones, if these are repaired, too.
+
+    Of the years that have one of these.
+    """
+    days = [*(repair.day for repair in repairs), *dates]
+    return max(sum(last - YEAR < day <= last for day in days) for last in days if last >= dates[0])
 
 
 def _dates_without_freeze(run: BrokenRun, cover: Cover, until: date, most: int) -> list[date] | None:

@@ -37,19 +37,25 @@ def repairable(
     if not found:
         return None
     first = found[0]
-    left = terms.a_year - sum(day > found[-1] - 365 * DAY for day in repaired)
-    allowed = min(terms.dates_max, left)
     since = [day for day in active if day > first]
     is_second = bool(since) and any(day > min(since) for day in repaired)
-    if is_second or today > first + terms.within_days * DAY or len(found) > allowed:
+    if is_second or today > first + terms.within_days * DAY or not _are_few(found, repaired, terms):
         return None
     until = today
     while until < first + terms.within_days * DAY:
         tomorrow = _lacking(active, protection, until + DAY)
-        if not tomorrow or tomorrow[0] != first or len(tomorrow) > allowed:
+        if not tomorrow or tomorrow[0] != first or not _are_few(tomorrow, repaired, terms):
             break
         until += DAY
     return found, until
+
+
+def _are_few(found: list[date], repaired: Collection[date], terms: RepairTerms) -> bool:
+    """Whether a repair may cover so many dates, and every year that has one of them so many more."""
+    days = [*repaired, *found]
+    years = [{day + number * DAY for number in range(365)} for day in days]
+    touched = [sum(day in year for day in days) for year in years if year & set(found)]
+    return len(found) <= terms.dates_max and max(touched) <= terms.a_year
 
 
 def _lacking(active: Collection[date], protection: Protection, today: date) -> list[date] | None:

@@ -217,6 +217,21 @@ def test_a_year_has_so_many_repaired_dates() -> None:
             assert refusal(world, june(6)) is RepairRefusal.A_YEAR
 
 
+def test_every_year_has_so_many_repaired_dates() -> None:
+    """Also the year that ends with the first of the missed dates: between them the user was away by a pause."""
+    week = RepairRules(price_points=20, within_days=7, dates_max=3, a_year=2)
+    cover = Cover(pauses=((june(5), june(6)),))
+    end = fold([june(2), june(3)], cover)
+    assert end
+    run = BrokenRun(end)
+    old = [Repair(june(4) - days * DAY, 20, f"p{days}") for days in (364, 363)]
+    assert offered_repair(run, cover, old[:1], week, june(8)).until == june(8)
+    with pytest.raises(NotRepairable, match="2 dates were missed, and 1 more may be"):
+        offered_repair(run, cover, old, week, june(8))
+    with pytest.raises(NotRepairable, match="and 0 more may be"):
+        offered_repair(run, cover, old, week, june(7))
+
+
 def test_a_clawback_of_the_late_event_leaves_the_date_missed() -> None:
     """The points came back with the event, so the date is no longer repaired: it may be repaired again."""
     world = active(1, 2, 3)
