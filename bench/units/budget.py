@@ -10,7 +10,7 @@ from bench.units.engagement import board_paths, engagement_rows, event_paths, pu
 from bench.units.leads import lead_paths, lead_rows
 from bench.units.outgoing import outgoing_paths
 from bench.units.part_units import PartUnits
-from bench.units.points import points_paths
+from bench.units.points import bonus_paths, points_paths
 from bench.units.standing import sizes
 from bench.units.years import years_paths
 from local.plan.cost import total
@@ -44,7 +44,7 @@ def measure_all() -> dict[str, Any]:
             rows |= part.rows(shared)
         rows["IdempotencyKeys"] = claims
         paths |= publishing_paths(shared, rows)
-    for family in (points_paths, outgoing_paths, years_paths):
+    for family in (points_paths, bonus_paths, outgoing_paths, years_paths):
         with desk() as own_desk:
             paths |= family(own_desk)
     return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes())}

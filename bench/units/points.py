@@ -12,6 +12,10 @@ from bench.units.engagement import DAY, REDEMPTION, USER_ID, apply_events, cost_
 EXPIRING_ACCOUNTS = 10  # of one sweep, which share its queries
 EXPIRY_DAYS = 30
 REPAIRS = {"price_points": 1, "within_days": 3, "dates_max": 2, "a_year": 4}
+# An account has it with its third event.
+BONUSES = {
+    "third": {"all": [{"count": "LESSON_COMPLETED", "at_least": 3}], "withdrawn": "when_untrue", "points": 5}
+}
 REWARDS = {"mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5}}
 
 
@@ -37,6 +41,28 @@ def points_paths(desk: Desk) -> PathCosts:
     yield f"expiry.{EXPIRING_ACCOUNTS}", desk.take_costs()
     yield from _clawback_path(desk, USER_ID.format(EXPIRING_ACCOUNTS))
     yield from _repair_paths(desk, USER_ID.format(EXPIRING_ACCOUNTS + 1))
+
+
+def bonus_paths(desk: Desk) -> PathCosts:
+    """Yield, under a book that pays for an achievement: two events, and balances with a bonus and without.
+
+    The first event makes the account due.
+    """
+    book, user = shipped_document() | {"achievements": BONUSES}, USER_ID.format(0)
+    _post(desk, "/v1/rules", {"book": book, "effective": "now"}, function="RulesApiFunction")
+    desk.tick(2 * DAY)
+    apply_events(desk, user, 1)
+    balance = f"/v1/users/{user}/balance"
+    cost_of_request(desk, user, balance)
+    for count in (1, 2):
+        desk.tick(DAY)
+        desk.start_path()
+        apply_events(desk, user, 1)
+        yield f"event.bonus_due.{count}", desk.take_costs()
+    yield "bonus", cost_of_request(desk, user, balance)
+    desk.tick(DAY)
+    apply_events(desk, user, 1)
+    yield "bonus.none", cost_of_request(desk, user, balance)
 
 
 def _hold_paths(desk: Desk, user: str) -> PathCosts:
