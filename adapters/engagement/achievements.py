@@ -5,7 +5,7 @@ of DailyActivity. A reader adds the days since then, which are about two months.
 user reads all days. Achievements follow alike from a stored snapshot and the ledger entries after it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -25,6 +25,7 @@ from rules.engagement.achievements import (
     UserHistory,
     achievement_positions,
     dated_positions,
+    days_without,
     due_bonuses,
     next_snapshot,
     shown_achievements,
@@ -40,7 +41,7 @@ from rules.engagement.goals import (
     settled_until,
     unsettled_goals,
 )
-from rules.engagement.ledger import Draft, Head
+from rules.engagement.ledger import Draft, Entry, Head
 from rules.engagement.streak import Cover
 
 # One request reads at most so many entries of a user: with a stored snapshot, and without one.
@@ -69,6 +70,10 @@ class GoalStore:
 def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
     """Return the streaks of the book in force, with their periods."""
     return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
+
+
+# Streaks as they would be without some entries: none for as they are. Periods that are settled stay.
+StreaksWithout = Callable[[Iterable[Entry]], StreakHistory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class StreakReader:
 
     def history(
         self, profile: Profile, names: Iterable[str], now: datetime, *, is_strong: bool = False
-    ) -> tuple[Profile, StreakHistory]:
+    ) -> tuple[Profile, StreaksWithout]:
         """Return a user's profile, and the streaks of these names up to their newest period.
 
         The profile is whole if there are any such streaks. Without one, no freeze and no pause counts.
@@ -113,12 +118,17 @@ class StreakReader:
         books = self.book_store.books()
         period_of = {name: period for name, period in periods_of(books, now).items() if name in set(names)}
         if not period_of:
-            return profile, StreakHistory({}, Cover(), books)
+            return profile, lambda _: StreakHistory({}, Cover(), books)
         today = date_at(profile, now)
         earliest = min(period.first(today) for period in period_of.values())
         profile, known = self.periods(profile, earliest, today, now, is_strong=is_strong)
-        periods = {name: known.until(name, period, today) for name, period in period_of.items()}
-        return profile, StreakHistory(periods, profile.cover, books)
+
+        def streaks_without(entries: Iterable[Entry]) -> StreakHistory:
+            left = replace(known, days=days_without(known.days, entries))
+            periods = {name: left.until(name, period, today) for name, period in period_of.items()}
+            return StreakHistory(periods, profile.cover, books)
+
+        return profile, streaks_without
 
 
 class AchievementStore:
@@ -150,11 +160,15 @@ class AchievementReading:
     # Whether the profile has counted all entries of the ledger. If not, a streak may lack a period.
     is_complete: bool
     dated: Mapping[str, Position]  # by name, the event that made it true; of those that are true
+    streaks_without: StreaksWithout
 
     def new_by(self, declared: Mapping[str, DeclaredAchievement], event_ids: AbstractSet[str]) -> list[str]:
         """Return the names of the achievements that would not be there without these events."""
-        entries = [entry for entry in self.history.entries if entry.draft.event_id not in event_ids]
-        without = achievement_positions(declared, replace(self.history, entries=entries), self.streaks)
+        others, these = list[Entry](), list[Entry]()
+        for entry in self.history.entries:
+            (these if entry.draft.event_id in event_ids else others).append(entry)
+        history, streaks = replace(self.history, entries=others), self.streaks_without(these)
+        without = achievement_positions(declared, history, streaks)
         return [
             name
             for name in achievement_positions(declared, self.history, self.streaks)
@@ -203,7 +217,9 @@ class AchievementReader:
         Raises TooManyEntries, unless is_bounded is False, for a user with more entries than one request may
         read.
         """
-        profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
+        names = _streaks_of(declared)
+        profile, streaks_without = self.streaks.history(profile, names, now, is_strong=is_strong)
+        streaks = streaks_without(())
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         stored = self.store.get(user)
         request = _Request(user, declared, streaks, now, is_strong, is_bounded, profile.head)
@@ -216,7 +232,7 @@ class AchievementReader:
         # history, or an achievement that was not shown before.
         if is_complete and (following.until, following.shown) != (snapshot.until, snapshot.shown):
             self.store.put(user, following)
-        return AchievementReading(achieved, history, streaks, is_complete, dated)
+        return AchievementReading(achieved, history, streaks, is_complete, dated, streaks_without)
 
     def bonus_drafts(self, profile: Profile, now: datetime) -> list[Draft] | None:
         """Return the entries by which a ledger has the bonuses that it should have; strongly consistent.

@@ -139,6 +139,17 @@ def measured_days(history: Iterable[Entry]) -> dict[date, Mapping[str, int]]:
     return days
 
 
+def days_without(
+    days: Mapping[date, Mapping[str, int]], entries: Iterable[Entry]
+) -> dict[date, Mapping[str, int]]:
+    """Return the measures of days without those of some entries; of other dates nothing is known."""
+    left = dict(days)
+    for draft in (entry.draft for entry in entries):
+        if draft.day in left:
+            left[draft.day] = with_measures(left[draft.day], draft.event_type or "", draft.measures, -1)
+    return left
+
+
 @dataclass(frozen=True, slots=True)
 class StreakHistory:
     """A user's streaks by name, up to the newest period that is over or has been reached; and their cover."""

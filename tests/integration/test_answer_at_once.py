@@ -106,6 +106,20 @@ def test_an_achievement_is_new_by_the_event_that_made_it_true(api: Pipeline) -> 
     assert [each["name"] for each in body["new_achievements"]] == ["answers_10"], "late ones count, too"
 
 
+def test_a_late_event_may_join_two_runs_of_a_streak(api: Pipeline) -> None:
+    """The achievement is dated at today's event, by which the seventh date was reached; it is new by the late one."""
+    user = name()
+    dates = [event(user, "QUESTION_ANSWERED", timedelta(days=days)) for days in (6, 5, 4, 3, 1, 0)]
+    answered, body = send("server", dates, WAIT, PRODUCERS)
+    assert (answered.status, [each["name"] for each in body["new_achievements"]]) == (200, ["first_answer"])
+    late = [event(user, "QUESTION_ANSWERED", timedelta(days=2))]
+    for _ in range(2):
+        answered, body = send("server", late, WAIT, PRODUCERS)
+        assert (answered.status, [each["name"] for each in body["new_achievements"]]) == (200, ["streak_7"])
+    again = [event(user, "QUESTION_ANSWERED", timedelta(days=2))]
+    assert send("server", again, WAIT, PRODUCERS)[1]["new_achievements"] == []
+
+
 def test_without_the_header_nobody_waits(api: Pipeline) -> None:
     user = name()
     for headers in ({}, {"prefer": "wait=0"}, {"prefer": "respond-async"}):
