@@ -388,7 +388,7 @@ class UserReplay:
         repair = self._freezes.repair_at(row.reverses or "")
         if repair is None or row.freeze_date != repair.day or self._is_as_it_was:
             return False
-        return repair.day not in self.active and not self.cover.is_neutral(repair.day)
+        return repair.day not in self.active and repair.day not in self._skipped()
 
     def _revoked_on(self, row: LedgerRow, granted: date) -> date:
         """Return the date from which on a returned freeze is gone.

@@ -99,10 +99,12 @@ def decide(
     profile = with_amnesties(profile, account.amnesties, first_folded)
     profile = with_review(caught_up, profile, list(zip(events, dated, strict=True)), now)
 
-    # A repair whose date needs none any more is given back.
-    active = event_dates | active_dates(account.pending)
-    undone = [command.reverses for command in commands]
-    returns = list(map(return_of, needless_repairs(caught_up.repairs, active, profile.cover, undone)))
+    # A repair whose date turns out to need none is given back.
+    returns = list[Draft]()
+    if caught_up.repairs:
+        needless = event_dates | active_dates(account.pending) | otherwise_skipped(profile)
+        undone = [command.reverses for command in commands]
+        returns = [return_of(each) for each in needless_repairs(caught_up.repairs, needless, undone)]
 
     # The streak under these, and the entries that note which freezes it uses now.
     cover = with_freezes(profile.cover, [*commands, *returns])
@@ -134,9 +136,7 @@ def decide_settings(account: Account, changed: Profile, now: datetime) -> Decisi
     no entry. What else differs is not taken over.
     """
     before = account.profile
-    # Settings concern dates after the last active one. So the streak stays, whatever is given back.
-    needless = needless_repairs(before.repairs, (), changed.cover, ())
-    drafts = [*map(return_of, needless), *setting_drafts(before, changed)]
+    drafts = setting_drafts(before, changed)
     entries = append_drafts(before.user_id, before.head, drafts, now) if drafts else []
     entries = _with_applied_through(entries, before, ())
     after = profile_with_entries(replace(before, alias=changed.alias), entries)

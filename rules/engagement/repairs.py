@@ -1,8 +1,9 @@
 """Repairs (docs/rules.md, rule 2): a user buys the dates that the run which has just broken has missed.
 
 A repair is nothing but freezes, each bought for one missed date. So the streak needs no rule for it. What
-differs is when it may be bought, and that it is given back: as soon as its date is active or neutral, the
-freeze is gone from that date on, and the points come back. So a late event, and no other freeze, decides.
+differs is when it may be bought, and that it is given back: as soon as its date is active, or is one that the
+user never had, the freeze is gone from that date on, and the points come back. Events alone decide that, and
+later ones change nothing of it. So every order of arrival gives the same answer.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -232,14 +233,13 @@ def repairs_after(repairs: tuple[Repair, ...], entry: Entry) -> tuple[Repair, ..
 
 
 def needless_repairs(
-    repairs: Iterable[Repair], active: Collection[date], cover: Cover, undone: Collection[str | None]
+    repairs: Iterable[Repair], dates: Collection[date], undone: Collection[str | None]
 ) -> list[Repair]:
-    """Return the repairs whose date is active, or neutral. undone: places of those that are undone anyway."""
-    return [
-        repair
-        for repair in repairs
-        if repair.place not in undone and (repair.day in active or cover.is_neutral(repair.day))
-    ]
+    """Return the repairs of dates that need none. undone: places of those that are undone anyway.
+
+    dates: the active ones, and those that the user never had.
+    """
+    return [repair for repair in repairs if repair.place not in undone and repair.day in dates]
 
 
 def return_of(repair: Repair) -> Draft:

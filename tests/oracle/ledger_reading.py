@@ -222,9 +222,8 @@ class LedgerReading:
         return [self.facts.pauses[:count] for count in range(surely, len(self.facts.pauses) + 1)]
 
     def needs_no_repair(self, day: date) -> bool:
-        """Whether a date is active, or no miss for another reason than a freeze."""
-        known = self.protection()
-        return day in self.days or day in known.skipped or known.paused(day) or known.rests(day)
+        """Whether a date is active, or one that the user never had."""
+        return day in self.days or day in self.protection().skipped
 
     # ---- freezes
 

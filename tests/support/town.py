@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from adapters.book_store import shipped_version
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -40,7 +41,7 @@ from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import ENTITIES, row_of
 from rules.user_ids import KEPT
-from tests.support.books import TYPES, KnownBooks, judged
+from tests.support.books import TYPES, KnownBooks, judged, repairing
 from tests.support.engine import Engine
 from tests.support.raw_lake import ARRIVED
 
@@ -54,6 +55,9 @@ ENTITY = {
 }
 ZONES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "+05:45")
 KINDS = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED")
+
+
+REPAIRS = {"price_points": 1, "within_days": 7, "dates_max": 7, "a_year": 12}
 
 
 class Recorder:
@@ -110,6 +114,7 @@ class Town:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
+        self.repairing = random.Random(f"repair {self.name}")
         self.tasks: list[Place] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
@@ -120,7 +125,7 @@ class Town:
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         settler = Settler(self.accounts, KnownBooks())
         commands = Commands(self.accounts, claims, "IdempotencyKeys", self.redis, settler)
-        self.rewards = SpendingCommands(commands, KnownBooks())
+        self.rewards = SpendingCommands(commands, KnownBooks([repairing(shipped_version(), REPAIRS)]))
         self.preferences = Preferences(self.accounts, self.redis, KnownBooks())
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")
@@ -185,7 +190,7 @@ class Town:
         assert not outcome.again
 
     def live(self) -> None:
-        """Shuffled, late and repeated events; freezes, redemptions, pauses and moves between them."""
+        """Shuffled, late and repeated events; freezes, repairs, redemptions, pauses, moves between them."""
         events = [
             self.event(user, number, self.chance.choice((0, 1, 2, 3, 6, 7)))
             for user in self.users
@@ -199,6 +204,9 @@ class Town:
                 self.command(user)
 
     def command(self, user: str) -> None:
+        if self.repairing.random() < 0.5:
+            with suppress(ApiError):
+                self.rewards.repair(user, None, None, self.tick())
         with suppress(ApiError):
             now, kind = self.tick(), self.chance.randrange(4)
             if kind == 0:

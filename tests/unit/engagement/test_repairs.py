@@ -157,32 +157,34 @@ def test_a_freeze_that_is_given_back_covers_no_later_date() -> None:
     assert world.profile.streak and world.profile.streak.length == 1, "nothing covers the 6th"
 
 
-def test_an_amnesty_gives_a_repair_back() -> None:
+def test_an_amnesty_leaves_the_freeze_for_another_date_and_revoked_it_is_as_before() -> None:
     world = active(1, 2, 3)
     buy(world, june(5))
-    before = world.profile.balance
     outage = Amnesty(1, datetime(2026, 6, 4, 9, tzinfo=UTC), datetime(2026, 6, 4, 11, tzinfo=UTC))
-    real = world.account
-    world.account = lambda dates: replace(real(dates), amnesties=Amnesties((outage,)))  # type: ignore[method-assign]
-    world.apply([event("6", june(6), points=0)])
-    assert world.profile.balance == before + 20
-    assert world.profile.repairs == ()
-    assert world.profile.cover.freezes == ()
-    world.apply([event("7", june(7), points=0)])
-    assert world.profile.balance == before + 20
-
-
-def test_a_pause_that_begins_on_a_repaired_date_gives_it_back() -> None:
-    """Who has flown west can pause what was over elsewhere."""
-    world = active(1, 2, 3)
-    buy(world, june(5))
-    before = world.profile.balance
-    cover = replace(world.profile.cover, pauses=((june(4), june(6)),))
-    world.set(replace(world.profile, cover=cover))
-    assert (world.profile.balance, world.profile.repairs) == (before + 20, ())
-    world.apply([event("7", june(7))])
+    real, known = world.account, Amnesties((outage,), frozenset({1}))
+    world.account = lambda dates: replace(real(dates), amnesties=known)  # type: ignore[method-assign]
+    world.apply([event("5", june(5), points=0), event("7", june(7), points=0)])
+    streak = world.profile.streak
+    assert streak and (streak.length, streak.spent) == (5, (june(6),))
+    assert [repair.day for repair in world.profile.repairs] == [june(4)]
+    known = Amnesties((replace(outage, revoked_at="2026-06-08T00:00:00.000000Z"),))
+    world.apply([event("7 again", june(7), points=0)])
+    streak = world.profile.streak
+    assert streak and (streak.length, streak.spent) == (1, (june(4),)), "as it was without the amnesty"
     world.check()
-    assert world.profile.streak and world.profile.streak.length == 4
+
+
+def test_a_late_event_that_shows_a_flight_gives_back_what_the_user_never_had() -> None:
+    world = World()
+    los_angeles = datetime(2026, 6, 3, 5, tzinfo=UTC)  # in the evening of the 2nd there
+    world.apply([event("1", june(1)), event("2", june(2), zone="America/Los_Angeles", at=los_angeles)])
+    buy(world, june(4))
+    before = world.profile.balance
+    sydney = datetime(2026, 6, 3, 20, tzinfo=UTC)  # in the morning of the 4th there
+    world.apply([event("4", june(4), zone="Australia/Sydney", at=sydney, points=0)])
+    assert (world.profile.balance, world.profile.repairs) == (before + 20, ())
+    assert world.profile.streak and world.profile.streak.length == 3
+    world.check()
 
 
 def test_freezes_and_rest_days_are_counted_first() -> None:
@@ -268,7 +270,8 @@ def test_a_repair_is_reversed_as_any_redemption_is() -> None:
 def test_a_repair_as_a_profile_stores_it() -> None:
     repair = Repair(june(2), 200, "2026-06-03T09:00:00.000000Z")
     assert Repair.of(repair.text) == repair
-    assert not needless_repairs([repair], {june(2)}, Cover(), {repair.place})
+    assert not needless_repairs([repair], {june(2)}, {repair.place})
+    assert needless_repairs([repair], {june(2)}, ()) == [repair]
 
 
 # ---- any history
