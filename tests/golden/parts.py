@@ -26,10 +26,9 @@ from ingest.openapi import document
 from local.event_sources import from_csv
 from rules.lake.entities import ENTITIES
 from tests.golden.day_of_an_app import play
-from tests.oracle.facts import Facts
-from tests.oracle.machines import Machines, Stream
+from tests.oracle.machines import Stream
 from tests.oracle.plans import Plan, planned
-from tests.oracle.rounds import BOOSTS, Round
+from tests.oracle.rounds import round_of
 from tests.support.engine import TABLES, Engine, running
 from tests.support.lake_story import Story
 from tests.support.lead_histories import History, features_of
@@ -156,13 +155,9 @@ def oracle() -> Iterator[str]:
 
 def _round(engine: Engine, stream: Stream, plan: Plan, patch: pytest.MonkeyPatch) -> Iterator[str]:
     with patch.context() as wiring:
-        boosts = BOOSTS if plan.boosted else ()
-        chance = random.Random(f"machines {plan.seed}")
-        every = plan.losses == "every"
-        machines = Machines(engine, stream, f"o{plan.seed}", chance, every, plan.skewed, wiring, boosts)
-        played = Round(plan, machines, Facts(boosts))
+        played = round_of(engine, stream, plan, f"o{plan.seed}", wiring)
         yield f"round {plan.seed} wrong {_text(played.play())}"
-        yield f"round {plan.seed} steps {machines.step} commits {len(machines.commits)}"
+        yield f"round {plan.seed} steps {played.machines.step} commits {len(played.machines.commits)}"
 
 
 def _items(engine: Engine) -> Iterator[str]:

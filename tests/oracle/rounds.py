@@ -244,22 +244,27 @@ class Round:
 def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list[str]:
     """Play a plan under a new name; returns what is wrong."""
     with patch.context() as wiring:
-        boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
-        rest = {**RESTS[plan.rests], "day_starts_at": plan.starts}
-        repairs = REPAIRS if plan.repairs else None
-        chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
-        machines = Machines(
-            *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts),
-            *(rest, vars(repairs) if repairs else {}),
-        )
-        weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
-        facts = Facts(
-            *(boosts, amounts),
-            rest=weekdays,
-            rest_chosen=rest.get("rest_days_chosen", 0),
-            repairs=repairs,
-        )
-        facts.day_start = time.fromisoformat(plan.starts)
-        return Round(plan, machines, facts).play()
+        return round_of(engine, stream, plan, user, wiring).play()
+
+
+def round_of(engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring: Any) -> Round:
+    """Return a plan's round. wiring: a MonkeyPatch, which puts the machines' clients into the handlers."""
+    boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
+    rest = {**RESTS[plan.rests], "day_starts_at": plan.starts}
+    repairs = REPAIRS if plan.repairs else None
+    chance = random.Random(f"machines {plan.seed}")
+    machines = Machines(
+        *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts),
+        *(rest, vars(repairs) if repairs else {}),
+    )
+    weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
+    facts = Facts(
+        *(boosts, amounts),
+        rest=weekdays,
+        rest_chosen=rest.get("rest_days_chosen", 0),
+        repairs=repairs,
+    )
+    facts.day_start = time.fromisoformat(plan.starts)
+    return Round(plan, machines, facts)
