@@ -2,7 +2,7 @@
 
 A part has a folder in each layer. Its manifest, the module `part` in rules, says what it has, by kind:
 stores, entities of the lake, routes. A room that is about all parts asks `said` for a kind. So no other room
-knows a part that has a manifest.
+knows a part that has a manifest (docs/recipes/take-a-part-out.md).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

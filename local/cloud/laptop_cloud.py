@@ -47,7 +47,7 @@ REDIS_ATTEMPTS = 8  # each waits a quarter of a second
 STOPPED, SILENT = "does not run", "does not answer"
 
 
-@command("up", "up --parameter WithLeads=false --parameter WithQuestions=false")
+@command("up", " ".join(["up", *(f"--parameter With{part.title()}=false" for part in Part)]))
 @parameters_option("a parameter of the template, kept until `down`; may be repeated")
 def up_command(parameters: dict[str, str]) -> None:
     """Start what does not run of the laptop cloud, and deploy template.yaml to it."""

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from rules.parts import Part
 from tests.support.template import ROOT
 
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 PROTECTED = {each["name"]: each for each in CONTRACTS["contracts"] if each["type"] == "protected"}
+
+
+OF_MANIFESTS = [part for part in Part if (ROOT / "rules" / part / "part.py").exists()]
 
 
 def broken_contracts(root: Path) -> list[str]:
@@ -37,10 +41,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rules/engagement/points.py", "", []),
         ("analytics/retention.py", "from rules.leads.hooks import Hook\n", []),
         ("analytics/lake/listing.py", "from rules.leads.hooks import Hook\n", ["leads are known to few"]),
-        (
-            "local/demo.py",
-            "from adapters.questions import response_store\n",
-            ["questions are known to their manifest alone"],
+        *(
+            (module, f"import rules.{part}.{name}\n", [f"{part} are known to their manifest alone"])
+            for part in OF_MANIFESTS
+            for module, name in (("local/demo.py", "part"), ("processors/publisher.py", "lake_entities"))
         ),
         ("processors/publisher.py", "import processors.leads.features\n", ["leads are known to few"]),
     ],

@@ -80,6 +80,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
 ELSEWHERE = {
     ("docs/rules/*.md", "python"): "tests/unit/platform/test_docs.py",
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
+    ("docs/recipes/take-a-part-out.md", "bash"): "tests/recipes/test_taken_out_part.py",
     QUESTIONS: "tests/sql",
     ("docs/guides/sign-in.md", "*"): "tests/integration/test_sign_in_key.py",
     ("*", "ts"): "tests/e2e/test_documents.py",
