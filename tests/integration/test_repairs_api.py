@@ -134,6 +134,41 @@ def test_what_is_refused_says_why(api: Site, move: Move) -> None:
     assert (status, told["error"]["details"][0]["field"]) == (422, "price_points")
 
 
+def test_held_points_pay_no_repair_and_a_debt_neither(api: Site, move: Move) -> None:
+    user = user_of(api, move, 0, 1, points=2)
+    move(FIRST + 3 * DAY)
+    hold = {"points": 30, "reward_id": "mug", "idempotency_key": "h", "seconds": 86_400}
+    status, held = api.admin("POST", f"/v1/users/{user}/holds", hold)
+    assert status == 201, held
+    assert refused(repair(api, user))[:2] == (409, "insufficient_balance")
+    assert profile(api, user)["repair"]["price_points"] == 20, "what it costs is shown, whoever can pay"
+    assert api.admin("POST", f"/v1/users/{user}/holds/{held['hold_id']}/capture", {})[0] == 201
+    _, ledger = api.call(user, "GET", f"/v1/users/{user}/ledger")
+    # Not the first of its date, which stays active.
+    earned = [each for each in ledger["entries"] if each["kind"] == "EARN" and each["points"]]
+    for number in (0, 2):
+        body = {"event_id": earned[number]["event_id"], "reason": "refunded", "idempotency_key": f"c{number}"}
+        assert api.admin("POST", f"/v1/users/{user}/clawbacks", body)[0] == 201
+    shown = profile(api, user)
+    assert (shown["debt"], shown["repair"]["dates"]) == (10, ["2026-03-04"])
+    assert refused(repair(api, user))[:2] == (409, "insufficient_balance")
+
+
+def test_a_later_book_without_repairs_keeps_what_was_bought(api: Site, move: Move) -> None:
+    user = user_of(api, move, 0, 1)
+    move(FIRST + 3 * DAY)
+    _, told = repair(api, user, idempotency_key="one")
+    move(FIRST + 3 * DAY + timedelta(minutes=1))
+    body = {"book": book(), "effective": (FIRST + 3 * DAY + timedelta(minutes=2)).isoformat()}
+    assert api.admin("POST", "/v1/rules", body)[0] == 201
+    move(FIRST + 3 * DAY + timedelta(minutes=3))
+    assert repair(api, user, idempotency_key="one")[1]["entries"] == told["entries"]
+    assert refused(repair(api, user)) == (409, "not_repairable", "not_offered")
+    assert profile(api, user)["current_streak"] == 2
+    send(api, user, event("CONTRIBUTION", FIRST + 2 * DAY))
+    assert profile(api, user)["balance"] == 200 - 20 + 20 + 10
+
+
 def test_a_client_repairs_and_learns_why_it_cannot(api: Site, move: Move) -> None:
     user = user_of(api, move, 0, 1)
 
