@@ -59,13 +59,10 @@ class Settler:
             if not is_due(profile, now):
                 return profile
             try:
-                if profile.expiry.bonuses_due:
-                    profile = self._settle_bonuses(account, now)
-                else:
-                    settlement = settlement_of(self._settlement_basis(profile, now), clock_of(profile, now))
-                    if not settlement.drafts and settlement.expiry == profile.expiry:
-                        return profile
-                    profile = self._write(account, settlement, now)
+                settlement = self._settlement(profile, now)
+                if not settlement.drafts and settlement.expiry == profile.expiry:
+                    return profile
+                profile = self._write(account, settlement, now)
             except (HeadMoved, ProjectionMoved):
                 continue
             # One settlement has a limited number of dates, so the account may still be due.
@@ -73,14 +70,31 @@ class Settler:
                 return profile
         raise AccountContended(user_id)
 
-    def _settle_bonuses(self, account: Account, now: datetime) -> Profile:
-        """Write the bonuses of an account, and return the profile. Raises HeadMoved or ProjectionMoved."""
-        profile, reader = account.profile, AchievementReader.of(self.accounts, self.books)
+    def preview(self, profile: Profile, now: datetime) -> Profile:
+        """Return a profile as it is once its account is settled; writes nothing.
+
+        A settlement of many bonuses or dates is begun only. Raises HeadMoved if the profile is out of date.
+        """
+        for _ in range(2):  # bonuses, then expired points
+            if not is_due(profile, now):
+                break
+            settlement = self._settlement(profile, now)
+            expiry = replace(settlement.expiry, bonuses_due=False)
+            if settlement.drafts:
+                profile = self._decision(Account(profile, {}), settlement, now).profile
+            profile = replace(profile, expiry=expiry)
+        return profile
+
+    def _settlement(self, profile: Profile, now: datetime) -> Settlement:
+        """Return the entries that an account lacks: bonuses, or else of expired points. Raises HeadMoved."""
+        if not profile.expiry.bonuses_due:
+            return settlement_of(self._settlement_basis(profile, now), clock_of(profile, now))
+        reader = AchievementReader.of(self.accounts, self.books)
         drafts = reader.bonus_drafts(profile, clock_of(profile, now))
         if drafts is None:
             raise HeadMoved(())
         expiry = replace(profile.expiry, bonuses_due=len(drafts) > BONUSES_MAX)
-        return self._write(account, Settlement(drafts[:BONUSES_MAX], expiry), now)
+        return Settlement(drafts[:BONUSES_MAX], expiry)
 
     def _settlement_basis(self, profile: Profile, now: datetime) -> SettlementBasis:
         """Read what a settlement follows from. Entries newer than the profile's head are left out."""
@@ -126,11 +140,7 @@ class Settler:
     def _write(self, account: Account, settlement: Settlement, now: datetime) -> Profile:
         """Write a settlement, and return the profile. Raises HeadMoved or ProjectionMoved."""
         if settlement.drafts:
-            rule = partial(decide, events=(), now=now, commands=settlement.drafts)
-            decision = self.accounts.decision_of(account, rule)
-            # A decision may have entries besides, such as an amnesty's, that make bonuses due again.
-            expiry = with_bonuses_due(decision.profile, settlement.expiry, decision.entries)
-            decision = replace(decision, profile=replace(decision.profile, expiry=expiry))
+            decision = self._decision(account, settlement, now)
             self.accounts.commit_at_once(decision)
             return decision.profile
         # Only the profile is written, so no condition would notice an entry that another writer has appended
@@ -141,3 +151,11 @@ class Settler:
         profile = bump_version(account.profile, replace(account.profile, expiry=settlement.expiry), now)
         self.accounts.commit(Decision(account, head, (), {}, profile))
         return profile
+
+    def _decision(self, account: Account, settlement: Settlement, now: datetime) -> Decision:
+        """Return the decision by which an account gets a settlement's entries."""
+        rule = partial(decide, events=(), now=now, commands=settlement.drafts)
+        decision = self.accounts.decision_of(account, rule)
+        # A decision may have entries besides, such as an amnesty's, that make bonuses due again.
+        expiry = with_bonuses_due(decision.profile, settlement.expiry, decision.entries)
+        return replace(decision, profile=replace(decision.profile, expiry=expiry))

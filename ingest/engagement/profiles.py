@@ -153,7 +153,7 @@ class Profiles:
         return self._view(self._settled(self.get(user_id), now), as_of, now, count_read)
 
     def view_of(self, profile: Profile, now: datetime) -> dict[str, Any]:
-        """Return a profile that was just read, as of the user's today. Nothing is written."""
+        """Return a profile as of the user's today. Nothing is written."""
         return self._view(profile, None, now, uncounted)
 
     def views(self, user_ids: Iterable[str], now: datetime, count_read: CountRead) -> list[dict[str, Any]]:

@@ -7,13 +7,14 @@ request makes at most READS_MAX such rounds, whatever happens meanwhile.
 import re
 import time
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.ledger_store import TooManyEntries
+from adapters.engagement.ledger_store import HeadMoved, TooManyEntries
 from ingest.engagement.acceptance import AcceptResult, AcceptStatus
 from ingest.engagement.event_body import COUNTS, RESULT
 from ingest.engagement.goal_views import ACHIEVEMENT, AchievementViews
@@ -112,24 +113,32 @@ class Waiter:
             applied = self.accounts.ledger.applied_since(user, arrivals, profile.head.created_at)
             if applied.keys() == arrivals.keys():
                 types = {result.event_type for result in stored}
-                return AppliedAnswer(applied, self._view(profile, applied, types, clock.now()))
+                with suppress(HeadMoved):  # there are further entries already
+                    return AppliedAnswer(applied, self._view(profile, applied, types, clock.now()))
         return None
 
     def _view(
         self, profile: Profile, applied: AppliedEvents, event_types: Container[str], now: datetime
     ) -> dict[str, Any]:
-        """Return the profile after the events, and what is new by them."""
-        levels = self.profiles.settler.books.books().at(now).book.levels
-        points = sum(event.points for event in applied.values())
-        level = level_view(levels, profile.total_points)
-        before = level_view(levels, profile.total_points - points)
-        is_new = level is not None and (before is None or level["name"] != before["name"]) and points > 0
+        """Return the profile after the events, and what is new by them. Raises HeadMoved.
+
+        Bonuses and expired points are in it that the account's next write notes.
+        """
+        settled = profile
         try:
+            settled = self.profiles.settler.preview(profile, now)
             achievements = self.achievements.new_by(profile, applied.keys(), event_types, now)
+            paid = sum(each.get("paid", 0) for each in achievements)
         except TooManyEntries:
-            achievements = None
+            achievements, paid = None, 0
+        levels = self.profiles.settler.books.books().at(now).book.levels
+        bonuses = paid + settled.total_points - profile.total_points
+        points = sum(event.points for event in applied.values()) + bonuses
+        level = level_view(levels, settled.total_points)
+        before = level_view(levels, settled.total_points - points)
+        is_new = level is not None and (before is None or level["name"] != before["name"]) and points > 0
         return {
-            "profile": self.profiles.view_of(profile, now),
+            "profile": self.profiles.view_of(settled, now),
             "new_achievements": achievements,
             "new_level": level if is_new else None,
         }
