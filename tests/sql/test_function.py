@@ -170,6 +170,8 @@ def test_what_fails_hinders_what_follows_from_it_and_nobody_else(
         "test facts.events": "dimensions.event_types was not built",
         "model marts.user_levels": "dimensions.event_types was not built",
         "test marts.user_levels": "marts.user_levels was not built",
+        "model marts.bonuses": "dimensions.event_types was not built",
+        "test marts.bonuses": "marts.bonuses was not built",
     }
     assert steps.warehouse.rows("SELECT 1 AS n FROM marts.points_liability LIMIT 1") == []
     (left,) = run_notes.read_unloaded(objects).values()

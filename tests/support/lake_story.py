@@ -75,6 +75,8 @@ class Story:
         self.reverse(self.redeemed[0])
         self.entry(USERS[1], "EXPIRE", -1)
         self.entry(USERS[2], "ADJUST", 3)
+        for user, points in ((USERS[3], 5), (USERS[3], -5), (USERS[4], 0)):
+            self.entry(user, "BONUS", points, reward_id="three", activity_date=FIRST)
         row = next(iter(self.sample.rows["events"].values()))
         self.sample.put("events", row | {"version": "1", "source": "corrected"})
         for _ in range(20):
