@@ -68,7 +68,7 @@ const impossible = ({ all, points, listed }) => all
   ? [h("h3", {}, `Not possible: ${number(all)}, of ${count(points, "point")}`),
     h("div", { class: "refused" }, table("Not possible", ["User", "What", "Date", "Points", "Missing", "Why"],
       listed.slice(0, IMPOSSIBLE_SHOWN).map((each) => [each.user_id, each.what, each.at.slice(0, 10), number(each.points), number(each.missing), each.why]), ""))]
-  : [h("p", {}, "All redemptions, freezes and pauses would have been possible.")];
+  : [h("p", {}, "All redemptions, freezes, repairs and pauses would have been possible.")];
 
 const largest = (rows) => [h("h3", {}, "The largest changes"),
   h("div", { class: "causes" }, table("The largest changes", ["User", "Balance", "Earned", "Longest", "Why"], rows.map((row) => [

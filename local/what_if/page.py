@@ -161,7 +161,7 @@ def _points_by_period(by_month: Json) -> tuple[str, Pairs]:
 
 def _impossible(figures: Json) -> Figure:
     if not figures["all"]:
-        sentence = "All redemptions, freezes and pauses would have been possible."
+        sentence = "All redemptions, freezes, repairs and pauses would have been possible."
         return Figure("Not possible: nothing", sentence, (), ())
     rows = [
         (
