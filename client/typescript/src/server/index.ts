@@ -57,7 +57,8 @@ export class StreaklineServer {
   }
 
   /**
-   * Send an event, and again while that may help; resolves when it is stored. occurredAt: by default now. wait: seconds, at most
+   * Send an event, and again while that may help; resolves when it is stored. occurredAt: by default now; name it if you may call
+   * this again, because another time under the same key is another event, and so a conflict. wait: seconds, at most
    * five, in which the service may say what the event did. Rejects with Refused, with code and reason, if it is not stored; with
    * Unreachable if nobody knows that.
    */
