@@ -107,8 +107,9 @@ class StreaklineServer:
         """Send an event, and again while that may help; returns when it is stored.
 
         occurred_at: None for now; name it if you may call this again, because another time under the same key
-        is another event, and so a conflict. wait: seconds, at most five, in which the service may say what the
-        event did. Raises Refused, with code and reason, if it is not stored; Unreachable if nobody knows that.
+        is another event, and so a conflict. wait: seconds, at most five, in which the service may say what
+        the event did. Raises Refused, with code and reason, if it is not stored; Unreachable if nobody knows
+        that.
         """
         event = ServerEvent(
             user=user,
