@@ -16,7 +16,16 @@ from rules.book.daily import RepairRules
 from rules.book.rewards import REPAIR_REWARD
 from rules.days import DAY
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.streak import YEAR, Cover, Streak, StreakStatus, advance, fold, shown_streak
+from rules.engagement.streak import (
+    YEAR,
+    Cover,
+    Streak,
+    StreakStatus,
+    advance,
+    fold,
+    opening_streak,
+    shown_streak,
+)
 
 
 class RepairRefusal(StrEnum):
@@ -91,9 +100,9 @@ def may_follow_break(streak: Streak | None, rules: RepairRules) -> bool:
 def newest_break(dates: Iterable[date], start: Streak | None, cover: Cover, today: date) -> BrokenRun | None:
     """Return the newest run that has ended; None if there is none.
 
-    dates: active ones after `start`, the streak after all earlier ones.
+    dates: active ones after `start`, the streak after all earlier ones. None: no others, but imported ones.
     """
-    state, end, later = start, None, list[date]()
+    state, end, later = start or opening_streak(cover), None, list[date]()
     for day in sorted(set(dates)):
         after = advance(state, day, cover)
         if after == state:

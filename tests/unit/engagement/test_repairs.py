@@ -29,7 +29,7 @@ from rules.engagement.repairs import (
 )
 from rules.engagement.rest_days import RestDays
 from rules.engagement.spending import reversal_of
-from rules.engagement.streak import Cover, fold, net_freezes, resumed_streak, shown_streak
+from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, resumed_streak, shown_streak
 from tests.oracle.repair_reading import RepairTerms, repairable
 from tests.oracle.streak_reading import Protection
 from tests.support.account_world import World, grant, june, revoke
@@ -117,6 +117,18 @@ def test_who_has_begun_anew_joins_both_runs() -> None:
     assert world.profile.streak.length == 5
     assert refusal(world, june(7)) is RepairRefusal.NOTHING
     assert newest_repair(world.profile.repairs, RULES, june(7)) == world.profile.repairs[-1]
+
+
+def test_a_run_that_was_imported_is_joined_as_any_other() -> None:
+    world = World()
+    cover = Cover(opening=Checkpoint(june(3), 30, 30, 40, 0))
+    world.profile = replace(Profile("u"), cover=cover, streak=fold([], cover))
+    offer = RepairOffer((june(4),), 20, june(6))
+    assert offer_to(world, june(5)) == offer
+    world.apply([event("5", june(5), points=100)])
+    assert offer_to(world, june(5)) == replace(offer, until=june(6))
+    world.apply(commands=repair_drafts(offer, 1))
+    assert current(world, june(5)) == 31
 
 
 def test_two_runs_are_never_repaired_at_once() -> None:
