@@ -5,6 +5,7 @@ process has it in a database of their own, and sends it again under the same key
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ class StreaklineServer:
             timezone=timezone,
             properties=properties,
         )
-        seconds = min(WAIT_SECONDS_MAX, int(in_seconds(wait, "wait")))
+        seconds = min(WAIT_SECONDS_MAX, math.ceil(in_seconds(wait, "wait")))
         (sent,) = self._send_batch([event], f"wait={seconds}" if seconds else "")
         if not sent.is_stored:
             status = {"conflict": 409, "unavailable": 503}.get(sent.status, 422)

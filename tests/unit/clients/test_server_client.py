@@ -107,7 +107,8 @@ def test_who_waits_learns_what_it_did(service: Service, server: StreaklineServer
     sent = server.send("ada", "ORDER", key="1", wait=60)
     assert sent.applied is not None
     assert sent.applied["profile"]["current_streak"] == 1
-    assert service.prefers == ["wait=5"]
+    server.send("ada", "ORDER", key="2", wait=0.5)
+    assert service.prefers == ["wait=5", "wait=1"]
 
 
 @pytest.mark.parametrize(

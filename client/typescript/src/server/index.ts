@@ -63,7 +63,7 @@ export class StreaklineServer {
    * Unreachable if nobody knows that.
    */
   async send(user: string, type: string, { wait = 0, occurredAt = new Date(), ...more }: Omit<ServerEvent, 'user' | 'type' | 'occurredAt'> & { occurredAt?: Date | string; wait?: number }): Promise<Sent> {
-    const seconds = Math.min(WAIT_MAX, Math.floor(wait));
+    const seconds = Math.min(WAIT_MAX, Math.ceil(wait));
     const [sent] = await this.sendBatch([{ user, type, occurredAt, ...more }], seconds > 0 ? `wait=${seconds}` : '');
     if (sent?.status === 'accepted' || sent?.status === 'duplicate') return sent;
     const status = sent?.status === 'conflict' ? 409 : sent?.status === 'unavailable' ? 503 : 422;
