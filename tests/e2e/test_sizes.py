@@ -8,7 +8,7 @@ what becomes of Aurora's password (tests/infra/test_updates.py judges the first 
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -39,7 +39,9 @@ def test_a_stack_with_data_goes_from_small_to_standard_and_back(
     def look(number: int) -> None:
         """Send an event and an order, and note what is there by now."""
         post(event(user, f"k{number}"))
-        send(stack, organization, bought(datetime.now(UTC).date(), "1.00", number=number))
+        # At noon, which today may not have reached yet.
+        yesterday = datetime.now(UTC).date() - timedelta(days=1)
+        send(stack, organization, bought(yesterday, "1.00", number=number))
         settled(user)
         drain_leads(stack)
         api = Api(stack)
