@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import book_store, clock
-from adapters.engagement import amnesty_store, boards
+from adapters.engagement import amnesty_store, boards, daily_terms_store
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
@@ -155,9 +155,9 @@ def desk(**settings: str) -> Iterator[Desk]:
         stack.enter_context(patch.object(clock, "now", lambda: new_desk.now))
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         stack.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
-        # Versions, amnesties, boards and tombstones are re-read by the monotonic clock, which cannot stand
-        # still: never here.
-        for module in (book_store, amnesty_store, boards):
+        # Versions, terms, amnesties, boards and tombstones are re-read by the monotonic clock, which cannot
+        # stand still: never here.
+        for module in (book_store, amnesty_store, boards, daily_terms_store):
             stack.enter_context(patch.object(module, "FRESH_SECONDS", math.inf))
         stack.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # With several threads that write, the order of requests differs from run to run.
