@@ -135,7 +135,7 @@ def post_events() -> Response[str]:
         "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
         "results": [result.as_json() for result in results],
     }
-    seconds = seconds_to_wait(app.event["headers"].get("prefer"))
+    seconds = seconds_to_wait(app.event.get("headers", {}).get("prefer"))
     applied = parts.waiter.wait(results, seconds) if seconds else None
     if applied is None:
         return json_response(202, answer)

@@ -194,7 +194,7 @@ def _streak_notices(
 
 def _with_repair(notice: Notice, profile: Profile, at: datetime, rules: Callable[[], RepairRules]) -> Notice:
     """Return a notice that a date was missed with what the user may repair. All others stay as they are."""
-    if notice.type is not NoticeType.STREAK_LOST or notice.data["reason"] != "missed":
+    if notice.type != NoticeType.STREAK_LOST or notice.data["reason"] != "missed":
         return notice
     today, streak = date_at(profile, at), profile.streak
     with suppress(NotRepairable):

@@ -13,7 +13,9 @@ from tests.support.message_schema import problems
 
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(1, soak=1000)))
 # What notifications do not tell: what changes by a clock, as a hold lapses; what is told apart; users' settings.
-UNTOLD = ("streak_status", "as_of", "available", "achievements", "alias", "pauses", "rest_days")
+UNTOLD = (
+    *("streak_status", "as_of", "available", "achievements", "alias", "pauses", "rest_days", "day_starts_at"),
+)
 EARNED = NoticeType.ACHIEVEMENT_EARNED
 
 
@@ -61,7 +63,7 @@ def run_listeners(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[
         listeners = Listeners(engine, seed, wiring)
         listeners.run()
         shown = listeners.finish()
-        assert any(each.notice.type is EARNED for each in listeners.heard)
+        assert any(each.notice.type == EARNED for each in listeners.heard)
         return [each for user in listeners.users for each in violations_heard(listeners, user, shown[user])]
 
 

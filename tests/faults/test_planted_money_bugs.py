@@ -90,7 +90,7 @@ BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     debit_without_a_lot: (4, 8),
     expiry_written_twice: (2, 1, 4),
     expiry_never_comes_back: (0, 3090, 3102, 3107),
-    settlement_on_a_stale_profile: (41, 8),
+    settlement_on_a_stale_profile: (50, 169, 209),
     lots_are_not_read: (3, 2),
     what_is_held_can_be_spent: (32, 308, 318, 323),
     held_points_expire: (23, 19),
