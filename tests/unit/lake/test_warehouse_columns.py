@@ -48,14 +48,12 @@ def test_a_table_is_what_its_entity_declares(entity: Entity) -> None:
 
 def test_a_table_s_statement() -> None:
     """By an example: its types, its sizes, and how Redshift compresses, spreads and sorts it."""
-    assert declared_tables()["daily_activity"].sql == (
-        'CREATE TABLE IF NOT EXISTS lake.daily_activity ("user_id" VARCHAR(256) NOT NULL ENCODE ZSTD, '
-        '"activity_date" DATE NOT NULL ENCODE RAW, "first_event_id" VARCHAR(128) NOT NULL ENCODE ZSTD, '
-        '"events_count" BIGINT NOT NULL ENCODE AZ64, "points_earned" BIGINT NOT NULL ENCODE AZ64, '
-        '"points_by_type" VARCHAR(65535) ENCODE ZSTD, "ledger_head" TIMESTAMP NOT NULL ENCODE AZ64, '
-        '"created_at" TIMESTAMP NOT NULL ENCODE AZ64, "extra" VARCHAR(65535) ENCODE ZSTD, '
-        '"load_number" BIGINT NOT NULL ENCODE AZ64, PRIMARY KEY (user_id, activity_date)) '
-        "DISTSTYLE KEY DISTKEY (user_id) COMPOUND SORTKEY (activity_date)"
+    assert declared_tables()["user_goals"].sql == (
+        'CREATE TABLE IF NOT EXISTS lake.user_goals ("user_id" VARCHAR(256) NOT NULL ENCODE ZSTD, '
+        '"version" BIGINT NOT NULL ENCODE AZ64, "folded_at" TIMESTAMP NOT NULL ENCODE RAW, '
+        '"streaks" VARCHAR(65535) ENCODE ZSTD, "achievements" VARCHAR(65535) ENCODE ZSTD, '
+        '"extra" VARCHAR(65535) ENCODE ZSTD, "load_number" BIGINT NOT NULL ENCODE AZ64, '
+        "PRIMARY KEY (user_id, version)) DISTSTYLE KEY DISTKEY (user_id) COMPOUND SORTKEY (folded_at)"
     )
 
 
