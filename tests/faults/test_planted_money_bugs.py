@@ -92,7 +92,7 @@ BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     expiry_never_comes_back: (0, 3090, 3102, 3107),
     settlement_on_a_stale_profile: (50, 169, 209),
     lots_are_not_read: (3, 2),
-    what_is_held_can_be_spent: (32, 308, 318, 323),
+    what_is_held_can_be_spent: (40, 50, 58, 87),
     held_points_expire: (23, 19),
     captured_after_its_deadline: (13, 8, 15),
     captured_after_release: (4, 14),
