@@ -406,7 +406,7 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     text = _folded(text)
     by_letters = {_letters(phrase): phrase for phrase in words} if SPACED_OUT.search(text) else {}
     text = SPACED_OUT.sub(lambda found: f" {by_letters.get(_letters(found[0]), found[0])} ", text)
-    plain = map(_plain_words, CONSENT_CLAUSE.split(text))
+    plain = map(_clause_words, CONSENT_CLAUSE.split(text))
     clauses = [clause for clause in plain if _without_politeness(clause)]
     if clauses and _without_politeness(clauses[0]) == "no":  # "No. Stop."
         del clauses[0]
@@ -470,6 +470,17 @@ def _plain_words(text: str) -> str:
     """
     words = re.findall(r"[^\W_]+", EXPLETIVE.sub("", _folded(text)))
     return " ".join(_spelt(word) for word, _ in groupby(words))
+
+
+def _clause_words(text: str) -> str:
+    """Return a clause's words as _plain_words does, or without the polite phrases at its ends.
+
+    That is if a word ends one of them and begins the next: "STOP I did not sign up for this this is harassment".
+    """
+    plain = _plain_words(text)
+    words = re.findall(r"[^\W_]+", EXPLETIVE.sub("", _folded(text)))
+    trimmed = _plain_words(_without_politeness(" ".join(map(_spelt, words))))
+    return trimmed if trimmed and len(trimmed) < len(_without_politeness(plain)) else plain
 
 
 def _spelt(word: str) -> str:

@@ -141,6 +141,19 @@ def test_politeness_around_a_phrase_changes_nothing(
     assert consent_in(text) == consent_in(phrase) != {}
 
 
+@pytest.mark.parametrize("word", ["stop", "parar", "стоп", "keine Werbung mehr", "start"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{} i did not sign up for this this is harassment",
+        "i did not sign up for this this is harassment {}",
+        "{} I never signed up for this THIS is harassment!",
+    ],
+)
+def test_a_word_that_ends_one_phrase_and_begins_the_next_is_said_twice(text: str, word: str) -> None:
+    assert consent_in(text.format(word)) == consent_in(word) != {}
+
+
 @settings(max_examples=examples(60))
 @given(st.text(max_size=CONSENT_CHARACTERS_MAX + 10))
 def test_no_text_upsets_it(text: str) -> None:
