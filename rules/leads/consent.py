@@ -475,7 +475,7 @@ def _plain_words(text: str) -> str:
 def _clause_words(text: str) -> str:
     """Return a clause's words as _plain_words does, or without the polite phrases at its ends.
 
-    That is if a word ends one of them and begins the next: "STOP I did not sign up for this this is harassment".
+    That is if a word ends one and begins the next: "I did not sign up for this this is harassment".
     """
     plain = _plain_words(text)
     words = re.findall(r"[^\W_]+", EXPLETIVE.sub("", _folded(text)))
