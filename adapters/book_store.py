@@ -141,7 +141,7 @@ class BookStore:
             unstamp(stored["published_at"]),
             stored["author"],
             stored["note"],
-            daily_rules(stored.get("daily")),
+            daily_rules(stored.get("daily"), stored.get("boards")),
             bool(stored.get("pays_bonuses")),
         )
 
@@ -161,6 +161,7 @@ def _items(number: int, publication: Publication) -> list[Item]:
         "note": publication.note,
         # Who asks for nothing else need not read the document.
         "daily": publication.document.get("daily"),
+        "boards": publication.document.get("boards") or None,
         "pays_bonuses": _pays_bonuses(publication.document) or None,
     }
     text = json.dumps(publication.document, ensure_ascii=False, separators=(",", ":"))

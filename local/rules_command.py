@@ -67,7 +67,7 @@ def schema() -> None:
 def check_command(file: Path) -> None:
     """Say what is wrong with a book, by line, or what its events and levels mean; needs no deployment."""
     book = check(file)
-    lines = [*earnings(book.document), *level_spans(book.document)]
+    lines = [*earnings(book.document), *level_spans(book.document), *board_periods(book.document)]
     daily = daily_rules(book.document.get("daily"))
     first = "the first date that begins under it, in UTC,"
     if daily.rest != NO_REST.rest:
@@ -197,6 +197,14 @@ def level_spans(document: Mapping[str, Any]) -> Iterator[str]:
     for level, following in zip_longest(levels, levels[1:]):
         end = f" to {following.points - 1:,}" if following else ""
         yield f"  level {level.name}: {level.points:,}{end} points ever earned"
+
+
+def board_periods(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each board: its periods, and what divides it. document: as above."""
+    for rule in read_book(document).daily.boards:
+        periods = f"each {rule.per}" if rule.per else f"{rule.first} to {rule.last}"
+        group = f", one for each {rule.group}" if rule.group else ""
+        yield f"  board {rule.name}: points of {periods}{group}"
 
 
 def recompute(objects: Objects) -> str:

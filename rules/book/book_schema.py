@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rules.book.board_rules import BOARDS_MAX, BoardPeriod
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
 from rules.book.daily import DAY_START, REPAIRED_MAX, REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
@@ -347,6 +348,25 @@ _LEVEL = _object(
     },
     "one level",
 )
+_DATE: Schema = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+_BOARD = _object(
+    None,
+    {
+        "per": {
+            "enum": [each.value for each in BoardPeriod],
+            "description": "it begins anew with each; a week begins on Monday",
+        },
+        "from": _DATE | {"description": "or the first date of its only period, such as 2027-06-01"},
+        "until": _DATE | {"description": "and the last one, included; up to 366 dates"},
+        "group": {
+            "type": "string",
+            "pattern": GOAL_NAME,
+            "description": "the attribute of users that divides it, such as class; left out: undivided",
+        },
+        "description": _note(500),
+    },
+    "one board of points; per, or from and until",
+)
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
@@ -374,6 +394,7 @@ BOOK: Schema = {
                 "maxItems": 100,
                 "description": "levels that users reach by points ever earned, from the lowest",
             },
+            "boards": _by_name(BOARDS_MAX, GOAL_NAME, _BOARD, "boards by period, by name"),
         },
         "what earns what",
     ),

@@ -1,4 +1,6 @@
-"""What a book says of dates: when they begin, and on which weekdays one without activity is no miss."""
+"""What a book says of dates: when they begin, on which weekdays one without activity is no miss, and which
+boards count them.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -8,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from rules.book.board_rules import BoardRule, board_rules
 from rules.days import AT_MIDNIGHT, DAY, DayStarts
 
 REPAIRED_MAX = 7  # the most that RepairRules.within_days and dates_max may be
@@ -46,7 +49,7 @@ WEEKDAYS = weekday_names(Weekday)
 
 @dataclass(frozen=True, slots=True)
 class DailyRules:
-    """The rest days of a book, and when its dates begin.
+    """The rest days of a book, when its dates begin, and its boards.
 
     It has weekdays, or lets users choose some, and not both.
     """
@@ -55,6 +58,7 @@ class DailyRules:
     chosen_max: int = 0  # how many weekdays a user may choose
     # When a date begins by the clock on the wall. A date that the rules judge ends so on the next one.
     day_starts_at: time = MIDNIGHT
+    boards: tuple[BoardRule, ...] = ()  # those that begin with the next date (rules/engagement/periods.py)
 
     @property
     def rest(self) -> tuple[frozenset[Weekday], int]:
@@ -66,15 +70,16 @@ NO_REST = DailyRules()
 DailyTerms = tuple[tuple[date, DailyRules], ...]  # rules, each from its date on until the next
 
 
-def daily_rules(section: Mapping[str, Any] | None) -> DailyRules:
-    """Return what a document's section `daily` says; None: it has none."""
+def daily_rules(section: Mapping[str, Any] | None, boards: Mapping[str, Any] | None = None) -> DailyRules:
+    """Return what a document's sections `daily` and `boards` say; None: it has none."""
     if not section:
-        return NO_REST
+        return replace(NO_REST, boards=board_rules(boards)) if boards else NO_REST
     weekdays = frozenset(map(Weekday.of, section.get("rest_days", ())))
     return DailyRules(
         weekdays,
         section.get("rest_days_chosen", 0),
         time.fromisoformat(section.get("day_starts_at", "00:00")),
+        board_rules(boards),
     )
 
 
@@ -130,16 +135,18 @@ def short_dates(terms: DailyTerms) -> frozenset[date]:
 
 
 def with_starts_of(terms: DailyTerms, others: DailyTerms) -> DailyTerms:
-    """Return terms with the rest days that they have, and the dates of others."""
+    """Return terms with the rest days that they have, and the dates and boards of others."""
     mixed: list[tuple[date, DailyRules]] = []
     for day in sorted({since for since, _ in (*terms, *others)}):
-        rules = replace(_rules_on(day, terms), day_starts_at=_rules_on(day, others).day_starts_at)
+        other = rules_on(day, others)
+        rules = replace(rules_on(day, terms), day_starts_at=other.day_starts_at, boards=other.boards)
         if not mixed or rules != mixed[-1][1]:
             mixed.append((day, rules))
     return tuple(mixed) if len(mixed) > 1 or any(rules != NO_REST for _, rules in mixed) else ()
 
 
-def _rules_on(day: date, terms: DailyTerms) -> DailyRules:
+def rules_on(day: date, terms: DailyTerms) -> DailyRules:
+    """Return the rules that judge a date."""
     return next((rules for since, rules in reversed(terms) if since <= day), NO_REST)
 
 

@@ -6,12 +6,13 @@ indexes that lead to the bad value.
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from rules.book.board_rules import SEASON_DATES_MAX
 from rules.book.book import (
     NO_ANSWERS,
     NO_FREEZES,
@@ -104,7 +105,7 @@ def read_book(document: Section) -> Book:
         levels=tuple(map(_level, document.get("levels", ()))),
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
-        daily=daily_rules(document.get("daily")),
+        daily=daily_rules(document.get("daily"), document.get("boards")),
         reminders=reminder_rules(document.get("reminders")),
     )
 
@@ -206,6 +207,7 @@ def faults_of(document: Section) -> list[Fault]:
             _achievement_faults(document),
             _level_faults(document),
             _reminder_faults(document),
+            _board_faults(document),
         )
     ]
 
@@ -462,6 +464,25 @@ def _reminder_faults(document: Section) -> Faults:
                 yield (*path, each), f"has {mark}: the only mark is {{days}}"
         if "{days}" in section["title"]:
             yield (*path, "title"), "has {days}, which stands in text and text_of_one alone"
+
+
+def _board_faults(document: Section) -> Faults:
+    for name, section in document.get("boards", {}).items():
+        path: Path = ("boards", name)
+        dates: dict[str, date] = {}
+        for end in ("from", "until"):
+            try:
+                dates |= {end: date.fromisoformat(section[end])} if end in section else {}
+            except ValueError as error:
+                yield (*path, end), f"is no date that exists: {error}"
+                break
+        else:
+            if ("per" in section) == bool(dates) or len(dates) == 1:
+                yield path, "must have per, or from and until, and not both"
+            elif dates and dates["from"] > dates["until"]:
+                yield (*path, "until"), "is before from"
+            elif dates and (dates["until"] - dates["from"]).days >= SEASON_DATES_MAX:
+                yield (*path, "until"), f"makes more than {SEASON_DATES_MAX} dates"
 
 
 def _condition_faults(document: Section, condition: Section) -> Faults:

@@ -25,7 +25,7 @@ def check_succession(book: Book, books: Books, effective_at: datetime, now: date
     if (following := books.after(effective_at)) is not None:
         checks.append(_sender_faults(book, following.book))
     checks += [_stock_faults(book, books, effective_at), _streak_faults(book, books)]
-    checks.append(_bonus_faults(book, books))
+    checks += [_bonus_faults(book, books), _board_faults(book, books)]
     for faults in map(list, checks):
         if faults:
             raise BookRefused(faults)
@@ -118,6 +118,18 @@ def _bonus_faults(book: Book, books: Books) -> Iterator[Fault]:
             if rule.points and (rule.conditions, rule.needs_all) != (other.conditions, other.needs_all):
                 reason = f"has other conditions in version {version.number}: with points, take a new name"
                 yield Fault(path, reason)
+                break
+
+
+def _board_faults(book: Book, books: Books) -> Iterator[Fault]:
+    """Yield the boards that another version divides otherwise, or has per week, month or season."""
+    for rule in book.daily.boards:
+        others = (other for version in books.versions for other in version.book.daily.boards)
+        for other in others:
+            if other.name == rule.name and (other.per, other.group) != (rule.per, rule.group):
+                path = ("boards", rule.name, "group" if other.per == rule.per else "per")
+                was = other.group if other.per == rule.per else other.per
+                yield Fault(path, f"was {was or 'left out'} before: take a new name")
                 break
 
 

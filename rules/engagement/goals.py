@@ -27,6 +27,7 @@ from rules.engagement.packed_dates import (
     unpack_changes,
     unpack_spans,
 )
+from rules.engagement.periods import first_period_from
 from rules.engagement.rest_days import Choice, choice_of_text, choice_text, first_date_to_come
 from rules.engagement.streak import Cover, StreakStatus
 
@@ -550,8 +551,25 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
             meaning = f"dated at {declared[name].since} or later; what happened before counts towards it"
         pays = f"; pays {achievement.points:,} points once a user" if achievement.points else ""
         yield f"{name}: {prefix}{meaning}{pays}"
+    yield from _board_lines(old, new, version)
     if new.levels != old.levels:
         yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
+
+
+def _board_lines(old: Book, new: Book, version: Version) -> Iterator[str]:
+    """Yield from which period on boards count that a version adds, changes or leaves out."""
+    following = first_date_judged(version) + DAY
+    names = {rule.name: rule for rule in (*old.daily.boards, *new.daily.boards)}
+    for rule in names.values():
+        if rule in old.daily.boards and rule in new.daily.boards:
+            continue
+        first = first_period_from(rule, following)
+        if rule not in new.daily.boards:
+            yield f"board {rule.name}: ends" + (f" before its period {first.name}" if first else "")
+        elif first is None:
+            yield f"board {rule.name}: begins too early for this version, so it never counts"
+        else:
+            yield f"board {rule.name}: first period {first.name}, {first.first} to {first.last}"
 
 
 def _daily_lines(before: Books, books: Books, version: Version) -> Iterator[str]:

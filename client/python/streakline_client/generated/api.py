@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest f983b451c17e1173f086223c680bd4dd5ee98eb61e2667efc557fe3ef34ec9fe."""
+"""Made by `make clients` from the API with the digest ad5989afd7b2dc25a5681472ba785e69b5d3b41d2abda360cc9c2a443012a651."""
 
 from __future__ import annotations
 
@@ -195,6 +195,18 @@ BookLevel = TypedDict(
 )
 
 
+BookBoards = TypedDict(
+    "BookBoards",
+    {
+        "per": NotRequired[Literal["week", "month"]],
+        "from": NotRequired[str],
+        "until": NotRequired[str],
+        "group": NotRequired[str],
+        "description": NotRequired[str],
+    },
+)
+
+
 class Book(TypedDict):
     format: NotRequired[Literal[1]]
     event_types: dict[str, BookEventTypes]
@@ -211,6 +223,7 @@ class Book(TypedDict):
     streaks: NotRequired[dict[str, BookStreaks]]
     achievements: NotRequired[dict[str, BookAchievements]]
     levels: NotRequired[list[BookLevel]]
+    boards: NotRequired[dict[str, BookBoards]]
 
 
 class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):

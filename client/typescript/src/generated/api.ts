@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest f983b451c17e1173f086223c680bd4dd5ee98eb61e2667efc557fe3ef34ec9fe.
+// Made by `make clients` from the API with the digest ad5989afd7b2dc25a5681472ba785e69b5d3b41d2abda360cc9c2a443012a651.
 
 export interface paths {
     "/": {
@@ -1462,6 +1462,23 @@ export interface components {
                     points: number;
                     /** @description to so many milliseconds, inclusive */
                     to_ms: number;
+                };
+            };
+            /** @description boards by period, by name */
+            boards?: {
+                [key: string]: {
+                    description?: string;
+                    /** @description or the first date of its only period, such as 2027-06-01 */
+                    from?: string;
+                    /** @description the attribute of users that divides it, such as class; left out: undivided */
+                    group?: string;
+                    /**
+                     * @description it begins anew with each; a week begins on Monday
+                     * @enum {unknown}
+                     */
+                    per?: "week" | "month";
+                    /** @description and the last one, included; up to 366 dates */
+                    until?: string;
                 };
             };
             boosts?: {
