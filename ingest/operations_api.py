@@ -6,7 +6,7 @@ A part of the live view that cannot be read is null, and `unknown` has the reaso
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -25,6 +25,8 @@ from ingest.web.served_parts import served_document
 from rules.regions.register import may_write
 
 EVENTS = "engagement"  # the view's throughput is that of this consumer
+# How late a batch was says for so long how far its consumer is behind. After that only what waits says it.
+LAG_KEPT = timedelta(minutes=1)
 PACE_SECONDS = 10
 
 app = Api("OperationsApi")
@@ -73,7 +75,8 @@ class OperationsView:
     def consumers(self, now: datetime) -> list[dict[str, Any]]:
         """Return how many seconds each consumer is behind, and when it had its last batch.
 
-        What was stored since counts too: of a consumer that has stopped, the last batch says nothing.
+        What was stored since counts too: of a consumer that has stopped, the last batch says nothing. A lag
+        that is over is none.
         """
         lags = {lag.consumer: lag for lag in self.gauges.lags()}
         since = self.gauges.waiting_since(lags.get(EVENTS))
@@ -86,9 +89,10 @@ def _consumer(
 ) -> dict[str, Any]:
     """Return a consumer's row. lag: None if it has had no batch for a day."""
     waited = (now - waiting_since).total_seconds() if waiting_since else 0.0
+    is_recent = lag is not None and now - lag.last_batch_at <= LAG_KEPT
     return {
         "name": name,
-        "behind_seconds": max(0.0, waited, lag.behind_seconds if lag else 0.0),
+        "behind_seconds": max(0.0, waited, lag.behind_seconds if lag and is_recent else 0.0),
         "waiting_since": waiting_since and waiting_since.isoformat(),
         "last_batch_at": lag and lag.last_batch_at.isoformat(),
     }

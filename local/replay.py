@@ -16,7 +16,7 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 from adapters.platform.aws import pauses
 from adapters.platform.tables import chunks
 from local.api import Api
-from local.cloud.patience import drain, drain_leads, wait_until_applied
+from local.cloud.patience import drain, drain_leads, failures, wait_until_applied
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
@@ -63,6 +63,7 @@ def replay_command(
     doors = ORDER_DOORS if kind == ORDERS else EVENT_DOORS
     if via not in doors:
         raise click.UsageError(f"--via {via}: --format {kind} goes via {' or '.join(doors)}")
+    failed_before = failures(stack)
     if kind == ORDERS:
         outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
     else:
@@ -71,6 +72,13 @@ def replay_command(
     show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
     if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
+    # A stream and a queue take everything: what cannot be processed waits in a failure queue.
+    failed = {
+        name: more for name, count in failures(stack).items() if (more := count - failed_before[name]) > 0
+    }
+    if failed:
+        queues = ", ".join(f"{count} in {name}" for name, count in failed.items())
+        raise RuntimeError(f"messages wait for an operator: {queues}. `streakline queue list` says why")
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ export const explanation = (view, hint = "") => {
   const explain = async (date) => {
     try {
       node.replaceChildren(words(await get(`v1/users/${part(view.person.user)}/streak/explain?date=${encodeURIComponent(date)}`, view.signal)));
+      node.scrollIntoView({ block: "nearest" }); // on a phone it may be below what is seen
     } catch (error) {
       if (!view.signal.aborted) node.replaceChildren(trouble(error));
     }

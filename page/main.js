@@ -72,16 +72,15 @@ const show = async () => {
       link.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the links are a strip
     } else link.removeAttribute("aria-current");
   }
-  const root = h("section", { class: `view ${name}`, "aria-busy": "true" });
+  const root = h("section", { class: `view ${name}`, "aria-busy": "true" }, h("p", { class: "note loading" }, "Loading ..."));
+  main.replaceChildren(root);
   try {
     const view = await load();
     if (signal.aborted) return;
-    main.replaceChildren(root);
     if (byId("figures").hidden && !["answer", "rewards", "you"].includes(name)) refreshFigures(signal).catch(() => {});
     await view.show(root, { person, signal, refreshFigures, profile: () => known });
   } catch (error) {
     if (signal.aborted) return;
-    main.replaceChildren(root);
     root.replaceChildren(h("h1", { tabindex: "-1" }, title), trouble(error));
   }
   root.removeAttribute("aria-busy");

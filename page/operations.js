@@ -5,7 +5,7 @@ import { byId, clock, count, h, number, relative, say, svg, table, trouble } fro
 
 const REFRESH_MILLISECONDS = 3000;
 const CHART = { width: 600, height: 80 };
-const BEHIND_SECONDS_MAX = 15;
+const BEHIND_SECONDS_MAX = 60; // as `streakline status` has it: LATE in local/operate/verdict.py
 const QUIET_SECONDS = 60;
 
 const age = (instant, now) => Math.max(0, (Date.parse(now) - Date.parse(instant)) / 1000);

@@ -60,7 +60,7 @@ const plots = ({ users, by_type: types, by_month: months, streaks }) => {
     figure("plot-users", "Users by the change of their balance, in points", `The largest class is ${most} with ${count(how, "user")}.`, "Change", classes, number),
     figure("plot-types", "Points by event type", `${count(earned.length, "event type")}, before and after.`, "Event", earned, number),
     figure("plot-periods", `Points by ${period}`, `${count(sums.length, period)}, before and after.`, spoken(period), sums, number),
-    figure("plot-survival", "Streaks that reach so many days", "The share of all runs of active dates that reach so many days, before and after.", "Days", survival, share, true),
+    figure("plot-survival", "Streaks that reach so many days", "The share of all runs of active dates that reach so many days, before and after. A run that goes on counts as far as it has come (Kaplan-Meier).", "Days", survival, share, true),
   ];
 };
 

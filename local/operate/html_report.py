@@ -242,12 +242,12 @@ MART_PLOTS = (
         "First week",
     ),
     MartPlot(
-        "Runs that reach so many days",
-        "Of all runs of active days, the share that reaches a length. A slow fall is good. Where it is "
-        "fast, a reward or a reminder helps most.",
+        "People whose longest streak reached so many days",
+        "Of all people who have had a streak, the share whose longest one reached a length. A slow fall is "
+        "good. Where it is fast, a reward or a reminder helps most.",
         SURVIVAL,
         "streak_days",
-        {"runs": "survival"},
+        {"people": "survival"},
         share,
         "Days",
     ),

@@ -50,7 +50,8 @@ def _streaks(figures: Json) -> Iterator[str]:
     counts = f"longer {longest['longer']:,}, shorter {longest['shorter']:,}"
     yield f"longest     {_change(longest)}   days of all users' longest: {counts}"
     yield ""
-    yield "of all runs of active dates, this share reaches"
+    yield "of all runs of active dates, this share reaches (a run that goes on counts as far as it has come:"
+    yield "Kaplan-Meier)"
     for share in figures["survival"]:
         yield f"  {share['days']:>4} days   {share['before']:>7.1%} -> {share['after']:>7.1%}"
 

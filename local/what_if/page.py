@@ -139,7 +139,10 @@ def _plots(figures: Json) -> Iterator[Figure]:
     sentence = f"What people earned in each {period}."
     yield bars(f"Points by {period}", sentence, *_series(sums), head=period.capitalize())
     shares = [(str(row["days"]), row["before"], row["after"]) for row in figures["streaks"]["survival"]]
-    sentence = "The share of all runs of active dates that reach so many days. A higher line is better."
+    sentence = (
+        "The share of all runs of active dates that reach so many days. A run that goes on counts as far as "
+        "it has come (Kaplan-Meier). A higher line is better."
+    )
     yield lines("Streaks that reach so many days", sentence, *_series(shares), head="Days")
 
 

@@ -117,6 +117,27 @@ def test_the_first_view_is_small_and_the_second_asks_for_next_to_nothing(visit: 
     assert sum(scripts) == 0, "what carries a version is kept"
 
 
+def test_a_view_that_waits_for_the_service_says_so(visit: Any) -> None:
+    opened = visit()
+    page = opened.sign_in("page-slow")
+    page.route("**/v1/leaderboards/**", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.route("**/v1/users/*/rewards*", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.route("**/v1/rewards*", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.click('#nav a[href="#/rewards"]')
+    page.get_by_text("Loading ...").wait_for()
+    opened.view("rewards")
+    assert page.get_by_text("Loading ...").count() == 0
+
+
+def test_on_a_phone_the_explanation_of_a_day_comes_into_sight(visit: Any) -> None:
+    page = visit(viewport={"width": 375, "height": 500}).sign_in("page-explained")
+    page.locator(".days button").first.click(position={"x": 5, "y": 5})
+    page.locator(".told p").first.wait_for()
+    page.wait_for_function(
+        "() => { const box = document.querySelector('.told').getBoundingClientRect(); return box.bottom <= innerHeight + 1; }"
+    )
+
+
 def test_the_token_leaves_the_address_and_goes_when_signed_out(visit: Any) -> None:
     person = visit()
     page = person.sign_in("ada")

@@ -165,7 +165,9 @@ def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any,
     applied = NOW - timedelta(minutes=30)
     gauges.note_stored(applied + timedelta(seconds=0.6))  # a stream says in which second
     gauges.note_applied("engagement", 1, [record(applied)], applied + timedelta(seconds=0.7))
-    assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.7, None)
+    assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.0, None), (
+        "a lag that is over"
+    )
     for minutes in (20, 20, 5, 0):
         gauges.note_stored(NOW - timedelta(minutes=minutes))
     told = consumer(door)
@@ -173,6 +175,13 @@ def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any,
     assert datetime.fromisoformat(told["waiting_since"]) == NOW - timedelta(minutes=20)
     gauges.note_applied("engagement", 4, [record(NOW)], NOW)
     assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.0, None)
+
+
+def test_a_late_batch_counts_for_a_minute_and_then_only_what_waits(door: Any, gauges: Gauges) -> None:
+    for seconds, behind in ((59, 90.0), (61, 0.0)):
+        batch_at = NOW - timedelta(seconds=seconds)
+        gauges.note_applied("engagement", 1, [record(batch_at - timedelta(seconds=90))], batch_at)
+        assert consumer(door)["behind_seconds"] == behind
 
 
 def test_a_consumer_that_never_worked_is_late_too(door: Any, gauges: Gauges) -> None:

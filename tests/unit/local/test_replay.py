@@ -87,6 +87,7 @@ def test_what_is_refused_fails_the_command_and_stands_in_a_file(
         monkeypatch.setattr(replay, name, lambda stack: None)
     refused_file = tmp_path / "new" / "refused.ndjson"
     monkeypatch.setattr(replay, "REFUSED_FILE", refused_file)
+    monkeypatch.setattr(replay, "failures", lambda _: {"EngagementFailures": 3})
     monkeypatch.setattr("local.stack.load", lambda: DEAD)
     assert ended(monkeypatch, "events", "replay", f"tests/data/{file}", "--format", kind) == (
         1,
@@ -97,3 +98,22 @@ def test_what_is_refused_fails_the_command_and_stands_in_a_file(
         monkeypatch.setattr(replay, name, lambda *_: ReplayResult())
     assert ended(monkeypatch, "events", "replay", f"tests/data/{file}", "--format", kind)[0] == 0
     assert not refused_file.exists()
+
+
+def test_a_message_that_comes_into_a_failure_queue_fails_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    depths = iter(
+        [
+            {"EngagementFailures": 2, "EventsStreamFailures": 0},
+            {"EngagementFailures": 2, "EventsStreamFailures": 1},
+        ]
+    )
+    monkeypatch.setattr(replay, "failures", lambda _: next(depths))
+    monkeypatch.setattr(replay, "put_on_stream", lambda *_: ReplayResult())
+    monkeypatch.setattr(replay, "drain", lambda stack: None)
+    monkeypatch.setattr(replay, "REFUSED_FILE", tmp_path / "refused.ndjson")
+    monkeypatch.setattr("local.stack.load", lambda: DEAD)
+    code, text = ended(monkeypatch, "events", "replay", "tests/data/commits.csv", "--via", "kinesis")
+    assert code == 1
+    assert "1 in EventsStreamFailures. `streakline queue list` says why" in text
