@@ -141,7 +141,7 @@ class BookStore:
             unstamp(stored["published_at"]),
             stored["author"],
             stored["note"],
-            daily_rules(stored.get("daily"), stored.get("boards")),
+            daily_rules(stored.get("daily"), stored.get("boards"), stored.get("leagues")),
             bool(stored.get("pays_bonuses")),
         )
 
@@ -162,6 +162,7 @@ def _items(number: int, publication: Publication) -> list[Item]:
         # Who asks for nothing else need not read the document.
         "daily": publication.document.get("daily"),
         "boards": publication.document.get("boards") or None,
+        "leagues": publication.document.get("leagues"),
         "pays_bonuses": _pays_bonuses(publication.document) or None,
     }
     text = json.dumps(publication.document, ensure_ascii=False, separators=(",", ":"))

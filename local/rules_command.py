@@ -67,7 +67,8 @@ def schema() -> None:
 def check_command(file: Path) -> None:
     """Say what is wrong with a book, by line, or what its events and levels mean; needs no deployment."""
     book = check(file)
-    lines = [*earnings(book.document), *level_spans(book.document), *board_periods(book.document)]
+    lines = [*earnings(book.document), *level_spans(book.document)]
+    lines += [*board_periods(book.document), *league_lines(book.document)]
     daily = daily_rules(book.document.get("daily"))
     first = "the first date that begins under it, in UTC,"
     if daily.rest != NO_REST.rest:
@@ -205,6 +206,15 @@ def board_periods(document: Mapping[str, Any]) -> Iterator[str]:
         periods = f"each {rule.per}" if rule.per else f"{rule.first} to {rule.last}"
         group = f", one for each {rule.group}" if rule.group else ""
         yield f"  board {rule.name}: points of {periods}{group}"
+
+
+def league_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for the leagues, if there are any. document: as above."""
+    if leagues := read_book(document).daily.leagues:
+        yield (
+            f"  leagues {', '.join(leagues.divisions)}: on board {leagues.board}, in cohorts of"
+            f" {leagues.size}, {leagues.up} up and {leagues.down} down each week"
+        )
 
 
 def recompute(objects: Objects) -> str:

@@ -1,4 +1,4 @@
-"""What the books say of dates and boards, and whether they pay for achievements (table RuleBooks).
+"""What the books say of dates, boards and leagues, and whether they pay for achievements (table RuleBooks).
 
 It is for processes that ask a book for nothing else. They need no document: each version's item in lists has
 both (adapters/book_store.py).
@@ -55,7 +55,7 @@ class DailyTermsStore:
                 each["version"],
                 unstamp(each["effective_at"]),
                 unstamp(each["published_at"]),
-                daily_rules(each.get("daily"), each.get("boards")),
+                daily_rules(each.get("daily"), each.get("boards"), each.get("leagues")),
             )
             self._pay_bonuses |= bool(each.get("pays_bonuses"))
         if self._known:

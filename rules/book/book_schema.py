@@ -6,6 +6,7 @@ from rules.book.board_rules import BOARDS_MAX, BoardPeriod
 from rules.book.book import DAY_POINTS_LIMIT, TYPE_NAME
 from rules.book.daily import DAY_START, REPAIRED_MAX, REST_DAYS_MAX, WEEKDAYS
 from rules.book.goal_rules import GOAL_NAME, ConditionKind, NeedKind, StreakPeriod
+from rules.book.league_rules import DIVISIONS_MAX, SIZE_MAX, SIZE_MIN
 from rules.book.point_rules import PERIODS, POINTS_MAX
 from rules.book.reminders import CLOCK, CLOCK_WORDS, LANGUAGE, LANGUAGE_LENGTH_MAX
 from rules.book.rewards import REWARD_NAME
@@ -367,6 +368,24 @@ _BOARD = _object(
     },
     "one board of points; per, or from and until",
 )
+_LEAGUES = _object(
+    ["board", "divisions", "size", "up", "down"],
+    {
+        "board": {"type": "string", "description": "a board of this book, per week and without group"},
+        "divisions": {
+            "type": "array",
+            "items": {"type": "string", "pattern": GOAL_NAME},
+            "minItems": 2,
+            "maxItems": DIVISIONS_MAX,
+            "uniqueItems": True,
+            "description": "their names, from the lowest, in which everybody begins",
+        },
+        "size": _whole(SIZE_MIN, SIZE_MAX, "the most members of a cohort"),
+        "up": _whole(1, SIZE_MAX, "how many of a full cohort go up; of a smaller one fewer, in proportion"),
+        "down": _whole(0, SIZE_MAX, "how many go down; up + down is below size"),
+    },
+    "weekly leagues: cohorts, of which some members go up and some down. They earn nothing. Left out: none",
+)
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
@@ -395,6 +414,7 @@ BOOK: Schema = {
                 "description": "levels that users reach by points ever earned, from the lowest",
             },
             "boards": _by_name(BOARDS_MAX, GOAL_NAME, _BOARD, "boards by period, by name"),
+            "leagues": _LEAGUES,
         },
         "what earns what",
     ),

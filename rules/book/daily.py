@@ -1,5 +1,5 @@
 """What a book says of dates: when they begin, on which weekdays one without activity is no miss, and which
-boards count them.
+boards and leagues count them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from rules.book.board_rules import BoardRule, board_rules
+from rules.book.league_rules import LeagueRules, league_rules
 from rules.days import AT_MIDNIGHT, DAY, DayStarts
 
 REPAIRED_MAX = 7  # the most that RepairRules.within_days and dates_max may be
@@ -49,7 +50,7 @@ WEEKDAYS = weekday_names(Weekday)
 
 @dataclass(frozen=True, slots=True)
 class DailyRules:
-    """The rest days of a book, when its dates begin, and its boards.
+    """The rest days of a book, when its dates begin, its boards and leagues.
 
     It has weekdays, or lets users choose some, and not both.
     """
@@ -59,6 +60,7 @@ class DailyRules:
     # When a date begins by the clock on the wall. A date that the rules judge ends so on the next one.
     day_starts_at: time = MIDNIGHT
     boards: tuple[BoardRule, ...] = ()  # those that begin with the next date (rules/engagement/periods.py)
+    leagues: LeagueRules | None = None  # on one of the boards (rules/engagement/leagues.py)
 
     @property
     def rest(self) -> tuple[frozenset[Weekday], int]:
@@ -70,16 +72,21 @@ NO_REST = DailyRules()
 DailyTerms = tuple[tuple[date, DailyRules], ...]  # rules, each from its date on until the next
 
 
-def daily_rules(section: Mapping[str, Any] | None, boards: Mapping[str, Any] | None = None) -> DailyRules:
-    """Return what a document's sections `daily` and `boards` say; None: it has none."""
+def daily_rules(
+    section: Mapping[str, Any] | None,
+    boards: Mapping[str, Any] | None = None,
+    leagues: Mapping[str, Any] | None = None,
+) -> DailyRules:
+    """Return what a document's sections `daily`, `boards` and `leagues` say; None: it has none."""
     if not section:
-        return replace(NO_REST, boards=board_rules(boards)) if boards else NO_REST
+        return DailyRules(boards=board_rules(boards), leagues=league_rules(leagues)) if boards else NO_REST
     weekdays = frozenset(map(Weekday.of, section.get("rest_days", ())))
     return DailyRules(
         weekdays,
         section.get("rest_days_chosen", 0),
         time.fromisoformat(section.get("day_starts_at", "00:00")),
         board_rules(boards),
+        league_rules(leagues),
     )
 
 
@@ -135,11 +142,12 @@ def short_dates(terms: DailyTerms) -> frozenset[date]:
 
 
 def with_starts_of(terms: DailyTerms, others: DailyTerms) -> DailyTerms:
-    """Return terms with the rest days that they have, and the dates and boards of others."""
+    """Return terms with the rest days that they have, and all else of others."""
     mixed: list[tuple[date, DailyRules]] = []
     for day in sorted({since for since, _ in (*terms, *others)}):
         other = rules_on(day, others)
-        rules = replace(rules_on(day, terms), day_starts_at=other.day_starts_at, boards=other.boards)
+        rest = rules_on(day, terms)
+        rules = replace(other, rest_days=rest.rest_days, chosen_max=rest.chosen_max)
         if not mixed or rules != mixed[-1][1]:
             mixed.append((day, rules))
     return tuple(mixed) if len(mixed) > 1 or any(rules != NO_REST for _, rules in mixed) else ()

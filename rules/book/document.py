@@ -12,7 +12,7 @@ from itertools import chain, combinations
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from rules.book.board_rules import SEASON_DATES_MAX
+from rules.book.board_rules import SEASON_DATES_MAX, BoardPeriod
 from rules.book.book import (
     NO_ANSWERS,
     NO_FREEZES,
@@ -105,7 +105,7 @@ def read_book(document: Section) -> Book:
         levels=tuple(map(_level, document.get("levels", ()))),
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
-        daily=daily_rules(document.get("daily"), document.get("boards")),
+        daily=daily_rules(document.get("daily"), document.get("boards"), document.get("leagues")),
         reminders=reminder_rules(document.get("reminders")),
     )
 
@@ -208,6 +208,7 @@ def faults_of(document: Section) -> list[Fault]:
             _level_faults(document),
             _reminder_faults(document),
             _board_faults(document),
+            _league_faults(document),
         )
     ]
 
@@ -483,6 +484,18 @@ def _board_faults(document: Section) -> Faults:
                 yield (*path, "until"), "is before from"
             elif dates and (dates["until"] - dates["from"]).days >= SEASON_DATES_MAX:
                 yield (*path, "until"), f"makes more than {SEASON_DATES_MAX} dates"
+
+
+def _league_faults(document: Section) -> Faults:
+    if (leagues := document.get("leagues")) is None:
+        return
+    board = document.get("boards", {}).get(leagues["board"])
+    if board is None:
+        yield ("leagues", "board"), f"names {leagues['board']}, which is no board"
+    elif board.get("per") != BoardPeriod.WEEK or "group" in board:
+        yield ("leagues", "board"), f"names {leagues['board']}, which is not per week and without group"
+    if leagues["up"] + leagues["down"] >= leagues["size"]:
+        yield ("leagues", "size"), "is not above up + down: nobody would stay"
 
 
 def _condition_faults(document: Section, condition: Section) -> Faults:

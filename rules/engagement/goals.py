@@ -27,7 +27,7 @@ from rules.engagement.packed_dates import (
     unpack_changes,
     unpack_spans,
 )
-from rules.engagement.periods import first_period_from
+from rules.engagement.periods import WEEKLY, first_period_from
 from rules.engagement.rest_days import Choice, choice_of_text, choice_text, first_date_to_come
 from rules.engagement.streak import Cover, StreakStatus
 
@@ -552,6 +552,7 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
         pays = f"; pays {achievement.points:,} points once a user" if achievement.points else ""
         yield f"{name}: {prefix}{meaning}{pays}"
     yield from _board_lines(old, new, version)
+    yield from _league_lines(old, new, version)
     if new.levels != old.levels:
         yield "levels: follow from all points ever earned, for everybody at once; nobody is notified"
 
@@ -570,6 +571,15 @@ def _board_lines(old: Book, new: Book, version: Version) -> Iterator[str]:
             yield f"board {rule.name}: begins too early for this version, so it never counts"
         else:
             yield f"board {rule.name}: first period {first.name}, {first.first} to {first.last}"
+
+
+def _league_lines(old: Book, new: Book, version: Version) -> Iterator[str]:
+    """Yield from which week on a version begins, changes or ends leagues."""
+    if new.daily.leagues == old.daily.leagues:
+        return
+    week = first_period_from(WEEKLY, first_date_judged(version) + DAY)
+    does = ("change" if old.daily.leagues else "begin") if new.daily.leagues else "end"
+    yield f"leagues: {does} with the week {week.name if week else ''}; the one before closes as it began"
 
 
 def _daily_lines(before: Books, books: Books, version: Version) -> Iterator[str]:

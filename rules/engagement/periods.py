@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 
-from rules.book.board_rules import BoardRule
+from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.daily import DailyTerms, day_starts, rules_on
 from rules.book.goal_rules import StreakPeriod
 from rules.days import DAY, GREATEST_OFFSET, LEAST_OFFSET, start_of
@@ -18,6 +18,7 @@ EVERYWHERE = "-12:00"  # a date ends here last
 FINAL_AFTER = timedelta(hours=72)  # an event without a receipt may be so late (rule 3)
 # A counter is kept for so long after the end has become final: a closing may be two weeks late.
 COUNTED_AFTER = timedelta(days=15)
+WEEKLY = BoardRule("", BoardPeriod.WEEK)  # a board with the periods of leagues
 WEEK_NAME = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
 MONTH_NAME = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
 SEASON_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})--(\d{4}-\d{2}-\d{2})", re.ASCII)

@@ -75,7 +75,7 @@ def book_items(book: Book) -> Iterator[Row]:
     for level in book.levels:
         identity = {"item": f"{LEVEL}/{level.name}", "kind": LEVEL, "name": level.name}
         yield {**identity, "at_least": level.points, "title": level.title or None}
-    if replace(book.daily, boards=()) != NO_REST:
+    if replace(book.daily, boards=(), leagues=None) != NO_REST:
         weekdays = ",".join(weekday_names(book.daily.rest_days)) or None
         most = book.daily.chosen_max or None
         start = f"{book.daily.day_starts_at:%H:%M}"

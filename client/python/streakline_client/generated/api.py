@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ad5989afd7b2dc25a5681472ba785e69b5d3b41d2abda360cc9c2a443012a651."""
+"""Made by `make clients` from the API with the digest f6ca0006c623dfa2c1ae551c91982519be7c9ac8b9dfd2ded2ac48e3499584e8."""
 
 from __future__ import annotations
 
@@ -207,6 +207,17 @@ BookBoards = TypedDict(
 )
 
 
+BookLeaguesDivision: TypeAlias = str
+
+
+class BookLeagues(TypedDict):
+    board: str
+    divisions: list[BookLeaguesDivision]
+    size: int
+    up: int
+    down: int
+
+
 class Book(TypedDict):
     format: NotRequired[Literal[1]]
     event_types: dict[str, BookEventTypes]
@@ -224,6 +235,7 @@ class Book(TypedDict):
     achievements: NotRequired[dict[str, BookAchievements]]
     levels: NotRequired[list[BookLevel]]
     boards: NotRequired[dict[str, BookBoards]]
+    leagues: NotRequired[BookLeagues]
 
 
 class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):

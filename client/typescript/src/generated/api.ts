@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ad5989afd7b2dc25a5681472ba785e69b5d3b41d2abda360cc9c2a443012a651.
+// Made by `make clients` from the API with the digest f6ca0006c623dfa2c1ae551c91982519be7c9ac8b9dfd2ded2ac48e3499584e8.
 
 export interface paths {
     "/": {
@@ -1561,6 +1561,19 @@ export interface components {
                 held_max: number;
                 /** @description the price of each further one */
                 price_points: number;
+            };
+            /** @description weekly leagues: cohorts, of which some members go up and some down. They earn nothing. Left out: none */
+            leagues?: {
+                /** @description a board of this book, per week and without group */
+                board: string;
+                /** @description their names, from the lowest, in which everybody begins */
+                divisions: string[];
+                /** @description how many go down; up + down is below size */
+                down: number;
+                /** @description the most members of a cohort */
+                size: number;
+                /** @description how many of a full cohort go up; of a smaller one fewer, in proportion */
+                up: number;
             };
             /** @description levels that users reach by points ever earned, from the lowest */
             levels?: {

@@ -1,0 +1,245 @@
+"""Leagues: who goes up and down after a week in a cohort of about thirty.
+
+A league shows something and gives nothing: no points follow from it. In this order: when a week's league is
+open; who is ranked; the ranking with its zones, which the page, the answer and the closing call.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from rules.book.daily import DailyTerms, rules_on
+from rules.book.league_rules import LeagueRules
+from rules.days import DAY, stamp
+from rules.engagement.boards import with_ranks
+from rules.engagement.periods import WEEKLY, Period, boards_in, counted_until, ends_at, period_of
+
+CLOSES_AFTER = timedelta(hours=6)  # after the week has ended everywhere on earth
+# A cohort is closed so long after its league: until then its last entries and members are being written.
+# Nobody joins the next league before, because the division follows from the last one.
+SETTLES_IN = timedelta(minutes=10)
+
+
+class Zone(StrEnum):
+    """Where a member of a cohort goes after the week."""
+
+    UP = "up"
+    STAY = "stay"
+    DOWN = "down"
+
+
+class Row(NamedTuple):
+    """A member's row in the standing of a cohort."""
+
+    user_id: str
+    rank: int  # who has the same points shares a rank: 1, 2, 2, 4
+    points: int
+    zone: Zone
+
+
+def closes_at(week: Period, terms: DailyTerms) -> datetime:
+    """Return the instant from which on no entry of the ledger changes the standing of a week's league."""
+    return ends_at(week, terms) + CLOSES_AFTER
+
+
+def closable_at(week: Period, terms: DailyTerms) -> datetime:
+    """Return the instant from which on a week's cohorts are closed, and the next league is joined."""
+    return closes_at(week, terms) + SETTLES_IN
+
+
+def is_known(week: Period, terms: DailyTerms, now: datetime) -> bool:
+    """Whether profiles still have what was counted in a week. If not, everybody keeps the division."""
+    return now < counted_until(week, terms)
+
+
+def week_of(day: date) -> Period:
+    """Return the week of a date."""
+    week = period_of(WEEKLY, day)
+    assert week is not None  # noqa: S101 (a board per week has a period at each date)
+    return week
+
+
+def rules_of(week: Period, terms: DailyTerms) -> LeagueRules | None:
+    """Return the rules of a week's league; None: it has none.
+
+    They are those of the version that judges the date before the week, as for boards.
+    """
+    rules = rules_on(week.first - DAY, terms).leagues
+    boards = boards_in(week, terms) if rules else ()
+    return rules if rules and any(board.name == rules.board for board in boards) else None
+
+
+def open_week(now: datetime, terms: DailyTerms) -> Period | None:
+    """Return the week whose league may be joined now; None for ten minutes after each closing."""
+    week = week_of((now - timedelta(days=2)).date())
+    while closes_at(week, terms) <= now:
+        week = week_of(week.last + DAY)
+    return week if closable_at(week_of(week.first - DAY), terms) <= now else None
+
+
+def weeks_to_close(now: datetime, terms: DailyTerms) -> list[Period]:
+    """Return the weeks whose cohorts may need to be closed, the earliest first.
+
+    They are all that profiles have counted and whose league has closed. Older ones change nobody's division.
+    """
+    week, weeks = week_of(now.date()), list[Period]()
+    while is_known(week, terms, now):
+        if closable_at(week, terms) <= now and rules_of(week, terms):
+            weeks.append(week)
+        week = week_of(week.first - DAY)
+    return weeks[::-1]
+
+
+def is_ranked(review_since: str, left_at: str, closing: datetime) -> bool:
+    """Whether an account counts in its cohort: it is not under review, and has not left the leagues.
+
+    review_since: when a review began that has not ended; "": there is none. left_at: when the user left; "":
+    never. What begins after the closing changes nothing, so a late closing has the same result.
+    """
+    end = stamp(closing)
+    return not (review_since and review_since < end) and not (left_at and left_at < end)
+
+
+def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> list[Row]:
+    """Return the standing of a cohort, best first: the only place that says who goes up and down.
+
+    points: of all who are ranked, by user id. division: from 0, the lowest.
+
+    In a cohort that is not full, fewer go up and down: in proportion, up rounded up and down rounded down.
+    Who ties at an edge gets the better side: all who share the last rank that goes up go up, and of those who
+    share a score at the lower edge nobody goes down. Who has no points does not go up.
+    """
+    best_first = sorted(((user, max(0, score)) for user, score in points.items()), key=_order)
+    rows, count = with_ranks(best_first), len(best_first)
+    ups = -(-rules.up * count // rules.size) if division < len(rules.divisions) - 1 else 0
+    downs = rules.down * count // rules.size if division > 0 else 0
+    scores = [score for _, score in best_first]
+    standing: list[Row] = []
+    for row in rows:
+        zone, score = Zone.STAY, row["score"]
+        if row["rank"] <= ups and score:
+            zone = Zone.UP
+        elif sum(other <= score for other in scores) <= downs:
+            zone = Zone.DOWN
+        standing.append(Row(row["user_id"], row["rank"], score, zone))
+    return standing
+
+
+def _order(row: tuple[str, int]) -> tuple[int, str]:
+    return -row[1], row[0]
+
+
+def division_after(zone: Zone, division: int) -> int:
+    """Return the number of the division in which a member goes on."""
+    return division + {Zone.UP: 1, Zone.STAY: 0, Zone.DOWN: -1}[zone]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cohort of one week."""
+
+    week: str  # the period's name: 2026-W48
+    division: int  # its number in the week's rules, from 0
+    cohort: int  # from 1
+
+
+class Outcome(NamedTuple):
+    """What became of a user in a week's league."""
+
+    week: str
+    division: str  # the one that the user played in
+    rank: int
+    points: int
+    zone: Zone
+    members: int  # how many were ranked in the cohort
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A user's place in the leagues, as it is kept: the one thing about a user that no ledger has.
+
+    Who joins no league for a year has the same division after it.
+    """
+
+    version: int = 0  # counts the writes; 0: nothing is stored
+    division: int = 0  # the number of the division in which the user is or goes on
+    name: str = ""  # of that division; "": of none yet
+    place: Place | None = None  # the cohort of the newest league that the user has joined
+    is_settled: bool = True  # whether `division` follows from that league
+    outcome: Outcome | None = None  # the newest
+    left_at: str = ""  # when the user has left the leagues; "": takes part
+
+    @property
+    def text(self) -> str:
+        """The membership as it is kept, without its version."""
+        plain = {
+            "division": [self.division, self.name],
+            "place": [self.place.week, self.place.division, self.place.cohort] if self.place else None,
+            "is_settled": self.is_settled,
+            "outcome": self.outcome,
+            "left_at": self.left_at,
+        }
+        return json.dumps({name: value for name, value in plain.items() if value}, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, text: str, version: int) -> "Membership":
+        """Read what `text` wrote; raises ValueError for a damaged text."""
+        kept = json.loads(text)
+        try:
+            number, name = kept["division"]
+            place, outcome = kept.get("place"), kept.get("outcome")
+            return cls(
+                version,
+                number,
+                name,
+                Place(*place) if place else None,
+                kept.get("is_settled", False),
+                _outcome_of(*outcome) if outcome else None,
+                kept.get("left_at", ""),
+            )
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError(f"no membership: {error!r}") from None
+
+    def joining(self, week: Period, rules: LeagueRules, cohort: int) -> "Membership":
+        """Return the membership of a user who joins a cohort. The last league's outcome must be known."""
+        division = rules.division_of(self.name, self.division)
+        place = Place(week.name, division, cohort)
+        name = rules.divisions[division]
+        return replace(self, division=division, name=name, place=place, is_settled=False)
+
+    def leaving(self, now: datetime) -> "Membership":
+        """Return the membership of a user who leaves the leagues."""
+        return replace(self, left_at=stamp(now))
+
+    def returning(self, *, has_seat: bool) -> "Membership":
+        """Return the membership of a user who comes back.
+
+        has_seat: the league that the user has left is still open. Then it is as if nobody had left. Who comes
+        back later begins in the lowest division: nobody leaves just to escape from going down.
+        """
+        if has_seat:
+            return replace(self, left_at="")
+        return replace(self, left_at="", division=0, name="", place=self.place, is_settled=True)
+
+    def settled(self, rules: LeagueRules, user_id: str, standing: Sequence[Row]) -> "Membership":
+        """Return a user's membership after its cohort was closed. rules: of the cohort's week.
+
+        Who is not in the standing keeps the division, and the outcome of an earlier week.
+        """
+        row = next((row for row in standing if row.user_id == user_id), None)
+        if row is None or self.place is None:
+            return replace(self, is_settled=True)
+        played = self.place.division
+        outcome = Outcome(
+            self.place.week, rules.divisions[played], row.rank, row.points, row.zone, len(standing)
+        )
+        division = division_after(row.zone, played)
+        name = rules.divisions[division]
+        return replace(self, division=division, name=name, is_settled=True, outcome=outcome)
+
+
+def _outcome_of(week: str, division: str, rank: int, points: int, zone: str, members: int) -> Outcome:
+    return Outcome(week, division, rank, points, Zone(zone), members)
