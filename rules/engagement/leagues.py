@@ -191,13 +191,15 @@ class Membership:
         try:
             number, name = kept["division"]
             place, outcome = kept.get("place"), kept.get("outcome")
+            if outcome:
+                outcome[4] = Zone(outcome[4])
             return cls(
                 version,
                 number,
                 name,
                 Place(*place) if place else None,
                 kept.get("is_settled", False),
-                _outcome_of(*outcome) if outcome else None,
+                Outcome(*outcome) if outcome else None,
                 kept.get("left_at", ""),
             )
         except (KeyError, IndexError, TypeError) as error:
@@ -239,7 +241,3 @@ class Membership:
         division = division_after(row.zone, played)
         name = rules.divisions[division]
         return replace(self, division=division, name=name, is_settled=True, outcome=outcome)
-
-
-def _outcome_of(week: str, division: str, rank: int, points: int, zone: str, members: int) -> Outcome:
-    return Outcome(week, division, rank, points, Zone(zone), members)
