@@ -25,6 +25,7 @@ from rules.engagement.packed_dates import (
     unpack_dates,
     unpack_spans,
 )
+from rules.engagement.period_points import pack_period_points, unpack_period_points
 from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.repairs import Repair
 from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choice_text
@@ -110,6 +111,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         **_expiry_attributes(profile.user_id, profile.expiry),
         "past_entry": profile.past_entry or None,
         "backfilled": profile.backfilled or None,
+        "period_points": pack_period_points(profile.period_points) or None,
         "amnesties": [amnesty_text(number, dates) for number, dates in profile.amnesties] or None,
     }
     if profile.head:
@@ -209,6 +211,7 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
         past_entry=attributes.get("past_entry") or "",
         amnesties=tuple(map(amnesty_of_text, attributes.get("amnesties") or ())),
         backfilled=attributes.get("backfilled") or 0,
+        period_points=unpack_period_points(attributes.get("period_points") or ""),
     )
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
+from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.daily import DailyRules, DailyTerms, Weekday
 from rules.book.point_rules import Cap
 from rules.engagement.account import profile_with_entries
@@ -44,6 +45,7 @@ ENTRY = ("account_id", "created_at", "seq", "balance", *DRAFT_COLUMNS)
 KINDS = {kind.value: kind for kind in EntryKind}
 FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{note.value: note for note in FreezeNote}}
 SETTING_KINDS: dict[str | None, Setting | None] = {None: None, **{each.value: each for each in Setting}}
+BOARD = ("name", "per", "first", "last", "group")  # the fields of a BoardRule
 cap_of = lru_cache(1024)(Cap.of)  # millions of entries have few different caps
 
 
@@ -228,7 +230,10 @@ def _cover_from(values: Mapping[str, Any]) -> Cover:
 
 def _rest_values(rest: RestDays) -> list[Any]:
     terms = [
-        (since, sorted(rules.rest_days), rules.chosen_max, f"{rules.day_starts_at:%H:%M}")
+        (
+            *(since, sorted(rules.rest_days), rules.chosen_max, f"{rules.day_starts_at:%H:%M}"),
+            *([[[getattr(rule, name) for name in BOARD] for rule in rules.boards]] if rules.boards else []),
+        )
         for since, rules in rest.terms
     ]
     return [terms, [choice_text(*choice) for choice in rest.chosen]]
@@ -240,9 +245,20 @@ def _rest_from(values: Sequence[Any]) -> RestDays:
         tuple(
             (
                 date.fromisoformat(since),
-                DailyRules(frozenset(map(Weekday, weekdays)), most, time.fromisoformat(start)),
+                DailyRules(
+                    frozenset(map(Weekday, weekdays)),
+                    most,
+                    time.fromisoformat(start),
+                    tuple(map(_board_from, *boards)) if boards else (),
+                ),
             )
-            for since, weekdays, most, start in terms
+            for since, weekdays, most, start, *boards in terms
         ),
         tuple(map(choice_of_text, choices)),
     )
+
+
+def _board_from(values: Sequence[Any]) -> BoardRule:
+    name, per, first, last, group = values
+    begins, ends = (day and date.fromisoformat(day) for day in (first, last))
+    return BoardRule(name, BoardPeriod(per) if per else None, begins, ends, group)

@@ -50,6 +50,7 @@ from rules.engagement.ledger import (
     append_drafts,
 )
 from rules.engagement.lots import Expiry, holds_after
+from rules.engagement.period_points import with_period_points
 from rules.engagement.repairs import needless_repairs, repairs_after, return_of
 from rules.engagement.review import (
     TZ_CHANGES_KEPT_MAX,
@@ -254,7 +255,7 @@ def _lost_dates(
 
 
 def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
-    """Count entries into the profile: balance, lifetime points, freezes, settings. The streak stays as it is.
+    """Count entries into the profile: balance, points, freezes, settings. The streak stays as it is.
 
     entries: oldest first, all newer than the profile's watermark.
     """
@@ -296,6 +297,7 @@ def profile_with_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
         repairs=repairs,
         expiry=with_bonuses_due(profile, expiry, entries),
         past_entry=past_entry,
+        period_points=with_period_points(profile.period_points, entries, profile.cover.rest.terms),
     )
 
 

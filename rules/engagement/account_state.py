@@ -21,6 +21,7 @@ from rules.days import (
 )
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
+from rules.engagement.period_points import PeriodPoints
 from rules.engagement.repairs import Repair
 from rules.engagement.streak import Cover, Streak, shown_streak, spend_freezes
 
@@ -97,6 +98,7 @@ class Profile:
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
     backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)
     bonus_points: int = 0  # those of total_points that achievements have earned
+    period_points: tuple[PeriodPoints, ...] = ()  # what boards count (rule 25), the earliest period first
     # Whether a book pays for achievements. No profile stores it: readers add it.
     pays_bonuses: bool = field(default=False, compare=False)
 

@@ -26,12 +26,14 @@ from rules.engagement.streak import YEAR, BroughtForward, Checkpoint, Streak
 UNSETTLED = timedelta(days=10)
 # Fewer dates, pauses and checkpoints are not worth the later reads of the ledger.
 LEFT_OUT_MIN = 8
+LEFT_OUT_MIN_COUNTED = 4  # of a profile in which boards count: their counters take the room
 
 
 def settled_checkpoints(profile: Profile) -> Sequence[Checkpoint]:
     """Return the checkpoints at which a profile may begin, the oldest first.
 
-    There are none if less than LEFT_OUT_MIN could be left out before the newest of them.
+    There are none if less than LEFT_OUT_MIN could be left out before the newest of them, or less than
+    LEFT_OUT_MIN_COUNTED.
     """
     streak, cover = profile.streak, profile.cover
     settled = [each for each in streak.checkpoints if each.last < streak.last - UNSETTLED] if streak else []
@@ -43,7 +45,8 @@ def settled_checkpoints(profile: Profile) -> Sequence[Checkpoint]:
     left_out += sum(is_old_pause(last, newest.last) for _, last in cover.pauses)
     left_out += sum(is_old_repair(repair, newest.last) for repair in profile.repairs)
     left_out += len(cover.rest.chosen) - len(cover.rest.since(newest.last).chosen)
-    return settled if left_out >= LEFT_OUT_MIN else ()
+    least = min(LEFT_OUT_MIN, LEFT_OUT_MIN_COUNTED) if profile.period_points else LEFT_OUT_MIN
+    return settled if left_out >= least else ()
 
 
 def is_old_pause(last: date, until: date) -> bool:

@@ -25,10 +25,10 @@ from rules.engagement.account_state import Account, Decision, NeedsHistory
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
 from rules.engagement.ledger import Draft, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
+from rules.engagement.period_points import OPENING_TYPE
 from rules.engagement.streak import Checkpoint, fold
 from rules.user_ids import new_user_problem
 
-OPENING_TYPE = "OPENING_BALANCE"
 LASTING_LOT = "lasting"  # the lot of points that never expire
 # A phone may send events while its user moves. The position has those already. So active dates this near to
 # its last date are no conflict.

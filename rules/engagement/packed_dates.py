@@ -2,7 +2,8 @@
 
 A number counts the days since the date before. A suffix belongs to its date. `2026-05-01/2 14` is 1, 2, 3 and
 15 May: two dates follow the first. `2026-05-01+1 2-1` are changes of freezes, `2026-05-01/3 30/0` pauses of
-four dates and of one.
+four dates and of one. `2026-11-01/29+460 1+340 7+120+5` are points of a month and of two weeks, 5 of the last
+ones late: where no number of dates follows the first, six do.
 """
 
 import re
@@ -15,8 +16,11 @@ from rules.days import DAY
 ISO_LENGTH = len("2026-05-01")
 LATER_DATE = re.compile(r"(\d+)(.*)", re.ASCII)  # days since the date before, and the suffix
 FOLLOWERS = re.compile(r"/(\d+)", re.ASCII)  # a suffix
+COUNTS = re.compile(r"(/\d+)?([+-]\d+)([+-]\d+)?", re.ASCII)  # a suffix
+A_WEEK = "/6"  # most points are of weeks, so a text leaves it out
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
+Counts = tuple[tuple[date, date, int, int], ...]  # first and last date, points, those of them that are late
 
 
 def _pack(dated: Iterable[tuple[date, str]]) -> str:
@@ -82,6 +86,29 @@ def pack_spans(spans: Iterable[tuple[date, date]]) -> str:
 def unpack_spans(text: str) -> Spans:
     """Read what pack_spans wrote; raises ValueError for another text."""
     return tuple((first, _last_of(first, followers)) for first, followers in _unpack(text))
+
+
+def pack_counts(counts: Iterable[tuple[date, date, int, int]]) -> str:
+    """Return points of periods, ascending by their first date, as a text."""
+    return _pack(
+        (first, f"{_followers(first, last)}{points:+d}" + (f"{late:+d}" if late else ""))
+        for first, last, points, late in counts
+    )
+
+
+def _followers(first: date, last: date) -> str:
+    followers = f"/{(last - first).days}"
+    return "" if followers == A_WEEK else followers
+
+
+def unpack_counts(text: str) -> Counts:
+    """Read what pack_counts wrote; raises ValueError for another text."""
+    counts = []
+    for first, suffix in _unpack(text):
+        if not (match := COUNTS.fullmatch(suffix)):
+            raise ValueError(f"no points of a period: {suffix!r}")
+        counts.append((first, _last_of(first, match[1] or A_WEEK), int(match[2]), int(match[3] or 0)))
+    return tuple(counts)
 
 
 def _last_of(first: date, followers: str) -> date:

@@ -6,9 +6,10 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, time
+from datetime import date, datetime, time
 from typing import Any
 
+from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.book import Book, Boost, Declarer, EventType
 from rules.book.daily import NO_REST, DailyRules, Weekday, weekday_names
 from rules.book.document import read_book
@@ -26,11 +27,11 @@ from rules.book.point_rules import AmountRule, Period
 from rules.days import stamp
 from rules.lake.schema import Entity, Field, PublishedTable, Required, Row, Type
 
-TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
+TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 
 # The kinds of rows
 EVENT_TYPE, BOOST, STREAK, ACHIEVEMENT = "event_type", "boost", "streak", "achievement"
-LEVEL, DAILY, BOOK = "level", "daily", "book"
+LEVEL, DAILY, BOARD, BOOK = "level", "daily", "board", "book"
 # The sections of a document that are in its row of kind BOOK
 BOOK_SECTIONS = ("freezes", "repairs", "pauses", "expiry", "offline", "answers")
 FREEZES, PAUSES, REST_DAYS = "freezes", "pauses", "rest_days"  # what covers a missed period
@@ -81,6 +82,14 @@ def book_items(book: Book) -> Iterator[Row]:
         start = f"{book.daily.day_starts_at:%H:%M}"
         rest = {"rest_days": weekdays, "rest_days_chosen": most}
         yield {"item": DAILY, "kind": DAILY, **rest, "day_starts_at": start}
+    for board in book.daily.boards:
+        dates = {
+            "first_date": board.first and board.first.isoformat(),
+            "last_date": board.last and board.last.isoformat(),
+        }
+        identity = {"item": f"{BOARD}/{board.name}", "kind": BOARD, "name": board.name}
+        per = board.per and board.per.value
+        yield {**identity, "per": per, **dates, "grouped_by": board.group or None}
 
 
 def _type_row(rule: EventType) -> Row:
@@ -137,14 +146,18 @@ def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
 
 RULES = Entity(
     "rules",
-    "One row per item of each version of the book: an event type, a boost, a streak, a level, or the rest.",
+    "One row per item of each version of the book: an event type, a streak, a level, a board, or the rest.",
     (
         Required("version", INTEGER, "the version of the book of rules"),
         Required(
-            "item", TEXT, "event_type/X, boost/0, streak/X, achievement/X/0, level/X, daily or book", 128
+            *("item", TEXT),
+            "event_type/X, boost/0, streak/X, achievement/X/0, level/X, board/X, daily or book",
+            128,
         ),
         Required(
-            "kind", TEXT, "event_type, boost, streak, achievement, level, daily or book (all the rest)", 16
+            *("kind", TEXT),
+            "event_type, boost, streak, achievement, level, board, daily or book (all the rest)",
+            16,
         ),
         Required("effective_at", TIMESTAMP, "from when the version is in force"),
         Required("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book"),
@@ -159,7 +172,7 @@ RULES = Entity(
         ),
         Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
         Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
-        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", 16),
+        Field("per", TEXT, "the period of a cap, a streak or a board: day, week, month", 16),
         Field("declared_by", TEXT, "event_type: who may send it, anybody or server", 16),
         Field("keeps_streak", BOOLEAN, "event_type: whether an event makes its date active"),
         Field("since", TIMESTAMP, "boost: events that occurred at this instant or later"),
@@ -167,7 +180,7 @@ RULES = Entity(
         Field("factor", INTEGER, "boost: what their points are multiplied by"),
         Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
         Field("document", TEXT, "book: freezes, repairs, pauses, expiry, offline and answers, JSON text"),
-        Field("name", TEXT, "streak, achievement, level: its name", 64),
+        Field("name", TEXT, "streak, achievement, level, board: its name", 64),
         Field("need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", 16),
         Field(
             "at_least",
@@ -191,6 +204,9 @@ RULES = Entity(
         Field("rest_days", TEXT, "daily: weekdays without a miss, separated by commas", 64),
         Field("rest_days_chosen", INTEGER, "daily: how many weekdays a user may choose"),
         Field("day_starts_at", TEXT, "daily: when dates begin by the clock on the wall, such as 03:00", 8),
+        Field("first_date", DATE, "board: the first date of its only period"),
+        Field("last_date", DATE, "board: and the last one"),
+        Field("grouped_by", TEXT, "board: the attribute of users that divides it", 64),
     ),
     key=("version", "item"),
     occurred="stored_at",
@@ -214,13 +230,15 @@ def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
     levels = [
         Level(row["name"], row["at_least"], row["title"] or "") for row in all_rows if row["kind"] == LEVEL
     ]
+    daily = next((_daily(row) for row in all_rows if row["kind"] == DAILY), NO_REST)
+    boards = [_board(row) for row in all_rows if row["kind"] == BOARD]
     return Book(
         types,
         boosts,
         streaks=streaks,
         achievements=_achievements(all_rows),
         levels=tuple(sorted(levels, key=lambda level: level.points)),
-        daily=next((_daily(row) for row in all_rows if row["kind"] == DAILY), NO_REST),
+        daily=replace(daily, boards=tuple(sorted(boards, key=lambda board: board.name))),
     )
 
 
@@ -231,6 +249,12 @@ def _daily(row: Mapping[str, Any]) -> DailyRules:
         row["rest_days_chosen"] or 0,
         time.fromisoformat(row["day_starts_at"] or "00:00"),
     )
+
+
+def _board(row: Mapping[str, Any]) -> BoardRule:
+    per = BoardPeriod(row["per"]) if row["per"] else None
+    first, last = (row[name] and date.fromisoformat(str(row[name])) for name in ("first_date", "last_date"))
+    return BoardRule(row["name"], per, first, last, row["grouped_by"] or "")
 
 
 def _event_type(row: Mapping[str, Any]) -> EventType:

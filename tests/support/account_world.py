@@ -19,7 +19,8 @@ from rules.engagement.ledger import (
     FreezeNote,
     active_events,
 )
-from rules.engagement.streak import fold, resumed_streak
+from rules.engagement.rest_days import RestDays
+from rules.engagement.streak import Cover, fold, resumed_streak
 from tests.support.engagement_strategies import NOW
 
 SECOND = timedelta(seconds=1)
@@ -116,7 +117,8 @@ class World:
 
     def check(self) -> None:
         """The invariants of rules 6 and 7."""
-        made_again = profile_with_entries(Profile(self.profile.user_id), self.entries)
+        rest = RestDays(self.profile.cover.rest.terms)
+        made_again = profile_with_entries(Profile(self.profile.user_id, cover=Cover(rest=rest)), self.entries)
         other = ("version", "updated_at", "streak", "alias", "backfilled", "cover", "expiry")
         assert made_again == replace(self.profile, **{name: getattr(made_again, name) for name in other})
         assert (made_again.cover.skipped, made_again.cover.opening) == (

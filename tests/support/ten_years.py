@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_from, profile_item
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
+from rules.book.daily import DailyTerms
 from rules.days import DAY
 from rules.engagement.account import change_timezone, decide, decide_settings
 from rules.engagement.account_state import Account, Day, Decision, Profile
@@ -16,6 +17,8 @@ from rules.engagement.carriers import split_carriers
 from rules.engagement.earnings import dates_beside
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, FreezeNote
+from rules.engagement.rest_days import NO_TERMS, RestDays
+from rules.engagement.streak import Cover
 from tests.support.account_world import grant
 from tests.support.engagement_strategies import event
 from tests.support.short_profiles import with_pause
@@ -33,6 +36,7 @@ class TenYears:
 
     user_id: str
     last: date
+    terms: DailyTerms = NO_TERMS
     profile: Profile = field(init=False)
     days: dict[date, Day] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
@@ -41,7 +45,8 @@ class TenYears:
     now: datetime = field(init=False)
 
     def __post_init__(self) -> None:
-        self.profile = Profile(self.user_id, alias="a name for the boards")
+        cover = Cover(rest=RestDays(self.terms))
+        self.profile = Profile(self.user_id, alias="a name for the boards", cover=cover)
         first = self.last - timedelta(days=365 * YEARS)
         for number in range((self.last - first).days + 1):
             self._live(first + number * DAY, number)
@@ -84,7 +89,7 @@ class TenYears:
         self.days |= decision.days
         self.written = profile_item(decision.profile, SHARDS, self.now)
         self.sizes.append(item_bytes(self.written))
-        self.profile = profile_from(decode_item(self.written))
+        self.profile = profile_from(decode_item(self.written), self.terms)
 
     @property
     def covered(self) -> set[date]:

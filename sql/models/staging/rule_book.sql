@@ -60,7 +60,10 @@ SELECT
     title,
     rest_days,
     rest_days_chosen,
-    day_starts_at
+    day_starts_at,
+    first_date,
+    last_date,
+    grouped_by
 FROM staging.rules
 WHERE kind <> 'book'
 UNION ALL
@@ -97,7 +100,10 @@ SELECT
     title,
     CAST(NULL AS VARCHAR(512)) AS rest_days,
     CAST(NULL AS BIGINT) AS rest_days_chosen,
-    CAST(NULL AS VARCHAR(512)) AS day_starts_at
+    CAST(NULL AS VARCHAR(512)) AS day_starts_at,
+    CAST(NULL AS DATE) AS first_date,
+    CAST(NULL AS DATE) AS last_date,
+    CAST(NULL AS VARCHAR(512)) AS grouped_by
 FROM shipped
 CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = 1) AS first_version
 WHERE first_version.stored = 0

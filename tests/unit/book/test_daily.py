@@ -16,6 +16,11 @@ from tests.support.published_books import AT, Table, a_document, documents, publ
 
 WEEKEND = {"rest_days": ["saturday", "sunday"]}
 CHOSEN = {"rest_days_chosen": 2}
+BOARDS = {
+    "classes": {"per": "month", "group": "class"},
+    "summer": {"from": "2027-06-01", "until": "2027-08-31"},
+    "weekly": {"per": "week"},
+}
 
 
 def document(**sections: Any) -> dict[str, Any]:
@@ -45,23 +50,26 @@ def test_the_shipped_book_has_none_for_all_processes() -> None:
     assert shipped_version().daily == SHIPPED == NO_REST
 
 
+@pytest.mark.parametrize("boards", [BOARDS, None])
 @pytest.mark.parametrize("daily", [WEEKEND, CHOSEN, None])
-def test_who_reads_no_document_knows_the_same(daily: dict[str, Any] | None) -> None:
-    sections = {"daily": daily} if daily else {}
+def test_who_reads_no_document_knows_the_same(
+    daily: dict[str, Any] | None, boards: dict[str, Any] | None
+) -> None:
+    sections = ({"daily": daily} if daily else {}) | ({"boards": boards} if boards else {})
     table = Table()
     publish(table, {**a_document(), **sections}, AT, AT)
     books = BookStore(table, "RuleBooks").look()
     assert DailyTermsStore(table, "RuleBooks").recent() == books.daily_terms
-    assert bool(books.daily_terms) is bool(daily)
+    assert bool(books.daily_terms) is bool(sections)
     assert all(version.daily == version.book.daily for version in books.versions)
 
 
-@pytest.mark.parametrize("daily", [WEEKEND, CHOSEN])
-def test_the_lake_has_them(daily: dict[str, Any]) -> None:
-    _, item = documents(published({**a_document(), "daily": daily}))
+@pytest.mark.parametrize("daily", [WEEKEND, CHOSEN, None])
+def test_the_lake_has_them(daily: dict[str, Any] | None) -> None:
+    _, item = documents(published({**a_document(), **({"daily": daily} if daily else {}), "boards": BOARDS}))
     names = [field.name for field in RULES.fields]
     rows = [{**dict.fromkeys(names), **row} for row in rule_rows(item, datetime(2027, 1, 1, tzinfo=UTC))]
-    assert book_of(rows).daily == daily_rules(daily)
+    assert book_of(rows).daily == daily_rules(daily, BOARDS)
 
 
 def test_publishing_says_from_when() -> None:

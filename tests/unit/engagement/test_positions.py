@@ -16,12 +16,12 @@ from rules.engagement.events import InputRefused
 from rules.engagement.ledger import EntryKind
 from rules.engagement.lots import SettlementBasis, settlement_of
 from rules.engagement.opening_positions import (
-    OPENING_TYPE,
     OpeningPosition,
     has_position,
     position_of,
     with_position,
 )
+from rules.engagement.period_points import OPENING_TYPE
 from rules.engagement.reconciliation import days_of, ledger_faults, profile_of
 from rules.engagement.streak import Cover, Streak, advance, fold, shown_streak
 from tests.support.account_world import World

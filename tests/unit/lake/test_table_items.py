@@ -30,6 +30,7 @@ FROM_ENTRIES = {
     *("expires_next", "ledger_head", "ledger_seq", "current_streak", "longest_streak", "last_activity_date"),
     *("active_days", "freezes_spent", "streak_checkpoints", "leaderboard_partition", "lapses_at"),
     *("run_length", "past_entry", "review_state", "repairs", "bonus_points"),
+    "period_points",
 }
 
 

@@ -219,8 +219,9 @@ def lead_features() -> Iterator[dict[str, Any]]:
 
 
 def rules() -> Iterator[dict[str, Any]]:
+    boards = {"classes": {"per": "month", "group": "class"}, "one": {"from": AT[:10], "until": AT[:10]}}
     for daily in ({"rest_days": ["saturday"]}, {"rest_days_chosen": 2}):
-        yield from documents(published({**a_document(), "daily": daily}))
+        yield from documents(published({**a_document(), "daily": daily, "boards": boards}))
 
 
 def table_items() -> Iterator[dict[str, Any]]:
