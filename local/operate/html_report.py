@@ -261,8 +261,8 @@ MART_PLOTS = (
     ),
     MartPlot(
         "How far people get",
-        "People who have ever done so. The step at which a bar is much shorter than the one above it "
-        "loses most people.",
+        "People who have ever done so. Each step is counted by itself, so a later one may have more people "
+        "than an earlier one.",
         FUNNEL,
         "step",
         {"people": "users"},
