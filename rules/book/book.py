@@ -166,6 +166,7 @@ class Book:
     streaks: Mapping[str, StreakRule] = field(default_factory=dict)  # by name, without the daily streak
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)  # by name
     levels: tuple[Level, ...] = ()  # in ascending order
+    friends_max: int = 0  # how many friends a user may have; 0: there are none
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
     answers: AnswerRules = NO_ANSWERS  # what answers to questions earn in stats
     daily: DailyRules = NO_REST  # when dates begin, and the rest days of the daily streak

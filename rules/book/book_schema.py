@@ -17,6 +17,7 @@ Schema = dict[str, Any]
 DAYS_MAX = 3650  # until points expire
 TYPES_MAX = 500
 AMOUNT_MAX = 1_000_000_000
+FRIENDS_MAX = 50  # each of them is read when a user looks at the list
 TOOK_MS_MAX = 86_400_000  # the longest response_time_ms that the API takes
 
 
@@ -386,6 +387,11 @@ _LEAGUES = _object(
     },
     "weekly leagues: cohorts, of which some members go up and some down. They earn nothing. Left out: none",
 )
+_FRIENDS = _object(
+    ["max"],
+    {"max": _whole(1, FRIENDS_MAX, "how many friends a user may have")},
+    "friends and their common streaks; left out: there are none",
+)
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
@@ -415,6 +421,7 @@ BOOK: Schema = {
             },
             "boards": _by_name(BOARDS_MAX, GOAL_NAME, _BOARD, "boards by period, by name"),
             "leagues": _LEAGUES,
+            "friends": _FRIENDS,
         },
         "what earns what",
     ),

@@ -103,6 +103,7 @@ def read_book(document: Section) -> Book:
             name: _achievement(section) for name, section in document.get("achievements", {}).items()
         },
         levels=tuple(map(_level, document.get("levels", ()))),
+        friends_max=document.get("friends", {"max": 0})["max"],
         offline=OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         answers=_answers(document["answers"]) if "answers" in document else NO_ANSWERS,
         daily=daily_rules(document.get("daily"), document.get("boards"), document.get("leagues")),

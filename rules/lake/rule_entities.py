@@ -49,8 +49,8 @@ def is_whole_book(attributes: Mapping[str, Any]) -> bool:
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
     """Yield the rows of a version's item of the table RuleBooks. Raises KeyError, ValueError for others.
 
-    Data contracts and reminders are not in the lake: no figure follows from what senders promise, or from
-    what phones show.
+    Data contracts, reminders and the number of friends are not in the lake: no figure follows from what
+    senders promise, what phones show, or how many friends somebody may have.
     """
     document = json.loads(attributes["document"])
     published = ("version", "effective_at", "published_at", "author", "note")
