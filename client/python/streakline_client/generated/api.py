@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest f6ca0006c623dfa2c1ae551c91982519be7c9ac8b9dfd2ded2ac48e3499584e8."""
+"""Made by `make clients` from the API with the digest 165faa702dabebfd169f8e3a9707b31edff72c6cb4eed927a4068da2829675fc."""
 
 from __future__ import annotations
 
@@ -218,6 +218,10 @@ class BookLeagues(TypedDict):
     down: int
 
 
+class BookFriends(TypedDict):
+    max: int
+
+
 class Book(TypedDict):
     format: NotRequired[Literal[1]]
     event_types: dict[str, BookEventTypes]
@@ -236,6 +240,7 @@ class Book(TypedDict):
     levels: NotRequired[list[BookLevel]]
     boards: NotRequired[dict[str, BookBoards]]
     leagues: NotRequired[BookLeagues]
+    friends: NotRequired[BookFriends]
 
 
 class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest f6ca0006c623dfa2c1ae551c91982519be7c9ac8b9dfd2ded2ac48e3499584e8.
+// Made by `make clients` from the API with the digest 165faa702dabebfd169f8e3a9707b31edff72c6cb4eed927a4068da2829675fc.
 
 export interface paths {
     "/": {
@@ -1561,6 +1561,11 @@ export interface components {
                 held_max: number;
                 /** @description the price of each further one */
                 price_points: number;
+            };
+            /** @description friends and their common streaks; left out: there are none */
+            friends?: {
+                /** @description how many friends a user may have */
+                max: number;
             };
             /** @description weekly leagues: cohorts, of which some members go up and some down. They earn nothing. Left out: none */
             leagues?: {
