@@ -26,7 +26,7 @@ from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import (
     ENDPOINTS_MAX,
-    KINDS_OF_PARTS,
+    OWNED_KINDS,
     PART_OF_TYPE,
     TYPES,
     Endpoint,
@@ -73,7 +73,7 @@ _NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
             "description": kind.whose_meaning,
             OF_PART: kind.part.value,
         }
-        for kind in KINDS_OF_PARTS.values()
+        for kind in OWNED_KINDS
     },
     "description?": text(maxLength=200),
 }
@@ -139,7 +139,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         "url": endpoint.url,
         "types": sorted(endpoint.types),
         "filters": endpoint.filters,
-        **{kind.whose: sorted(endpoint.whose.get(kind.whose, ())) for kind in KINDS_OF_PARTS.values()},
+        **{kind.whose: sorted(endpoint.whose.get(kind.whose, ())) for kind in OWNED_KINDS},
         "description": endpoint.description,
         "created_at": endpoint.created_at,
         "disabled": endpoint.disabled,
@@ -192,9 +192,7 @@ def post_endpoint() -> dict[str, Any]:
         body.get("filters", {}),
         body.get("description", ""),
         stamp(clock.now()),
-        whose={
-            kind.whose: frozenset(body[kind.whose]) for kind in KINDS_OF_PARTS.values() if kind.whose in body
-        },
+        whose={kind.whose: frozenset(body[kind.whose]) for kind in OWNED_KINDS if kind.whose in body},
     )
     if problems := list(silent_filters(endpoint)):
         raise invalid_fields(problems)

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Refresh, get_one, query_all, update_if, write_if
-from rules.outgoing.notices import BUS, KINDS_OF_PARTS, Endpoint
+from rules.outgoing.notices import BUS, OWNED_KINDS, Endpoint
 
 FRESH_SECONDS = 20.0  # how long a process uses the endpoints that it has read
 REGISTRY = "endpoints"  # the one partition of all endpoints, because they are few
@@ -115,10 +115,7 @@ def _endpoint_item(endpoint: Endpoint) -> Item:
             "description": endpoint.description or None,
             "created_at": endpoint.created_at,
             "disabled": endpoint.disabled or None,
-            **{
-                kind.whose: sorted(endpoint.whose.get(kind.whose, ())) or None
-                for kind in KINDS_OF_PARTS.values()
-            },
+            **{kind.whose: sorted(endpoint.whose.get(kind.whose, ())) or None for kind in OWNED_KINDS},
         }
     )
 
@@ -134,9 +131,5 @@ def _endpoint_from(stored: Item) -> Endpoint:
         fields.get("description", ""),
         fields["created_at"],
         fields.get("disabled", ""),
-        {
-            kind.whose: frozenset(fields[kind.whose])
-            for kind in KINDS_OF_PARTS.values()
-            if kind.whose in fields
-        },
+        {kind.whose: frozenset(fields[kind.whose]) for kind in OWNED_KINDS if kind.whose in fields},
     )

@@ -29,7 +29,9 @@ from rules.outgoing.notices import KEPT, KINDS_OF_PARTS, Endpoint, Notice, Notic
 
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
-ONCE = tuple(kind.holder for kind in KINDS_OF_PARTS.values())  # holders that are notified once
+ONCE = tuple(
+    kind.holder for kind in KINDS_OF_PARTS.values() if kind.is_last
+)  # holders that are notified once
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages
 STATE = "state"  # the sort key of the state that a holder's notifications have led to
 LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes

@@ -28,7 +28,7 @@ from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
-from rules.outgoing.notices import lead_holder
+from rules.leads.notice_kinds import lead_holder
 from rules.parts import said
 from rules.privacy.erasures import Person
 from rules.privacy.inventory import stores_lacking

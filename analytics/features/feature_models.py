@@ -3,7 +3,7 @@
 `python -m analytics.generated_models` stores it in sql/models/marts. Here are three models, in this order:
 
 - lead_features_live has the features as the app shows them. It reads the states that leads' items bring into
-  the lake (rules/lake/lead_entities.py).
+  the lake (rules/leads/lake_entities.py).
 - lead_features_recomputed computes the same features from the lake's events.
 - lead_quality compares the two.
 
@@ -24,8 +24,8 @@ from analytics.features.series_parts import (
     windows_of,
 )
 from analytics.warehouse.models import GRACE_DAYS
-from rules.lake.lead_entities import as_of_column, column_of, state_column
 from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
+from rules.leads.lake_entities import as_of_column, column_of, state_column
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
 from rules.leads.series import SERIES_INPUTS
 

@@ -33,9 +33,9 @@ from analytics.features.series_parts import (
 from analytics.lake import curated_files
 from analytics.lake.arrow import ARROW
 from analytics.lake.curated_files import arrow_table, connect, query
-from rules.lake.entities import LEAD_EVENTS, Type
-from rules.lake.lead_entities import column_of
+from rules.lake.entities import Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
+from rules.leads.lake_entities import LEAD_EVENTS, column_of
 from rules.leads.lead_events import CAMPAIGN_SENT
 
 # ruff: noqa: S608 (what the statements are made of is our own declaration)

@@ -27,9 +27,9 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY, stamp
 from rules.engagement.reconciliation import LAKE_LAG
-from rules.lake.entities import LEAD_FEATURES, row_of
-from rules.lake.lead_entities import state_column
+from rules.lake.entities import row_of
 from rules.leads.features import Input
+from rules.leads.lake_entities import LEAD_FEATURES, state_column
 from rules.turns import slices_due, turn_digits
 
 LEAD = "lead_organization_id"

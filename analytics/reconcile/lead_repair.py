@@ -24,7 +24,8 @@ from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG
-from rules.lake.entities import LEAD_EVENTS, row_of
+from rules.lake.entities import row_of
+from rules.leads.lake_entities import LEAD_EVENTS
 from rules.leads.lead_events import LeadEvent, to_item
 
 WRONG_ITEMS_MAX = 100  # in a night

@@ -16,7 +16,7 @@ from local.operate.functions import invoke
 from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.steps import SmokePart, StepFailed, Subject
-from rules.outgoing.notices import lead_holder
+from rules.leads.notice_kinds import lead_holder
 from rules.parts import Part, said
 from rules.user_ids import kept_partition
 

@@ -1,10 +1,10 @@
-"""Makes notifications of changes of UserStreaks, Rewards and Feature, and of time (docs/rules.md, rule 18).
+"""Makes notifications of changes of UserStreaks, Rewards and parts' tables, and of time (rule 18).
 
 A profile's records arrive in order, maybe twice. The state of a user's notifications is stored. So the fold
 of rules/outgoing/derivation.py needs no older image, and a record that is delivered twice is notified once.
 Without an endpoint nothing is read or written.
 
-A holder is the user, the lead or the other thing that notifications are about. Its state has all that was
+A holder is the user, or the thing of a part, that notifications are about. Its state has all that was
 notified so far. Each change is a step from one state to the next, which may add notifications.
 
 Example: a user's profile gets a longer streak (the change). Its step compares the profile with the state,
@@ -25,8 +25,6 @@ from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.rewards import redemption_from
-from adapters.leads.feature_store import feature_item_from
-from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
@@ -44,21 +42,21 @@ from adapters.platform.items import decode_item
 from adapters.platform.queues import Deadline
 from adapters.platform.tables import get_all
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
+from adapters.settings import with_settings
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from processors.outgoing.part_changes import PartChanges, ReadChange
 from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.levels import Level
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals import DeclaredAchievement, declared_achievements
-from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derivation import (
     ThingChange,
     UserNoticeState,
     due_at,
     forget_achievements,
     notices_of_achievements,
-    notices_of_lead,
     notices_of_profile,
     notices_of_redemption,
     offered_achievements,
@@ -68,7 +66,6 @@ from rules.outgoing.notices import (
     NoticeType,
     Notification,
     is_user,
-    lead_holder,
     number_notices,
 )
 from rules.parts import said
@@ -76,21 +73,17 @@ from rules.user_ids import user_holder, user_of_holder
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
-Change = Profile | Redemption | FeatureItem | ThingChange
+Change = Profile | Redemption | ThingChange
 Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
-# Of the tables of parts: the partition key's name -> what reads an item as a change, with its holder.
-CHANGES_OF_PARTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, ThingChange]]] = {
-    attribute: read for readers in said("noticed_changes") for attribute, read in readers.items()
-}
+CHANGES_OF_PARTS: list[PartChanges] = list(said("noticed_changes"))
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes. Those of achievements, levels and leads read further tables."""
+    """Makes steps of changes. Those of achievements and levels read further tables."""
 
     achievements: AchievementReader | None = None  # None: no endpoint wants achievements
-    leads: LeadEventStore | None = None  # None: no endpoint wants leads
     books: BookStore | None = None  # None: no endpoint wants levels
 
     def steps_of(
@@ -135,14 +128,7 @@ class NoticeSteps:
             return notices_of_profile(state, profile, at, levels, partial(self.repairs, now))
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
-        if isinstance(change, ThingChange):
-            return change.notices(state)
-        organization_id = state.shown.get("organization_id")
-        if not organization_id and self.leads:
-            organization_id = self.leads.organization_of(change.lead_organization_id)
-        if not organization_id:  # the lead has no event any more: it was erased
-            return [], state
-        return notices_of_lead(state, change, organization_id, stamp(now))
+        return change.notices(state, now)
 
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
@@ -200,6 +186,7 @@ class NotificationWriter:
     store: OutboxStore
     endpoints: EndpointStore
     steps: NoticeSteps = NoticeSteps()
+    readers: Mapping[str, ReadChange] = field(default_factory=dict)  # of parts' items
 
     def write(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
         """Write the notifications of records, holder by holder.
@@ -208,7 +195,8 @@ class NotificationWriter:
         """
         outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
-        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
+        read = partial(read_change, readers=self.readers)
+        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read):
             if self._is_followed(change):
                 by_holder.setdefault(holder, []).append((record, change))
         for holder, pairs in by_holder.items():
@@ -221,8 +209,6 @@ class NotificationWriter:
 
         So a user's state has the newest version of the profile. Notices by time alone are given only then.
         """
-        if isinstance(change, FeatureItem):
-            return self._may_want(NoticeType.LEAD_UPDATED)
         return not isinstance(change, ThingChange) or self._may_want(change.type)
 
     def _may_want(self, kind: str) -> bool:
@@ -262,7 +248,7 @@ class NotificationWriter:
                 for endpoint in self.endpoints.known()
                 if any(endpoint.wants(notification) for notification in notifications)
             ]
-            # If nobody wants the notifications of a lead or another thing, its state is not stored either.
+            # If nobody wants the notifications of a thing of a part, its state is not stored either.
             if not (endpoint_ids or is_user(holder)):
                 return set()
             due = due_at(state) if isinstance(state, UserNoticeState) else None
@@ -297,21 +283,18 @@ class NotificationWriter:
         return shares
 
 
-def read_change(record: Record) -> tuple[str, Change] | None:
+def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str, Change] | None:
     """Return the holder of a record and its change; None for a record that gives no notifications.
 
-    The name of an item's partition key tells the table. Raises KeyError, TypeError, ValueError and
-    AttributeError for a record that cannot be read.
+    The name of an item's partition key tells the table. readers: of the tables of parts, by that name.
+    Raises KeyError, TypeError, ValueError and AttributeError for a record that cannot be read.
     """
     image = record["dynamodb"].get("NewImage")
     if not image:
         return None
-    if "lead_organization_id" in image:
-        item = feature_item_from(image)
-        return lead_holder(item.lead_organization_id), item
-    for attribute, read in CHANGES_OF_PARTS.items():
+    for attribute, read in readers.items():
         if attribute in image:
-            return read(decode_item(image))
+            return read(image)
     if "holder" not in image:
         profile = profile_from(decode_item(image))
         return user_holder(profile.user_id), profile
@@ -331,20 +314,22 @@ def _timed_notices(
 
 
 @dataclass(frozen=True)
-class NotificationSettings(ConsumerSettings):
+class OwnNotificationSettings(ConsumerSettings):
     """Tables, and the function that delivers."""
 
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
     rule_books_table: str
-    event_table: str
     notifications_table: str
     webhook_endpoints_table: str
     event_bus_name: str  # "" for none
     deliver_function: str
     erasures_table: str
     erasure_secret_arn: str
+
+
+NotificationSettings = with_settings(OwnNotificationSettings, *(part.settings for part in CHANGES_OF_PARTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +340,7 @@ class _Parts:
     erasure_check: ErasureCheck
 
 
-def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
+def _notice_steps(config: OwnNotificationSettings, dynamodb: Any) -> NoticeSteps:
     ledger, days = LedgerStore(dynamodb, config.rewards_ledger_table), config.daily_activity_table
     books = BookStore(dynamodb, config.rule_books_table)
     accounts = AccountStore(
@@ -363,17 +348,25 @@ def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
     )
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
-    return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table), books)
+    return NoticeSteps(achievements, books)
 
 
 @bootstrap(NotificationSettings)
-def _parts(config: NotificationSettings, client: ClientOf) -> _Parts:
+def _parts(config: OwnNotificationSettings, client: ClientOf) -> _Parts:
     dynamodb = client("dynamodb")
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = OutboxStore(dynamodb, config.notifications_table)
+    readers: dict[str, ReadChange] = {}
+    for part in CHANGES_OF_PARTS:
+        readers |= part.readers(config, dynamodb)
     return _Parts(
         NotificationWriter(
-            dynamodb, config.user_streaks_table, store, endpoints, _notice_steps(config, dynamodb)
+            dynamodb,
+            config.user_streaks_table,
+            store,
+            endpoints,
+            _notice_steps(config, dynamodb),
+            readers,
         ),
         LaneStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),

@@ -16,6 +16,7 @@ from adapters.platform.items import decode_item
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notifications import NotificationWriter
+from processors.questions.noticed_changes import question_change
 from rules.questions.questions import Question, from_item
 
 logger = Logger(service="notify")
@@ -63,7 +64,8 @@ def _parts(config: NotifySettings, client: ClientOf) -> _Parts:
         dynamodb = client("dynamodb")
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
         outbox = OutboxStore(dynamodb, config.notifications_table)
-        writer = NotificationWriter(dynamodb, "", outbox, endpoints)
+        readers = {"question_id": question_change}
+        writer = NotificationWriter(dynamodb, "", outbox, endpoints, readers=readers)
     return _Parts(queue, writer, DeliveryInvoker(lambda: client("lambda"), config.deliver_function))
 
 

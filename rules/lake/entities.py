@@ -21,7 +21,6 @@ from rules.lake.engagement_entities import (
     USER_GOALS,
     event_version,
 )
-from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.lake.table_items import TABLE_ITEMS
@@ -34,9 +33,6 @@ __all__ = [
     "EVENTS",
     "EXTRA",
     "FIRST_STORED",
-    "LEAD_EVENTS",
-    "LEAD_FEATURES",
-    "LEAD_MEMORY",
     "LEDGER",
     "LOADED",
     "RULES",
@@ -59,7 +55,6 @@ ENTITIES: dict[str, Entity] = {
     entity.name: entity
     for entity in (
         *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS),
-        *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
         *(entity for entities in said("lake_entities") for entity in entities),
         *(RULES, TABLE_ITEMS),
     )

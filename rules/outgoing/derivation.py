@@ -1,16 +1,15 @@
-"""Which notices follow from a profile or a lead (docs/rules.md, rule 18).
+"""Which notices follow from a profile (docs/rules.md, rule 18).
 
 Each function is a fold. It takes a state, which has all that was notified so far, and returns the new notices
 and the state after them. A profile gives notices when it changes, and when time passes: a streak lapses, a
 hold ends. From time to time a user's achievements are looked at (rule 15). In this order: profiles,
-redemptions, achievements, leads and what parts have.
+redemptions, achievements, and what things of parts have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from rules.book.book import Books
@@ -24,7 +23,6 @@ from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
 from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offered_repair, repair_view
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
-from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
 
 ProfileView = dict[str, Any]
@@ -410,35 +408,12 @@ def forget_achievements(state: UserNoticeState) -> tuple[list[Notice], UserNotic
 
 @dataclass(frozen=True, slots=True)
 class ItemNoticeState:
-    """The state that the notifications of a lead, or of another thing, have reported so far."""
+    """The state that the notifications of a thing of a part have reported so far."""
 
-    version: int = 0  # the lead's item's; of what is notified once 1
+    version: int = 0  # the item's; of what is notified once 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
-
-
-def notices_of_lead(
-    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
-) -> tuple[list[Notice], ItemNoticeState]:
-    """Return the notices of a lead's item, and the state after them. An item of an older version gives none.
-
-    at: a stamp, when the item was written. The lead's memory is not sent: it has people's own words.
-    """
-    shown = {
-        "organization_id": organization_id,
-        "merged_into": item.merged_into,
-        "features": {
-            name: float(value) if isinstance(value, Decimal) else value
-            for name, value in sorted(item.features.items())
-        },
-    }
-    if item.version <= state.version or shown == state.shown:
-        return [], state
-    after = replace(
-        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
-    )
-    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +421,5 @@ class ThingChange:
     """A change of a thing of a part, which notifications may be about."""
 
     type: str  # of its notices
-    notices: Callable[
-        [ItemNoticeState], tuple[list[Notice], ItemNoticeState]
-    ]  # of the change; and the next state
+    # Returns the notices of the change at an instant, and the next state
+    notices: Callable[[ItemNoticeState, datetime], tuple[list[Notice], ItemNoticeState]]

@@ -1,8 +1,8 @@
 """Notifications of the customer's systems, the endpoints that want them, and when an attempt is repeated or
 given up (docs/rules.md, rule 18).
 
-A *holder* is a user, a lead, or another thing of a part. It is written as rules.user_ids.user_holder writes a
-user, or as `lead/` or another prefix with an id. The notifications of a holder are numbered, and arrive in
+A *holder* is a user, or a thing of a part, such as a lead. It is written as rules.user_ids.user_holder writes
+a user, or as a prefix with an id, such as `lead/`. The notifications of a holder are numbered, and arrive in
 this order: a holder has a *lane* to each endpoint, in which the next notification is sent when the one before
 has arrived. If an endpoint refuses a holder's notification, that delays no other holder. An endpoint that
 refuses everything has longer and longer pauses.
@@ -20,10 +20,11 @@ from rules.outgoing.notice_kinds import FieldForms, NoticeKind
 from rules.parts import Part, said
 from rules.user_ids import user_holder, user_id_problem, user_of_holder
 
-LEAD = "lead/"
 # The types of parts, beside NoticeType
 KINDS_OF_PARTS: dict[str, NoticeKind] = {kind.type: kind for kinds in said("notices") for kind in kinds}
-HOLDER_NAMES = {LEAD: "lead_id"} | {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
+# Those of which an endpoint says whose it wants
+OWNED_KINDS = tuple(kind for kind in KINDS_OF_PARTS.values() if kind.whose)
+HOLDER_NAMES = {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
@@ -39,11 +40,6 @@ REFUSED_MAX = 3
 BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
 Filters = Mapping[str, Mapping[str, Sequence[Any]]]
 KEPT = timedelta(days=30)  # how long a notification is kept, for replays and for disabled endpoints
-
-
-def lead_holder(lead_organization_id: str) -> str:
-    """Return the holder of a lead's notifications."""
-    return LEAD + lead_organization_id
 
 
 def is_user(holder: str) -> bool:
@@ -79,17 +75,13 @@ class NoticeType(StrEnum):
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
-    LEAD_UPDATED = "lead.updated"  # its features, or the root whose leaf it is, have changed
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"  # somebody asked for it
 
 
 # The part that a type is of, if a deployment may leave it out.
-PART_OF_TYPE: dict[str, Part] = {
-    NoticeType.LEAD_UPDATED: Part.LEADS,
-    **{kind.type: kind.part for kind in KINDS_OF_PARTS.values()},
-}
+PART_OF_TYPE: dict[str, Part] = {kind.type: kind.part for kind in KINDS_OF_PARTS.values()}
 TYPES: tuple[str, ...] = (*NoticeType, *KINDS_OF_PARTS)
 _OF_USER = {"user_id": str, "number": int}
 # What a filter may ask for: by type, the fields of `data` that are texts or numbers. A text that is one
@@ -116,14 +108,10 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
         "price_points": int,
     },
     NoticeType.HOLD_EXPIRED: {**_OF_USER, "hold_id": str, "points": int, "reward_id": str, "until": str},
-    NoticeType.LEAD_UPDATED: {
-        **dict.fromkeys(("lead_id", "organization_id", "merged_into", "computed_at"), str),
-        "number": int,
-    },
     NoticeType.PROFILE_CHANGED: _OF_USER,
     **{kind.type: kind.fields for kind in KINDS_OF_PARTS.values()},
 }
-PEOPLE = ("user_id", *(kind.whose_data for kind in KINDS_OF_PARTS.values()))
+PEOPLE = ("user_id", *(kind.whose_data for kind in OWNED_KINDS))
 
 
 def filter_problem(kind: str, name: str, wanted_values: Sequence[Any]) -> str:
@@ -195,8 +183,8 @@ def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) 
 class Endpoint:
     """An endpoint of an organization (an app), or the bus.
 
-    An endpoint gets notifications of all users, of the leads of its organization, and of the things of those
-    whom it names (`whose`). The bus gets all notifications.
+    An endpoint gets notifications of all users, and of things of its organization, or of those whom it names
+    (`whose`). The bus gets all notifications.
     """
 
     endpoint_id: str
@@ -234,10 +222,12 @@ class Endpoint:
         """Return whether the notice is of a holder that the endpoint may know of."""
         if self.endpoint_id == BUS:
             return True
-        if notice.type == NoticeType.LEAD_UPDATED:
-            return bool(notice.data["organization_id"] == self.organization_id)
         kind = KINDS_OF_PARTS.get(notice.type)
-        return kind is None or notice.data[kind.whose_data] in self.whose.get(kind.whose, ())
+        return kind is None or notice.data[kind.whose_data] in self.known_of(kind)
+
+    def known_of(self, kind: NoticeKind) -> Collection[str]:
+        """Return of whose things of a kind the endpoint may know."""
+        return self.whose.get(kind.whose, ()) if kind.whose else (self.organization_id,)
 
 
 def silent_filters(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
@@ -249,18 +239,14 @@ def silent_filters(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
             if problem := filter_problem(kind, name, wanted_values):
                 yield f"filters.{kind}.{name}", problem
     own: dict[tuple[str, str], Collection[str]] = {
-        (NoticeType.LEAD_UPDATED, "organization_id"): {endpoint.organization_id},
-        **{
-            (kind.type, kind.whose_data): endpoint.whose.get(kind.whose, ())
-            for kind in KINDS_OF_PARTS.values()
-        },
+        (kind.type, kind.whose_data): endpoint.known_of(kind) for kind in KINDS_OF_PARTS.values()
     }
     for (notice_type, name), known in own.items():
         wanted_values = endpoint.filters.get(notice_type, {}).get(name, ())
         texts = {wanted for wanted in wanted_values if isinstance(wanted, str)}
         if texts and texts.isdisjoint(known):
             yield f"filters.{notice_type}.{name}", "names none that this endpoint may hear of"
-    for own_kind in KINDS_OF_PARTS.values():
+    for own_kind in OWNED_KINDS:
         asks = endpoint.types == {own_kind.type} or own_kind.type in endpoint.filters
         if asks and not endpoint.whose.get(own_kind.whose):
             yield own_kind.whose, f"are missing: without them an endpoint hears of {own_kind.nobody}"

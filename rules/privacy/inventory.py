@@ -17,6 +17,7 @@ from rules.privacy.stores import (
     FAILED_RECORDS,
     IMPERSONAL,
     LAKE,
+    LEAF,
     LOG,
     QUEUE,
     REFUSED,
@@ -30,11 +31,6 @@ from rules.privacy.stores import (
 )
 
 __all__ = ["BY_NAME", "INVENTORY", "Fate", "Store", "StoreKind", "stores_lacking"]
-
-LEAF = "lead_organization_id"
-
-
-LEADS = Part.LEADS
 
 INVENTORY = (
     Store("UserStreaks", TABLE, "the profile: streaks, balance, zones, alias, reviews", DELETED, "user_id"),
@@ -99,27 +95,6 @@ INVENTORY = (
         found="the counter's name ends in the user id, and perhaps a minute",
         expires_days=2,
     ),
-    Store(
-        "Event",
-        TABLE,
-        "what a lead did, with the integration's own words",
-        DELETED,
-        lead_key=LEAF,
-        part=LEADS,
-    ),
-    Store("Memory", TABLE, "what is remembered of a lead", DELETED, lead_key=LEAF, part=LEADS),
-    Store(
-        "Feature", TABLE, "features of a lead, and the state behind them", DELETED, lead_key=LEAF, part=LEADS
-    ),
-    Store(
-        "GroupEvents",
-        TABLE,
-        "which events of leaves a root reads",
-        DELETED,
-        lead_key="root_id",
-        found="all leaves of a person are erased with their root",
-        part=LEADS,
-    ),
     *(store for stores in said("stores") for store in stores),
     Store(
         "PayloadBucket",
@@ -134,53 +109,21 @@ INVENTORY = (
     Store("LakeBucket", BUCKET, "the lake: see its entities and parts", RESIDUE),
     Store("RootsBucket", BUCKET, "a digest of each night over all ledgers; under a lock", IMPERSONAL),
     *(
-        Store(
-            name,
-            QUEUE,
-            FAILED_RECORDS,
-            REFUSED,
-            expires_days=14,
-            part=part,
+        Store(name, QUEUE, FAILED_RECORDS, REFUSED, expires_days=14)
+        for name in (
+            *("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures"),
+            *("PublisherFailures", "NotificationFailures", "DeliveryFailures"),
         )
-        for part, names in (
-            (None, ("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures")),
-            (LEADS, ("LeadIngestionFailures", "LeadEventsFailures", "MemoryFailures", "FeatureFailures")),
-            (None, ("PublisherFailures", "NotificationFailures", "DeliveryFailures")),
-        )
-        for name in names
     ),
     Store("Shipments", QUEUE, "redemptions to be shipped, for whoever ships them", REFUSED, expires_days=14),
-    *(
-        Store(
-            name,
-            QUEUE,
-            "work under way: webhooks, events and ids of leads",
-            REFUSED,
-            expires_days=14,
-            part=LEADS,
-        )
-        for name in ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
-    ),
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
     Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
-    Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED, part=LEADS),
     Store("Redis", CACHE, "profiles, days, ranks", DELETED, "user_id"),
-    Store(
-        "PostgreSQL",
-        DATABASE,
-        "who is who: addresses, numbers, ids at WhatsApp and in shops of leads, and the evidence of merges",
-        DELETED,
-        lead_key="lead_id",
-        part=LEADS,
-    ),
     Store("events", ENTITY, "as BPEvents, for good", RESIDUE, "user_id"),
     Store("daily_activity", ENTITY, "as DailyActivity's dates", RESIDUE, "user_id"),
     Store("ledger", ENTITY, "as RewardsLedger", RESIDUE, "account_id"),
     Store("streaks", ENTITY, "versions of profiles", RESIDUE, "user_id"),
     Store("user_goals", ENTITY, "streaks of the book and achievements, by night", DELETED, "user_id"),
-    Store("lead_events", ENTITY, "events of leads, without the integration's own words", DELETED, "", LEAF),
-    Store("lead_memory", ENTITY, "versions of memory", DELETED, "", LEAF),
-    Store("lead_features", ENTITY, "versions of features", DELETED, "", LEAF),
     Store("rules", ENTITY, "books of rules", IMPERSONAL),
     Store(
         "table_items",

@@ -55,4 +55,5 @@ class Store:
 
 TABLE, BUCKET, QUEUE, STREAM, TOPIC, ENTITY, LAKE, CACHE, DATABASE, LOG = StoreKind
 DELETED, RESIDUE, REFUSED, EXPIRES, IMPERSONAL = Fate
+LEAF = "lead_organization_id"  # the key of a lead, which is the leaf of a group
 FAILED_RECORDS = "records that failed, as they came, 14 days at most"

@@ -16,6 +16,7 @@ KINDS = (
             **dict.fromkeys(("number", "required_responses", "current_responses"), int),
             "status": ("CLOSED", "EXPIRED"),
         },
+        is_last=True,
         whose="agents",
         whose_data="agent_id",
         whose_meaning="whose questions it is told of (question.closed); left out or empty: nobody's",

@@ -1,16 +1,16 @@
 """Which notice follows from a question (docs/rules.md, rule 18)."""
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from datetime import datetime
 
-from rules.outgoing.derivation import ItemNoticeState, ThingChange
+from rules.outgoing.derivation import ItemNoticeState
 from rules.outgoing.notices import Notice
-from rules.questions.notice_kinds import QUESTION_CLOSED, question_holder
-from rules.questions.questions import Question, QuestionStatus, from_item
+from rules.questions.notice_kinds import QUESTION_CLOSED
+from rules.questions.questions import Question, QuestionStatus
 
 
-def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
+def notices_of_question(
+    state: ItemNoticeState, _now: datetime, question: Question
+) -> tuple[list[Notice], ItemNoticeState]:
     """Return the only notice of a question, that it takes no more answers; none if it was returned before."""
     if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], state
@@ -25,13 +25,3 @@ def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[lis
         "closed_at": closed_at,
     }
     return [Notice(QUESTION_CLOSED, data)], ItemNoticeState(1, state.number + 1, closed_at, data)
-
-
-def question_change(attributes: Mapping[str, Any]) -> tuple[str, ThingChange]:
-    """Return the holder of an item of Questions, and the item as a change. Raises KeyError, ValueError."""
-    question = from_item(attributes)
-    change = ThingChange(QUESTION_CLOSED, partial(notices_of_question, question=question))
-    return question_holder(question.question_id), change
-
-
-CHANGES = {"question_id": question_change}

@@ -15,7 +15,7 @@ MANIFEST = {
     "routes": "ingest.questions.part_routes:ROUTES",
     "codes": "rules.questions.codes:CODES",
     # processors
-    "noticed_changes": "rules.questions.notices:CHANGES",
+    "noticed_changes": "processors.questions.noticed_changes:CHANGES",
     # analytics
     "nights": "analytics.questions.reconcile_answers:NIGHT",
     "lake_passes": "analytics.questions.gone_phones:GonePhones",

@@ -137,11 +137,11 @@ def settings_unseen(old: Mapping[str, object], new: Mapping[str, object]) -> lis
 
 
 UNSEEN_POLICIES: Mapping[str, UnseenPolicy] = {
-    **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents", "Event"), UnseenPolicy.CARRIED),
+    **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents"), UnseenPolicy.CARRIED),
     **dict.fromkeys(("Rewards", "RuleBooks"), UnseenPolicy.LISTED),
     **{name: table.unseen for tables in said("followed_tables") for name, table in tables.items()},
     **dict.fromkeys(("WebhookEndpoints", "Notifications"), UnseenPolicy.LISTED),
-    **dict.fromkeys(("DailyActivity", "Memory", "Feature", "GroupEvents"), UnseenPolicy.DERIVED),
+    "DailyActivity": UnseenPolicy.DERIVED,
 }
 
 

@@ -23,7 +23,8 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
-from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, row_of
+from rules.lake.entities import row_of
+from rules.leads.lake_entities import LEAD_EVENTS, LEAD_FEATURES
 from rules.leads.lead_events import to_item
 from tests.support.effort import effort
 from tests.support.engine import Engine

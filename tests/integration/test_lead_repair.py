@@ -16,7 +16,8 @@ from analytics.reconcile.lead_repair import EVENT_COLUMNS, LeadRepair
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp
-from rules.lake.entities import LEAD_EVENTS, row_of
+from rules.lake.entities import row_of
+from rules.leads.lake_entities import LEAD_EVENTS
 from rules.leads.lead_events import LeadEvent, to_item
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START

@@ -11,7 +11,7 @@ from typing import Any
 from adapters.platform.objects import FolderObjects
 from analytics.features.training_sets import point_in_time
 from analytics.lake.arrow import arrow_schema
-from rules.lake.entities import LEAD_EVENTS
+from rules.leads.lake_entities import LEAD_EVENTS
 from tests.lake.test_point_in_time import table
 from tests.support.effort import effort
 from tests.support.lead_histories import write

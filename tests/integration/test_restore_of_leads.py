@@ -28,8 +28,9 @@ from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
 from rules.days import unstamp
-from rules.lake.entities import ENTITIES, LEAD_EVENTS, Entity, row_of
+from rules.lake.entities import ENTITIES, Entity, row_of
 from rules.lake.table_items import APART
+from rules.leads.lake_entities import LEAD_EVENTS
 from rules.leads.lead_events import SORT_KEY, from_item
 from rules.privacy.tombstones import Tombstone, lead_subject
 from rules.smoke_names import smoke_name

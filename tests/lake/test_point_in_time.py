@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects
 from analytics.features import training_sets as module
 from analytics.features.training_sets import COLUMNS, point_in_time, training_set
-from rules.lake.lead_entities import column_of
 from rules.leads.feature_items import evaluate_features
 from rules.leads.features import FEATURES
+from rules.leads.lake_entities import column_of
 from rules.leads.lead_events import IDENTITY_TYPES, groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import build_state

@@ -19,10 +19,10 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.statements import literal
-from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import FeatureItem, features_at
 from rules.leads.features import FEATURES, Input
+from rules.leads.lake_entities import as_of_column, column_of
 from tests.sql.conftest import TOLD_DAYS, Lake
 from tests.support.lake_story import Story, states
 from tests.support.lead_event_strategies import START, lead_event

@@ -12,10 +12,10 @@ from typing import Any
 
 from rules.book.point_rules import points_left
 from rules.lake.entities import ENTITIES, RULES, rows_of
-from rules.lake.lead_entities import state_column, states_of
 from rules.lake.valid_row import read_row
 from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import FeatureItem
+from rules.leads.lake_entities import state_column, states_of
 from rules.leads.lead_events import LeadEvent
 from tests.support.books import TYPES
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event

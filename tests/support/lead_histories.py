@@ -20,7 +20,8 @@ from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place, curated_key
 from rules.days import stamp
-from rules.lake.entities import LEAD_EVENTS, row_of
+from rules.lake.entities import row_of
+from rules.leads.lake_entities import LEAD_EVENTS
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, LeadEvent, to_item
 
 BASE = datetime(2026, 3, 1, tzinfo=UTC)

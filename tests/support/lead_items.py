@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import settings
 
-from rules.lake.lead_entities import column_of
 from rules.leads.feature_changes import (
     change_by_event,
     change_by_time,
@@ -16,6 +15,7 @@ from rules.leads.feature_changes import (
 )
 from rules.leads.feature_items import Change, FeatureItem, latest_instant
 from rules.leads.features import DECIMALS, FEATURES, Contact
+from rules.leads.lake_entities import column_of
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import contributions

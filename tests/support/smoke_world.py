@@ -17,7 +17,7 @@ from local.smoke.parts import AMOUNT
 from local.smoke.redshift_assumptions import ASSUMPTIONS
 from local.stack import Stack
 from local.verify import expect
-from rules.outgoing.notices import lead_holder
+from rules.leads.notice_kinds import lead_holder
 from tests.support.parts import modules_of_parts
 from tests.support.smoke_faults import Answer
 

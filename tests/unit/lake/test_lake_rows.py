@@ -20,7 +20,6 @@ from rules.lake.entities import (
     ENTITIES,
     EVENTS,
     FIRST_STORED,
-    LEAD_FEATURES,
     LEDGER,
     STREAKS,
     Entity,
@@ -29,6 +28,7 @@ from rules.lake.entities import (
     event_version,
     row_of,
 )
+from rules.leads.lake_entities import LEAD_FEATURES
 from tests.support.engagement_strategies import NOW, bases, covers, instants, near, zones
 from tests.support.ledger_strategies import earn
 from tests.support.row_shapes import has_its_shape

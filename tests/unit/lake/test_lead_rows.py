@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import decode_item, encode_item
 from rules.days import stamp
-from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY, row_of
-from rules.lake.lead_entities import as_of_column, column_of, scaled_integer
+from rules.lake.entities import row_of
 from rules.lake.schema import Type
 from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown_value
+from rules.leads.lake_entities import (
+    LEAD_EVENTS,
+    LEAD_FEATURES,
+    LEAD_MEMORY,
+    as_of_column,
+    column_of,
+    scaled_integer,
+)
 from rules.leads.lead_events import groups_of
 from rules.leads.series import contributions
 from tests.support.engagement_strategies import NOW

@@ -12,9 +12,10 @@ from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
 from processors.publisher import Publisher
-from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
+from rules.lake.entities import DAILY_ACTIVITY, EVENTS
 from rules.lake.packed_records import row_texts
 from rules.leads.feature_items import DECLARED, DIGEST
+from rules.leads.lake_entities import LEAD_FEATURES, LEAD_MEMORY
 from tests.support.firehose import Firehose
 
 

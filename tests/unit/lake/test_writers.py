@@ -26,9 +26,6 @@ from rules.lake.entities import (
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
-    LEAD_EVENTS,
-    LEAD_FEATURES,
-    LEAD_MEMORY,
     LEDGER,
     RULES,
     STREAKS,
@@ -43,6 +40,7 @@ from rules.leads import lead_events
 from rules.leads.feature_changes import change_from_events
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
+from rules.leads.lake_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.leads.lead_events import Group, LeadEvent
 from rules.leads.memory import derive_entries, remembered_entries
 from tests.support.achievement_story import AchievementStory

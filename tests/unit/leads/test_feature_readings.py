@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.lake.lead_entities import column_of
 from rules.leads.feature_items import features_at
 from rules.leads.features import FEATURES, Input
+from rules.leads.lake_entities import column_of
 from rules.leads.lead_events import LeadEvent
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, with_cancellations

@@ -16,6 +16,7 @@ from rules.outgoing.notices import (
     BUS,
     FILTER_FIELDS,
     KINDS_OF_PARTS,
+    OWNED_KINDS,
     RETRY_DELAYS,
     RETRY_WINDOW,
     TYPES,
@@ -41,22 +42,18 @@ def endpoint(*types: str, **filters: Any) -> Endpoint:
 
 
 def sent(kind: str, data: Any) -> Notification:
-    return Notification(
-        "lead/7" if kind == NoticeType.LEAD_UPDATED else "ann", 3, stamp(NOW), Notice(kind, data)
-    )
+    return Notification("ann", 3, stamp(NOW), Notice(kind, data))
 
 
 def extended(**data: Any) -> Notification:
     return sent(NoticeType.STREAK_EXTENDED, data)
 
 
-OF_ACME = {"organization_id": "acme"} | {each.whose_data: "bot" for each in KINDS_OF_PARTS.values()}
+OF_ACME = {"organization_id": "acme"} | {each.whose_data: "bot" for each in OWNED_KINDS}
 
 
 def test_without_types_an_endpoint_hears_of_everything() -> None:
-    everything = replace(
-        endpoint(), whose={each.whose: frozenset({"bot"}) for each in KINDS_OF_PARTS.values()}
-    )
+    everything = replace(endpoint(), whose={each.whose: frozenset({"bot"}) for each in OWNED_KINDS})
     assert all(everything.wants(sent(each, OF_ACME)) for each in TYPES)
     one = endpoint("points.changed")
     assert {each for each in TYPES if one.wants(sent(each, OF_ACME))} == {
@@ -74,20 +71,11 @@ def cases_of(kind: NoticeKind) -> Iterator[tuple[dict[str, Any], list[str]]]:
     yield {"filters": {kind.type: {kind.whose_data: ["eve"]}}, **whose}, [named]
 
 
-ASKED = [(), ("lead.updated", *KINDS_OF_PARTS)]
+ASKED = [(), tuple(KINDS_OF_PARTS)]
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_no_organization_hears_of_another_one_s_leads(asked: tuple[str, ...]) -> None:
-    lead = sent(NoticeType.LEAD_UPDATED, {"organization_id": "acme"})
-    acme = endpoint(*asked)
-    assert acme.wants(lead)
-    assert not replace(acme, organization_id="globex").wants(lead)
-    assert Endpoint(BUS, "", "apps").wants(lead)
-
-
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("kind", KINDS_OF_PARTS.values(), ids=lambda kind: kind.type)
+@pytest.mark.parametrize("kind", OWNED_KINDS, ids=lambda kind: kind.type)
 def test_an_endpoint_hears_of_things_of_those_alone_whom_it_names(
     kind: NoticeKind, asked: tuple[str, ...]
 ) -> None:
@@ -138,14 +126,6 @@ def test_a_filter_may_ask_whose_notification_it_is_and_which(
     name: str, values: list[Any], fits: bool
 ) -> None:
     assert endpoint(**{name: values}).wants(extended(current_streak=7)) == fits
-
-
-def test_a_filter_may_name_a_lead() -> None:
-    one = Endpoint("e1", "acme", "https://x", filters={"lead.updated": {"lead_id": ["7"]}})
-    assert one.wants(sent(NoticeType.LEAD_UPDATED, OF_ACME))
-    assert not replace(one, filters={"lead.updated": {"lead_id": ["8"]}}).wants(
-        sent(NoticeType.LEAD_UPDATED, OF_ACME)
-    )
 
 
 def test_the_fields_of_filters_are_the_texts_and_numbers_of_the_described_messages() -> None:
@@ -202,12 +182,7 @@ def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
             {"filters": {"streak.lost": {"lost_streak": [7]}}, "types": {"points.changed"}},
             ["filters.streak.lost"],
         ),
-        (
-            {"filters": {"lead.updated": {"organization_id": ["other"]}}},
-            ["filters.lead.updated.organization_id"],
-        ),
-        ({"filters": {"lead.updated": {"organization_id": ["other", "acme"]}}}, []),
-        *(case for kind in KINDS_OF_PARTS.values() for case in cases_of(kind)),
+        *(case for kind in OWNED_KINDS for case in cases_of(kind)),
         ({"filters": {"streak.lost": {"user_id": ["a b"]}}}, ["filters.streak.lost.user_id"]),
         ({"filters": {"streak.lost": {"number": [7.5]}}}, ["filters.streak.lost.number"]),
         ({"filters": {"streak.lost": {"number": [7.0, {"at_least": 7.5}]}}}, []),

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 
@@ -14,10 +13,8 @@ from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
 from rules.outgoing.derivation import (
-    ItemNoticeState,
     OfferedAchievement,
     notices_of_achievements,
-    notices_of_lead,
     notices_of_profile,
     notices_of_redemption,
 )
@@ -26,7 +23,7 @@ from tests.support.message_schema import SCHEMA, problems
 from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
 from tests.unit.outgoing.test_derive import Customer, noon
-from tests.unit.outgoing.test_things import AT, lead
+from tests.unit.outgoing.test_things import AT
 
 PAGE = (ROOT / "docs" / "webhooks.md").read_text()
 
@@ -55,12 +52,6 @@ def told_of_a_user() -> Iterator[Notice]:
 def bodies() -> Iterator[tuple[str, bytes]]:
     for number, notice in enumerate(told_of_a_user(), start=1):
         yield notice.type, Notification("ann", number, AT, notice).body
-    merged = notices_of_lead(ItemNoticeState(), lead(1, merged_into="9"), "acme", AT)[0]
-    shown = notices_of_lead(
-        ItemNoticeState(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT
-    )[0]
-    for notice in (*merged, *shown):
-        yield notice.type, Notification("lead/7", 1, AT, notice).body
     for module in modules_of_parts("notices"):
         yield from module.bodies()
     yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body

@@ -19,7 +19,7 @@ from ingest.openapi import ROUTES, document
 from ingest.web.json_schema import CODES, PART_OF_CODE
 from ingest.web.served_parts import served_document, served_page
 from rules.lake.entities import ENTITIES
-from rules.outgoing.notices import KINDS_OF_PARTS
+from rules.outgoing.notices import OWNED_KINDS
 from rules.parts import ALL_PARTS, KINDS, Part, parameters_of, parts_of, said
 from rules.privacy.erasures import Erasure, PersonKind, certificate_of, excluded_stores
 from rules.privacy.inventory import BY_NAME, INVENTORY, stores_lacking
@@ -63,7 +63,7 @@ def test_the_document_has_the_routes_of_the_parts_that_there_are(deployed: froze
         "schema"
     ]
     assert ("lead.updated" in types["properties"]["types"]["items"]["enum"]) == (LEADS in deployed)
-    for kind in KINDS_OF_PARTS.values():
+    for kind in OWNED_KINDS:
         assert (kind.whose in types["properties"]) == (kind.part in deployed)
 
 

@@ -313,3 +313,6 @@ def _number(value: Any) -> str | None:
     if isinstance(value, Mapping) and set(value) == {"N"}:
         return str(value["N"])
     return str(value) if type(value) is int else None
+
+
+ENTITIES = (LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES)
