@@ -14,16 +14,25 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.leads.hook_store import HookStore, NoHook
+from adapters.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import ENDED, EndpointStore, NoEndpoint
 from adapters.outgoing.outbox_store import DeliveryInvoker, OutboxStore, endpoint_share
 from adapters.settings.parts import deployed_parts
-from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Allowance, Api, error_response
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of, text, user_id, whole
+from ingest.web.json_schema import (
+    INSTANT,
+    ORGANIZATION,
+    TEXT,
+    Schema,
+    closed_object,
+    list_of,
+    text,
+    user_id,
+    whole,
+)
 from rules.days import stamp
-from rules.leads.hooks import Hook, HookSecret, rotate_hook
+from rules.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import (
     ENDPOINTS_MAX,
     OWNED_KINDS,

@@ -6,17 +6,13 @@ from typing import Any
 from ingest import endpoints_api, operations_api, page, privacy_api, rules_api
 from ingest.engagement import events_api, users_api
 from ingest.engagement.event_body import EVENT
-from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.web.json_schema import ERROR, Schema
 from ingest.web.part_routes import PartRoutes
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
 from rules.parts import OF_PART, said
 
-HANDLERS = (
-    *(events_api, users_api, rules_api, hooks_api, leads_api, identity_api),
-    *(endpoints_api, privacy_api, operations_api),
-)
+HANDLERS = (*(events_api, users_api, rules_api, endpoints_api, privacy_api, operations_api),)
 PARTS: list[PartRoutes] = list(said("routes"))
 # By path, wherever a handler stands: so moving one changes neither the document nor the template.
 ROUTES: list[Route] = sorted(
@@ -31,7 +27,6 @@ ROUTES: list[Route] = sorted(
 TAGS = (
     *("Events", "Streaks and profile", "Leaderboards", "Points and rewards"),
     *(part.tag for part in PARTS),
-    "Leads",
     *("Outgoing webhooks", "Export and erasure", "Administration", "Service"),
 )
 # The first pattern that matches `METHOD /path` says its tag.
@@ -42,7 +37,6 @@ TAG_PATTERNS = (
     (r".*/(balance|ledger|holds|redemptions|clawbacks|rewards)\b.*", "Points and rewards"),
     (r".* /v1/leaderboards/.*|.*/alias$", "Leaderboards"),
     (r".* /v1/users/.*", "Streaks and profile"),
-    (r".* /v1/(leads|hooks)\b.*", "Leads"),
     (r".* /v1/webhook-endpoints\b.*", "Outgoing webhooks"),
     (r".* /v1/(rules|review|amnesties|operations)\b.*", "Administration"),
     (r".*", "Service"),

@@ -20,16 +20,13 @@ from adapters.platform.items import decode_item
 from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
-from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import ItemEraser, NamesInLake
+from adapters.privacy.erasers import Clients, ItemEraser, NamesInLake, StoreEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import (
-    Clients,
     ErasureSettings,
     OwnErasureSettings,
-    StoreEraser,
     all_stores,
     whole_lead,
 )
@@ -209,7 +206,6 @@ def _parts(config: OwnErasureSettings, client: ClientOf) -> _Parts:
         dynamodb,
         lambda: client("s3"),
         lambda: client("sns"),
-        database(config.identity_url) if config.identity_url else None,
     )
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     people = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)

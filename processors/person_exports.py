@@ -18,9 +18,9 @@ from typing import IO, Any
 
 from adapters.platform.items import decode_item
 from adapters.platform.spreadsheets import cell
-from adapters.privacy.erasers import IdentityEraser
+from adapters.privacy.erasers import PersonFinder, StoreEraser
 from adapters.privacy.export_jobs import ExportJob, ExportJobs
-from adapters.privacy.stores import ObjectEraser, StoreEraser, whole_lead
+from adapters.privacy.stores import ObjectEraser, whole_lead
 from adapters.privacy.tombstones import Tombstones
 from adapters.settings.parts import deployed_parts
 from rules.days import stamp
@@ -172,12 +172,9 @@ def _line(cells: Iterable[object]) -> bytes:
 
 
 def _rows(store: Any, person: Person) -> Iterator[Row]:
-    if isinstance(store, IdentityEraser):
-        stored = store.person(person)
-        yield from ({"lead_organization_id": lead} for lead in stored.leads)
-        yield from ({"channel": channel, "external_id": name} for channel, name in stored.identities)
-        return
-    yield from map(decode_item, store.items(person))
+    yield from (
+        store.rows(person) if isinstance(store, PersonFinder) else map(decode_item, store.items(person))
+    )
 
 
 def _json(value: Any) -> bytes:

@@ -34,6 +34,7 @@ KINDS = {
     "erasers": "adapters/privacy/stores.py",
     # ingest
     "routes": "ingest/openapi.py",
+    "person_routes": "ingest/privacy_api.py",
     "codes": "ingest/web/json_schema.py",
     # processors
     "noticed_changes": "processors/outgoing/notifications.py",

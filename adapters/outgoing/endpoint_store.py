@@ -1,6 +1,6 @@
 """Endpoints of outgoing webhooks, in the table WebhookEndpoints.
 
-HookStore has their secrets (adapters/leads/hook_store.py). An EventBridge bus that a setting names is an
+HookStore has their secrets (adapters/hook_store.py). An EventBridge bus that a setting names is an
 endpoint, too. It has the bus's name as its URL, and no item.
 """
 

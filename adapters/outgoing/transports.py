@@ -18,9 +18,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from adapters.leads.hook_store import HookStore, NoHook
+from adapters.hook_store import HookStore, NoHook
 from rules.days import unstamp
-from rules.leads.hooks import Hook
+from rules.hooks import Hook
 from rules.outgoing.notices import BUS, Endpoint, Notification
 from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_headers, target_of
 

@@ -1,22 +1,36 @@
 """Erasers: each finds the items that one store has of a person, and deletes them (docs/rules.md, rule 10).
 
 An eraser has `find`, which returns keys or items to delete, and `remove`, which deletes them. An export reads
-`items` of an ItemEraser. LeadErasureStarter begins the erasure of a lead when a source asks for it.
+`items` of an ItemEraser, and `rows` of a PersonFinder.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import WRITE_MAX, chunks, delete_all, get_all, query_all
-from adapters.postgresql.sql import Database, call_function
-from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
-from adapters.privacy.tombstones import Tombstones
-from rules.leads.identity import Identity
+from rules.parts import Part
 from rules.privacy.erasures import Person
+
+
+class StoreEraser(Protocol):
+    """The eraser of one store. Deleting an item twice is no error."""
+
+    def find(self, person: Person) -> Sequence[Any]:
+        """Return keys of all items that the store has of a person now."""
+
+    def remove(self, items: Sequence[Any]) -> None:
+        """Delete the items that find has returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The clients that reach the stores."""
+
+    dynamodb: Any
+    s3: Callable[[], Any]  # s3, sns: return the client, which is made when needed
+    sns: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,101 +87,33 @@ class NamesInLake(Protocol):
         """Return the names of items that find has returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartErasers:
-    """A part's erasers, and what is counted of its users."""
-
-    settings: Mapping[str, type]  # further settings of whoever erases
-    # Returns erasers by store, of a client of DynamoDB, what returns one of SNS, and the settings
-    erasers: Callable[[Any, Callable[[], Any], Any], Mapping[str, Any]]
-    rates: tuple[str, ...]  # kinds of calls that are counted per caller
-    counters: Callable[[str], tuple[str, ...]]  # returns a user's other counters in the table Limits
-
-
-@dataclass(frozen=True, slots=True)
-class IdentityEraser:
-    """Erases the identities of leads in PostgreSQL (sql/identity/0001_identity.sql)."""
-
-    database: Database
+@runtime_checkable
+class PersonFinder(Protocol):
+    """An eraser of the store that says which names are one person."""
 
     def person(self, named: Person) -> Person:
-        """Return a lead with the leaves and identities of `named`, and all that are stored with them."""
-        call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
-        stored = self.database.run(lambda connection: call_function(connection, call, _values(named)))
-        leads = dict.fromkeys([*named.leads, *stored["leads"]])
-        stored_identities = [(channel, name) for channel, name in stored["identities"]]
-        return Person(
-            named.digest,
-            organization=named.organization or stored["organization"] or "",
-            leads=tuple(leads),
-            identities=tuple(dict.fromkeys([*named.identities, *stored_identities])),
-        )
+        """Return a person with all names that are stored with those of `named`."""
 
-    def find(self, person: Person) -> list[Person]:
-        """Return the person once for each row in the database: an erasure counts what `find` returns."""
-        if not person.leads:
-            return []
-        call = "person_rows(%s::text[], %s::text, %s::text[], %s::text[])"
-        values = _values(person)
-        rows = int(self.database.run(lambda connection: call_function(connection, call, values)))
-        return [person] * rows
-
-    def remove(self, items: Iterable[Person]) -> None:
-        """Delete the rows of the person."""
-        call = "erase(%s::text[], %s::text, %s::text[], %s::text[])"
-        for person in dict.fromkeys(items):
-            values = _values(person)
-            self.database.run(partial(call_function, call=call, values=values))
+    def rows(self, person: Person) -> Iterable[Mapping[str, Any]]:
+        """Return what an export has of the store."""
 
 
-def _values(person: Person) -> list[Any]:
-    channels = [channel for channel, _ in person.identities]
-    names = [name for _, name in person.identities]
-    return [list(person.leads), person.organization, channels, names]
+def _none(*_: Any) -> Iterable[Any]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
-class LeadErasureStarter:
-    """Begins the erasure of a lead that an organization names. ErasureFunction continues it."""
+class PartErasers:
+    """A part's erasers, and what other stores have because of it."""
 
-    identities: IdentityEraser
-    jobs: ErasureJobs
-    tombstones: Tombstones
-
-    def begin(
-        self, organization: str, identities: Collection[Identity], leaves: Iterable[str], now: datetime
-    ) -> str | None:
-        """Begin an erasure; returns its id, or None if no lead is found and no customer's id is given.
-
-        identities: as the source names the lead. leaves: leads that the lead's orders have led to. Raises
-        ErasureMoved, and the errors of the stores.
-
-        The person is found by the customer's id, else by the address. A phone number is used only if the
-        source gives neither: a household shares a number, and nobody else of it may be erased. Tombstones are
-        set for the person's stored identities, and for the customer's id even if no lead has it.
-        """
-        nobody = Person("", organization=organization)  # begin_erasure computes the digests
-        ordering_leads = self.identities.person(replace(nobody, leads=tuple(leaves))).leads
-        leads = tuple(dict.fromkeys([*ordering_leads, *self._leads_named(nobody, identities)]))
-        stored_identities = self.identities.person(replace(nobody, leads=leads)).identities
-        customers = _of_channel(identities, "customer")
-        all_identities = tuple(dict.fromkeys([*stored_identities, *customers]))
-        if not leads and not all_identities:
-            return None
-        person = replace(nobody, leads=leads, identities=all_identities)
-        return begin_erasure(self.jobs, self.tombstones, next(iter(leads), ""), person, now)
-
-    def _leads_named(self, nobody: Person, identities: Collection[Identity]) -> tuple[str, ...]:
-        """Return the leads of the first kind of identity that leads to any. nobody: has the organization."""
-        customers, emails, phones = (
-            _of_channel(identities, channel) for channel in ("customer", "email", "phone")
-        )
-        for candidates in (customers, emails, () if customers or emails else phones):
-            leads = self.identities.person(replace(nobody, identities=candidates)).leads
-            if leads:
-                return leads
-        return ()
-
-
-def _of_channel(identities: Iterable[Identity], channel: str) -> tuple[tuple[str, str], ...]:
-    return tuple((each.channel, each.external_id) for each in identities if each.channel == channel)
+    part: Part
+    settings: Mapping[str, type]  # further settings of whoever erases
+    # Returns erasers by store, of the clients and the settings
+    erasers: Callable[[Clients, Any], Mapping[str, StoreEraser]]
+    rates: tuple[str, ...] = ()  # kinds of calls that are counted per caller
+    counters: Callable[[str], Iterable[str]] = _none  # returns a user's other counters in the table Limits
+    holders: Callable[[Person], Iterable[str]] = _none  # returns the person's holders of notifications
+    # These two take the part's own erasers by store, and the person. They return keys of the table
+    # IdempotencyKeys, and prefixes of keys of the payload bucket.
+    claims: Callable[[Mapping[str, StoreEraser], Person], Iterable[dict[str, str]]] = _none
+    folders: Callable[[Mapping[str, StoreEraser], Person], Iterable[str]] = _none

@@ -1,7 +1,7 @@
 """Every online store of the inventory, with its eraser (docs/rules.md, rule 10).
 
-Erasers of items and of PostgreSQL are in erasers.py, those of parts in their folders. The others are here: of
-objects, of keys of Redis, and of rows of boards.
+Erasers of items are in erasers.py, those of parts in their folders. The others are here: of objects, of keys
+of Redis, and of rows of boards.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,28 +10,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
-from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all, write_if
-from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
-    IdentityEraser,
+    Clients,
     ItemEraser,
     PartErasers,
+    PersonFinder,
+    StoreEraser,
     items_of_keys,
     partition_eraser,
 )
 from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
 from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
-from rules.leads.lead_events import SORT_KEY
-from rules.leads.notice_kinds import lead_holder
 from rules.parts import said
 from rules.privacy.erasures import Person
-from rules.privacy.inventory import stores_lacking
 from rules.user_ids import kept_partition, user_holder
 
 PARTS: list[PartErasers] = list(said("erasers"))
@@ -49,8 +47,8 @@ READ_AT_ONCE = 16  # objects of an export; a client has this many connections
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPrivacyTables:
-    """All stores that have data of persons, without copies and caches, and those of parts."""
+class OwnErasureSettings:
+    """Settings of ErasureFunction, without those of parts."""
 
     user_streaks_table: str
     bp_events_table: str  # "bp" are bestie points
@@ -59,71 +57,44 @@ class OwnPrivacyTables:
     rewards_table: str
     idempotency_keys_table: str
     limits_table: str
-    event_table: str  # lead events
-    memory_table: str
-    feature_table: str
     notifications_table: str
     payload_bucket: str
-    identity_url: str
     fingerprint_secret_arn: str
     erasures_table: str
     erasure_secret_arn: str
-
-
-@dataclass(frozen=True, slots=True)
-class OwnErasureSettings(OwnPrivacyTables):
-    """Settings of ErasureFunction, without those of parts."""
-
     boards_table: str
-    group_events_table: str
     redis_url: str
     settle_seconds: int  # this long after a tombstone was written, every process that writes knows it
 
 
-PrivacyTables = with_settings(OwnPrivacyTables, *(part.settings for part in PARTS))
 ErasureSettings = with_settings(OwnErasureSettings, *(part.settings for part in PARTS))
 
 
-class StoreEraser(Protocol):
-    """The eraser of one store. Deleting an item twice is no error."""
-
-    def find(self, person: Person) -> Sequence[Any]:
-        """Return keys of all items that the store has of a person now."""
-
-    def remove(self, items: Sequence[Any]) -> None:
-        """Delete the items that find has returned."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clients:
-    """The clients that reach the stores."""
-
-    dynamodb: Any
-    s3: Callable[[], Any]  # s3, sns: return the client, which is made when needed
-    sns: Callable[[], Any]
-    database: Database | None  # None in a deployment without leads
-
-
-def online_stores(clients: Clients, tables: OwnPrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return erasers by the stores' names in rules.privacy.inventory, without stores that are copies."""
-    dynamodb = clients.dynamodb
+def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
+    """Return erasers by the stores' names in rules.privacy.inventory, of the stores that are deployed."""
+    dynamodb, deployed = clients.dynamodb, deployed_parts()
 
     def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> ItemEraser:
         return partition_eraser(dynamodb, name, key, of)
 
-    lead_events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
+    of_parts = [(part, part.erasers(clients, tables)) for part in PARTS if part.part in deployed]
     claims = table(tables.idempotency_keys_table, "user_id", "idempotency_key")
 
     def all_claims(person: Person) -> Iterator[Item]:
         yield from claims.items(person)
-        if tables.event_table:
-            keys = _claims_of_leads(lead_events.items(person))
-            yield from items_of_keys(dynamodb, claims.table, keys)
+        for part, stores in of_parts:
+            yield from items_of_keys(dynamodb, claims.table, part.claims(stores, person))
 
-    stores: dict[str, StoreEraser] = {
+    def folders(person: Person) -> Iterator[str]:
+        for part, stores in of_parts:
+            yield from part.folders(stores, person)
+
+    days = table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions)
+    events = table(tables.bp_events_table, "user_id", "event_id")
+    return {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
-        "BPEvents": table(tables.bp_events_table, "user_id", "event_id"),
-        "DailyActivity": table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions),
+        "BPEvents": events,
+        "DailyActivity": days,
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
@@ -134,42 +105,17 @@ def online_stores(clients: Clients, tables: OwnPrivacyTables, now: datetime) -> 
             ("counter",),
             lambda person: items_of_keys(dynamodb, tables.limits_table, _counters(person, now)),
         ),
-        "Event": lead_events,
-        "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
-        "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
-        **{
-            name: eraser
-            for part in PARTS
-            for name, eraser in part.erasers(dynamodb, clients.sns, tables).items()
-        },
-        "PayloadBucket": ObjectEraser(
-            clients.s3, tables.payload_bucket, lead_events if tables.event_table else None
-        ),
+        **{name: eraser for _, stores in of_parts for name, eraser in stores.items()},
+        "PayloadBucket": ObjectEraser(clients.s3, tables.payload_bucket, folders),
+        "Boards": BoardEraser(dynamodb, tables.boards_table),
+        "Redis": RedisEraser(tables.redis_url, days, events, now),
     }
-    if clients.database:
-        stores["PostgreSQL"] = IdentityEraser(clients.database)
-    lacking = stores_lacking(deployed_parts())
-    return {name: eraser for name, eraser in stores.items() if name not in lacking}
-
-
-def all_stores(clients: Clients, config: OwnErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
-    """Return erasers of all stores, also of those that are copies of others."""
-    stores = online_stores(clients, config, now)
-    copies: dict[str, StoreEraser] = {
-        "Boards": BoardEraser(clients.dynamodb, config.boards_table),
-        "Redis": RedisEraser(config.redis_url, stores["DailyActivity"], stores["BPEvents"], now),
-    }
-    if table := config.group_events_table:
-        key = ("root_id", "event_type#occurred_at#id")
-        copies["GroupEvents"] = partition_eraser(clients.dynamodb, table, key, _lead_ids)
-    return {**stores, **copies}
 
 
 def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
-    """Return a lead with all leaves and identities that PostgreSQL has now."""
-    identities = stores["PostgreSQL"]
-    assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
-    return identities.person(lead)
+    """Return a lead with all leaves and identities that are stored now."""
+    finder = next(store for store in stores.values() if isinstance(store, PersonFinder))
+    return finder.person(lead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +124,17 @@ class ObjectEraser:
 
     s3: Callable[[], Any]
     bucket: str
-    lead_events: StoreEraser | None  # the events' ids are in their objects' keys; None: there are no leads
+    folders: Callable[[Person], Iterable[str]]  # returns what the keys of the person's objects begin with
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every version of the objects below the person's folders."""
-        folders = (f"{EXPORTS}{person.digest}/", *self._payloads(person))
+        folders = (f"{EXPORTS}{person.digest}/", *self.folders(person))
         return [version for folder in folders for version in self._versions(folder)]
-
-    def _payloads(self, person: Person) -> Iterator[str]:
-        """Yield the prefixes of the keys of the person's objects, without exports."""
-        for key in self.lead_events.find(person) if self.lead_events else ():
-            yield f"leads/{key[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
         """Yield key and content of the newest version of each object, without exports."""
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            for folders in chunks(self._payloads(person), READ_AT_ONCE):
+            for folders in chunks(self.folders(person), READ_AT_ONCE):
                 keys = chain.from_iterable(pool.map(self._keys, folders))
                 for some_keys in chunks(keys, READ_AT_ONCE):
                     yield from pool.map(self._content, some_keys)
@@ -307,18 +248,7 @@ def _day_partitions(person: Person) -> Iterable[str]:
 
 
 def _notice_holders(person: Person) -> Iterable[str]:
-    return [*_user_holders(person), *map(lead_holder, person.leads)]
-
-
-def _lead_ids(person: Person) -> Iterable[str]:
-    return person.leads
-
-
-def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
-    for event in map(decode_item, events):
-        source = str(event["source"])
-        names = (f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}")
-        yield from ({"user_id": name, "idempotency_key": "lead-event"} for name in names)
+    return [*_user_holders(person), *(holder for part in PARTS for holder in part.holders(person))]
 
 
 def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -11,7 +10,6 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import key_of_stamp, stamp, stamp_of_key, unstamp
-from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
     Act,
     ErasureLogEntry,
@@ -122,21 +120,6 @@ class NoErasures(Tombstones):
 
 ErasureCheck = Tombstones  # consumers call it before they take an event
 NO_ERASURES = NoErasures()
-
-
-def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
-    """Return whether an event is of an erased lead. For a change of identity, any lead that it moves counts.
-
-    A malformed change of identity counts as an event of its own lead alone. It is refused when it is read.
-    """
-    leads = {event.lead_organization_id, event.root_id}
-    if event.event_type in IDENTITY_TYPES:
-        with suppress(MalformedLeadEvent):
-            leads |= {leaf for group in groups_of(event)[1] for leaf in (group.root, *group.leaves)}
-    # A device's clock may be ahead. So an event that was received before an erasure was lifted stays refused,
-    # even if it claims a later instant.
-    happened_at = min(event.occurred_at, event.received_at)
-    return any(erased.forbids(lead_subject(lead), happened_at) for lead in leads)
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:

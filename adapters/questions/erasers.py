@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import delete_all, get_all
-from adapters.privacy.erasers import ItemEraser, PartErasers, partition_eraser
+from adapters.privacy.erasers import Clients, ItemEraser, PartErasers, StoreEraser, partition_eraser
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.subscription_store import KEY, keys_of, subscription_counter, subscription_from
 from rules.lake.pseudonyms import pseudonym
+from rules.parts import Part
 from rules.privacy.erasures import PHONES, Person
 from rules.questions.questions import open_questions_counter
 
@@ -70,14 +71,17 @@ class SubscriptionEraser:
         return (pseudonym(decode_item(item)[KEY]) for item in items)
 
 
-def erasers(dynamodb: Any, sns: Callable[[], Any], tables: Any) -> Mapping[str, Any]:
+def erasers(clients: Clients, tables: Any) -> Mapping[str, StoreEraser]:
     """Return erasers by the stores' names in the inventory."""
+    dynamodb = clients.dynamodb
     return {
         "Responses": response_eraser(dynamodb, tables.responses_table),
         "UserStats": partition_eraser(
             dynamodb, tables.user_stats_table, ("fingerprint_hash",), lambda person: person.hashes
         ),
-        "Subscriptions": SubscriptionEraser(dynamodb, sns, tables.subscriptions_table, tables.limits_table),
+        "Subscriptions": SubscriptionEraser(
+            dynamodb, clients.sns, tables.subscriptions_table, tables.limits_table
+        ),
     }
 
 
@@ -87,6 +91,7 @@ def counters(user_id: str) -> tuple[str, ...]:
 
 
 ERASERS = PartErasers(
+    Part.QUESTIONS,
     dict.fromkeys(("responses_table", "subscriptions_table", "user_stats_table"), str),
     erasers,
     ("subscriptions", "answers", "relayed answers", "questions"),

@@ -8,11 +8,12 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from adapters.leads.erasures import is_erased
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import ErasureCheck, is_erased
+from adapters.privacy.tombstones import ErasureCheck
 from analytics.restore.restored_users import KEYS
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore, Row

@@ -2,8 +2,8 @@
 
 hooks_api.py reads a HookRequest, and asks HookAuthenticator, at the end, which hook it may use. An unknown
 hook and a wrong secret get the same 401. KnownHooks remembers hooks, so that few requests read Secrets
-Manager. rules/leads/hooks.py checks HMAC. ECDSA is checked here: it needs the library `cryptography`, which
-only the hooks' layer contains.
+Manager. rules/leads/webhook_signatures.py checks HMAC. ECDSA is checked here: it needs the library
+`cryptography`, which only the hooks' layer contains.
 """
 
 import base64
@@ -22,19 +22,19 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from adapters.leads.hook_store import HookStore, NoHook
+from adapters.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.limits import network_of
 from ingest.leads import sources
-from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.bodies import coding_of, read_body
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import ORGANIZATION
 from ingest.web.validate import first_problem
-from rules.leads.hooks import (
+from rules.hooks import Hook
+from rules.leads.webhook_signatures import (
     Algorithm,
-    Hook,
     SignedDelivery,
     challenge_token,
     hmac_check,

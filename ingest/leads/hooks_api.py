@@ -17,7 +17,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.leads.hook_store import HookStore
+from adapters.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters, network_of
 from ingest.leads import forms, sources
@@ -31,7 +31,7 @@ from ingest.leads.lead_accept import (
     pieces_of,
     read_envelope,
 )
-from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
+from ingest.leads.lead_schemas import SOURCE
 from ingest.leads.sources import Source
 from ingest.web.api import (
     SECURITY_HEADERS,
@@ -43,9 +43,9 @@ from ingest.web.api import (
 )
 from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.json_schema import closed_object, text
+from ingest.web.json_schema import ORGANIZATION, closed_object, text
 from rules.days import stamp
-from rules.leads.hooks import Hook
+from rules.hooks import Hook
 from rules.parts import Part
 
 FORM_BYTES_MAX = 100_000

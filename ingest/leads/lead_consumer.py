@@ -14,6 +14,8 @@ from typing import Any
 
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
+from adapters.leads.erasers import IdentityEraser
+from adapters.leads.erasures import LeadErasureStarter
 from adapters.leads.identity_store import (
     AlreadyUndone,
     CannotRepair,
@@ -36,7 +38,6 @@ from adapters.platform.queues import Consumer, Deadline, FailureQueue, PoisonMes
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from ingest.leads.lead_accept import (

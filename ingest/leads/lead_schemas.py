@@ -3,6 +3,7 @@
 from ingest.web.json_schema import (
     COUNT,
     FLAG,
+    ORGANIZATION,
     TEXT,
     Schema,
     closed_object,
@@ -19,7 +20,6 @@ from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES,
 from rules.user_ids import LENGTH_MAX
 
 # These patterns leave out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
-ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
 INTEGRATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
 LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"

@@ -22,7 +22,6 @@ from ingest.leads.lead_schemas import (
     INTEGRATION,
     LEAD_EVENTS,
     LEAD_ID,
-    ORGANIZATION,
     RECEIPT,
     REVERSAL,
     UNMERGE_COMMAND,
@@ -39,7 +38,7 @@ from ingest.web.api import (
 )
 from ingest.web.bodies import WEBHOOK_BYTES_MAX
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.json_schema import TEXT, text
+from ingest.web.json_schema import ORGANIZATION, TEXT, text
 from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp

@@ -5,7 +5,7 @@ every code that a refusal may have.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rules.parts import VALUES_OF_PARTS, Part, said
+from rules.parts import VALUES_OF_PARTS, said
 from rules.user_ids import LENGTH_MAX, USER_ID
 
 # Every code that a refusal may have, and its meaning, as the OpenAPI document lists them. A test fails for a
@@ -28,7 +28,6 @@ CODES = {
     "invalid_field": "a field is missing or wrong; details name it",
     "invalid_json": "the body is no JSON",
     "invalid_parameter": "a part of the path or of the query is wrong",
-    "kept_apart": "an operator has parted these leads; `unite` says that they belong together after all",
     "not_found": "there is no such thing",
     "not_repairable": "no run of the user can be repaired; details.reason says why",
     "not_reversible": "only a redemption can be reversed",
@@ -56,7 +55,7 @@ CODES = {
 }
 
 # Codes of parts that a deployment may leave out.
-PART_OF_CODE = {"kept_apart": Part.LEADS.value}
+PART_OF_CODE: dict[str, str] = {}
 for _part, _codes in said("codes"):
     CODES |= _codes
     PART_OF_CODE |= dict.fromkeys(_codes, _part.value)
@@ -65,6 +64,8 @@ Schema = dict[str, Any]
 
 PRINTABLE = r"^[ -~]{1,128}$"
 SHORT = r"^[ -~]{1,64}$"
+# It leaves out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
+ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 KEY: Schema = {"type": "string", "pattern": PRINTABLE, "description": "scope: the user; kept for 90 days"}
 ANY: Schema = {"type": "object"}

@@ -17,24 +17,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from adapters import clock
-from adapters.leads.hook_store import HookExists, HookStore, NoHook
+from adapters.hook_store import HookExists, HookStore, NoHook
 from ingest.leads import sources
 from ingest.leads.hooks import CACHE_SECONDS, NULL_ORIGIN, NULL_REASON, REREAD_SECONDS, public_key
-from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
+from ingest.web.json_schema import ORGANIZATION
 from ingest.web.validate import first_problem
 from local.command import Function, Reader, command, option
 from local.stack import Stack
-from rules.leads.hooks import (
-    FORMS_PER_MINUTE,
-    OVERLAP,
-    STANDARD_PREFIX,
-    Algorithm,
-    Hook,
-    HookSecret,
-    challenge_token,
-    rotate_hook,
-)
+from rules.hooks import FORMS_PER_MINUTE, OVERLAP, Hook, HookSecret, rotate_hook
+from rules.leads.webhook_signatures import STANDARD_PREFIX, Algorithm, challenge_token
 
 SECRET_BYTES = 32
 PORTS = {"https": 443, "http": 80}  # a browser leaves them out of an origin

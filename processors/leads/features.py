@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from adapters.bootstrap import ClientOf, bootstrap
+from adapters.leads.erasures import is_erased
 from adapters.leads.feature_store import FeatureItemChanged, FeatureStore, Topology
 from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
@@ -24,7 +25,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import pauses
 from adapters.platform.queues import PoisonMessage
 from adapters.platform.tables import Unprocessed
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.days import unstamp
 from rules.leads import feature_changes

@@ -12,12 +12,13 @@ from datetime import datetime
 from functools import partial
 
 from adapters.bootstrap import ClientOf, bootstrap
+from adapters.leads.erasures import is_erased
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.person_events import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 

@@ -12,12 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from adapters.bootstrap import ClientOf, bootstrap
+from adapters.leads.erasures import is_erased
 from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.leads.memory_store import GroupMemory, MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.queues import PoisonMessage
-from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import (
     IDENTITY_TYPES,

@@ -15,7 +15,7 @@ from typing import Any
 
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.leads.hook_store import HookStore
+from adapters.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, Lane, LaneStore, WorkerLeases

@@ -6,6 +6,12 @@ MANIFEST = {
     "stores": "rules.leads.stores:STORES",
     "followed_tables": "rules.leads.followed_tables:TABLES",
     "notices": "rules.leads.notice_kinds:KINDS",
+    # adapters
+    "erasers": "adapters.leads.erasers:ERASERS",
+    # ingest
+    "routes": "ingest.leads.part_routes:ROUTES",
+    "person_routes": "ingest.leads.person_routes:ROUTES",
+    "codes": "rules.leads.codes:CODES",
     # processors
     "noticed_changes": "processors.leads.noticed_changes:CHANGES",
 }

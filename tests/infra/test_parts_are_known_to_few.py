@@ -39,8 +39,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("module", "line", "broken"),
     [
         ("rules/engagement/points.py", "", []),
-        ("analytics/retention.py", "from rules.leads.hooks import Hook\n", []),
-        ("analytics/lake/listing.py", "from rules.leads.hooks import Hook\n", ["leads are known to few"]),
+        ("analytics/retention.py", "from rules.leads.identity import Identity\n", []),
+        (
+            "analytics/lake/listing.py",
+            "from rules.leads.identity import Identity\n",
+            ["leads are known to few"],
+        ),
         *(
             (module, f"import rules.{part}.{name}\n", [f"{part} are known to their manifest alone"])
             for part in OF_MANIFESTS

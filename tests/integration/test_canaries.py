@@ -21,9 +21,9 @@ from adapters.bootstrap import process_client
 from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
-from adapters.postgresql.postgres import database
+from adapters.privacy.erasers import Clients
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, ErasureSettings, all_stores
+from adapters.privacy.stores import ErasureSettings, all_stores
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings import read_settings
 from analytics.curation.curate import curate
@@ -316,9 +316,7 @@ def runner(world: World, chance: random.Random | None) -> ErasureRunner:
     dynamodb: Any = Dying(
         world.engine.client("dynamodb"), chance.randrange(2, 8 * USERS), chance.choice(FAILURES[:2])
     )
-    clients = Clients(
-        dynamodb, lambda: world.engine.client("s3"), lambda: None, database(config.identity_url)
-    )
+    clients = Clients(dynamodb, lambda: world.engine.client("s3"), lambda: None)
     return ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         made.tombstones,

@@ -13,8 +13,9 @@ import pytest
 
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.redis import Redis
+from adapters.privacy.erasers import Clients
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, ErasureSettings, all_stores
+from adapters.privacy.stores import ErasureSettings, all_stores
 from adapters.settings import read_settings
 from local.operate import persons
 from local.stack import Stack
@@ -110,7 +111,7 @@ def runner(**clients: Any) -> ErasureRunner:
     return ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         made.tombstones,
-        lambda now: all_stores(Clients(dynamodb, lambda: clients["s3"], lambda: None, None), config, now),
+        lambda now: all_stores(Clients(dynamodb, lambda: clients["s3"], lambda: None), config, now),
         made.hashes,
         made.key,
         made.settles,

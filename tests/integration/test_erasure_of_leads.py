@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from adapters.bootstrap import process_client
+from adapters.leads.erasers import IdentityEraser
+from adapters.leads.erasures import LeadErasureStarter
 from adapters.platform.items import decode_item
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
-from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import ErasureSettings
 from adapters.privacy.tombstones import Tombstones, tombstones_of

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -21,14 +20,14 @@ from botocore.exceptions import EndpointConnectionError
 from adapters import settings
 from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import Unavailable, client
+from adapters.privacy.erasers import Clients
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import READ_AT_ONCE, Clients, ErasureSettings, ObjectEraser, all_stores
+from adapters.privacy.stores import READ_AT_ONCE, ErasureSettings, ObjectEraser, all_stores
 from ingest import privacy_api
 from processors import erasure
 from processors.person_exports import Exporter
 from rules.days import key_of_stamp, stamp, unstamp
 from rules.engagement.events import Event
-from rules.leads.lead_events import SORT_KEY
 from rules.privacy.erasures import Person
 from rules.privacy.tombstones import user_subject
 from tests.support import site as users_site
@@ -155,7 +154,7 @@ def exporter(**clients: Any) -> Exporter:
     erasure._parts.cache_clear()
     config = settings.read_settings(ErasureSettings)
     dynamodb, s3 = clients.get("dynamodb", client("dynamodb")), clients.get("s3", client("s3"))
-    reached = Clients(dynamodb, lambda: s3, lambda: None, None)
+    reached = Clients(dynamodb, lambda: s3, lambda: None)
     return replace(
         erasure._parts().exporter,
         jobs=ExportJobs(dynamodb, config.limits_table),
@@ -169,9 +168,8 @@ def test_a_lead_s_objects_are_read_side_by_side(site: Site) -> None:
     ids = [f"{lead}{number}" for number in range(2 * READ_AT_ONCE)]
     for each in ids:
         s3.put_object(Bucket="payloads", Key=f"leads/{each}/payload.json", Body=each.encode())
-    events = SimpleNamespace(find=lambda _: [{SORT_KEY: {"S": f"{stamp(NOW)}#{each}"}} for each in ids])
     together = Together(s3, READ_AT_ONCE)
-    objects = ObjectEraser(lambda: together, "payloads", cast("Any", events))
+    objects = ObjectEraser(lambda: together, "payloads", lambda _: [f"leads/{each}/" for each in ids])
     found = list(objects.contents(Person(lead, leads=(lead,))))
     assert found == [(f"leads/{each}/payload.json", each.encode()) for each in ids]
 

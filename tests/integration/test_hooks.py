@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
-from adapters.leads.hook_store import HookStore
+from adapters.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads
 from adapters.platform.queues import PoisonMessage
 from ingest.leads import hooks, sources
@@ -20,7 +20,8 @@ from ingest.leads.lead_accept import PARTS_MAX, PIECES_MAX, open_payload, read_e
 from ingest.leads.lead_consumer import LeadConsumer
 from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
 from ingest.web.bodies import WEBHOOK_BYTES_MAX
-from rules.leads.hooks import Hook, HookSecret, challenge_token, rotate_hook
+from rules.hooks import Hook, HookSecret, rotate_hook
+from rules.leads.webhook_signatures import challenge_token
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
 from tests.support.vendor_bodies import as_sent, sample_of, sendgrid_event, shopify_order, whatsapp_message

@@ -13,7 +13,8 @@ from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.outbox_store import LANE, LANE_SHARDS, LOG
-from adapters.privacy.stores import Clients, PrivacyTables, online_stores
+from adapters.privacy.erasers import Clients
+from adapters.privacy.stores import ErasureSettings, all_stores
 from rules.leads.feature_items import Change
 from rules.leads.lead_events import Group
 from rules.privacy.erasures import Person
@@ -122,8 +123,8 @@ def test_what_waits_of_an_erased_lead_is_not_sent_and_nothing_of_it_is_kept(
     handed(telling.handler, leads.compute("7", orders_total=1), leads.compute("9", orders_total=1))
     assert there.received
     there.received.clear()
-    clients = Clients(told.dynamodb, lambda: None, lambda: None, None)
-    found = online_stores(clients, settings.read_settings(PrivacyTables), NOW)["Notifications"]
+    clients = Clients(told.dynamodb, lambda: None, lambda: None)
+    found = all_stores(clients, settings.read_settings(ErasureSettings), NOW)["Notifications"]
     person = Person("digest", organization="acme", leads=("7",))
     assert {each["place"]["S"] for each in found.find(person)} == {
         "state",

@@ -13,7 +13,7 @@ from typing import Any
 
 from ingest.leads.readers import DecodeContext, DecodedEvent, SideFields, checked, identities, moment, text_id
 from ingest.web.json_schema import TEXT, Schema, open_object
-from rules.leads.hooks import Signature
+from rules.leads.webhook_signatures import Signature
 from rules.leads.lead_events import FORM_SUBMITTED
 
 SIGNATURE = Signature("x-newsletter-signature", "sha256=", is_hex=True)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.hook_store import HookStore
+from adapters.hook_store import HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import hooks_api, sources
@@ -17,7 +17,7 @@ from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import api
 from ingest.web.api import REQUESTS_PER_MINUTE_OF_ADDRESS
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
-from rules.leads.hooks import Hook, HookSecret
+from rules.hooks import Hook, HookSecret
 from tests.support.engine import Engine
 from tests.support.http_requests import called
 from tests.support.vendor_bodies import as_sent, sample_of

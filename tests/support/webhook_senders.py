@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from ingest.leads.sources import source_named
 from local.operate.hooks import new_key_pair
-from rules.leads.hooks import Algorithm, SignedPart
+from rules.leads.webhook_signatures import Algorithm, SignedPart
 
 
 @cache

@@ -12,7 +12,8 @@ A source's file has
     join(payloads) -> payload   (only with `parts`)
         It makes one payload of the payloads of several parts. A long webhook goes on the queue in pieces.
     SIGNATURE: Signature | None
-        How its webhooks are signed (rules.leads.hooks), for the door /v1/hooks. None: they are not.
+        How its webhooks are signed (rules.leads.webhook_signatures), for the door /v1/hooks. None: not at
+        all.
     TOPIC_HEADER: str   (only if a header says what kind of webhook it is; `context.topic` has its value)
     challenge(query) -> (token, what to answer), or None   (only if the vendor asks before it sends)
     from_browser(fields) -> payload   (only if browsers send it as a form)
@@ -28,7 +29,7 @@ from functools import cache
 from typing import Any
 
 from ingest.leads.readers import DecodeContext, DecodedEvent, PayloadPart
-from rules.leads.hooks import Signature
+from rules.leads.webhook_signatures import Signature
 
 
 def _one_part(payload: Any) -> Iterable[PayloadPart]:

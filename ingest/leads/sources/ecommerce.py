@@ -73,7 +73,6 @@ from ingest.leads.readers import (
     text_id,
     usable_identities,
 )
-from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     IDENTITY_REPLACED,
@@ -95,6 +94,7 @@ from rules.leads.orders import (
     PlacedOrder,
     RefundTransaction,
 )
+from rules.leads.webhook_signatures import Signature
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")

@@ -36,8 +36,8 @@ from ingest.leads.readers import (
     text_id,
 )
 from rules.leads import lead_events
-from rules.leads.hooks import Algorithm, Signature, SignedPart
 from rules.leads.lead_events import NOTIFICATIONS, OFF
+from rules.leads.webhook_signatures import Algorithm, Signature, SignedPart
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(

@@ -51,7 +51,6 @@ from ingest.leads.readers import (
     typed_opt_out,
 )
 from ingest.web.json_schema import SHORT
-from rules.leads.hooks import Signature, SignedPart
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
@@ -62,6 +61,7 @@ from rules.leads.lead_events import (
     PURCHASE_TYPES,
     SENTIMENT_TYPES,
 )
+from rules.leads.webhook_signatures import Signature, SignedPart
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 # Svix, where the standard comes from, and who sends through it name the same headers `svix-id` and so on:

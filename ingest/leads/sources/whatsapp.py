@@ -44,7 +44,6 @@ from ingest.leads.readers import (
 )
 from rules.json_values import read_json
 from rules.leads.consent import consent_in, consent_in_choice
-from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import (
     IDENTITY_REPLACED,
@@ -54,6 +53,7 @@ from rules.leads.lead_events import (
     ON,
     PREFERENCE_STATED,
 )
+from rules.leads.webhook_signatures import Signature
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
 SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)

@@ -12,22 +12,17 @@ from hypothesis import strategies as st
 from ingest.leads import sources
 from ingest.leads.hooks import ecdsa_check, public_key
 from local.operate.hooks import new_key_pair
-from rules.leads.hooks import (
+from rules.hooks import OVERLAP, Hook, HookSecret, hook_from_text, hook_text, rotate_hook
+from rules.leads.webhook_signatures import (
     AGE_SECONDS_MAX,
-    OVERLAP,
     SIGNATURES_MAX,
-    Hook,
-    HookSecret,
     Signature,
     SignedDelivery,
     challenge_token,
     hmac_check,
-    hook_from_text,
-    hook_text,
     is_fresh,
     is_signed,
     read_delivery,
-    rotate_hook,
 )
 from tests.support.webhook_senders import headers_of, secret_of
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from ingest.leads.sources.generic import SIGNATURE
-from rules.leads.hooks import hmac_check, is_signed, read_delivery
+from rules.leads.webhook_signatures import hmac_check, is_signed, read_delivery
 from rules.outgoing.webhooks import key_of, secret_of, signature, signed_headers
 
 # github.com/standard-webhooks/standard-webhooks: the vector of its libraries' tests, and the example of its text.

@@ -7,18 +7,20 @@ from typing import Any
 
 import pytest
 
-from adapters.privacy.stores import RATES, Clients, ErasureSettings, all_stores
+from adapters.privacy.erasers import Clients
+from adapters.privacy.stores import RATES, ErasureSettings, all_stores
 from rules.privacy.erasures import PersonKind, plan_of
 from tests.support.template import ROOT
 
-VALUES: dict[str, Any] = {each.name: each.name for each in fields(ErasureSettings)}
+VALUES: dict[str, Any] = {each.name: each.name for each in fields(ErasureSettings)} | {
+    "identity_url": "postgresql://me@host/database"
+}
 CONFIG = ErasureSettings(**VALUES)
 
 
 @pytest.mark.parametrize("kind", PersonKind)
 def test_each_planned_store_has_an_eraser(kind: PersonKind) -> None:
-    database: Any = object()
-    clients = Clients(None, lambda: None, lambda: None, database)
+    clients = Clients(None, lambda: None, lambda: None)
     known = all_stores(clients, CONFIG, datetime.now(UTC))
     assert {store.name for store in plan_of(kind)} <= known.keys()
 

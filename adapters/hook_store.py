@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from rules.leads.hooks import Hook, hook_from_text, hook_text
+from rules.hooks import Hook, hook_from_text, hook_text
 
 
 class NoHook(LookupError):
