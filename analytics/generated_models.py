@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from adapters.book_store import shipped_version
-from analytics.features.feature_models import GENERATED
 from analytics.lake_page import lake_page
 from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
@@ -19,6 +18,7 @@ from rules.book.book import Version
 from rules.days import unstamp
 from rules.lake.entities import LEDGER, LOADED, Type
 from rules.lake.rule_entities import BOOK, RULES, book_items
+from rules.parts import said
 
 _SQL_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
 # Columns that describe the version, and the types of those that describe one item of it.
@@ -127,8 +127,9 @@ def generated_files() -> Iterator[tuple[Path, str]]:
     yield MODELS / "facts" / "loaded_rows.sql", loaded_rows_sql()
     page = SQL / "lake.md"
     yield page, lake_page(page.read_text(encoding="utf-8"))
-    for name, text in GENERATED.items():
-        yield MODELS / "marts" / f"{name}.sql", text()
+    for generated in said("models"):
+        for path, text in generated.items():
+            yield MODELS / path, text()
 
 
 def main() -> None:

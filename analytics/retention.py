@@ -1,4 +1,4 @@
-"""Removes old data from the tables: events, raw payloads of leads' events, the words of answers (rule 22).
+"""Removes old data from the tables: events, and what parts say (rule 22).
 
 A night's pass (RetentionPass) reads no table as a whole. The rows of the lake's partitions name the items. It
 reads a partition once, when all its dates are old enough. If some rows are too young, because they came late,
@@ -31,15 +31,13 @@ from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import ColumnBounds
 from analytics.lake.layout import Place
-from rules.days import DAY, key_of_stamp, stamp
+from rules.days import DAY
 from rules.lake.entities import ENTITIES, EVENTS, is_in_lake
 from rules.lake.residues import is_residue
 from rules.lake.schema import EXTRA
-from rules.leads.lead_events import SORT_KEY
 
 READ_AT_ONCE = 100
 THREADS = 16  # a client has this many connections
-RAW_PAYLOAD = "raw_payload"  # the attribute of Event
 ItemRow = Mapping[str, Any]
 Row = dict[str, Any]
 PREFIX = "state/retention/"
@@ -61,7 +59,7 @@ class RemovalCounts:
         return RemovalCounts(self.left + other.left, self.stayed + other.stayed)
 
 
-def _in_threads(
+def in_threads(
     remove: Callable[[Sequence[ItemRow]], RemovalCounts], rows: Sequence[ItemRow]
 ) -> RemovalCounts:
     """Remove the items of rows, a hundred at a time, in threads: most of the time is waiting for answers."""
@@ -96,7 +94,7 @@ class Events(RetentionRule):
 
     def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         """Delete the items that the lake has value by value, on condition that nobody has changed them."""
-        return _in_threads(self._remove, [row for row in rows if not is_residue(row["user_id"])])
+        return in_threads(self._remove, [row for row in rows if not is_residue(row["user_id"])])
 
     def _remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
         by_key = {(row["user_id"], row["event_id"]): row for row in rows}
@@ -117,28 +115,6 @@ class PartRetention:
 
     settings: Mapping[str, type]
     rules: Callable[[Any, Any], Iterable[RetentionRule]]  # takes the settings and a client of DynamoDB
-
-
-@dataclass(frozen=True, slots=True)
-class RawPayloads(RetentionRule):
-    """Removes raw payloads of integrations from items of Event. The values read from a payload stay."""
-
-    setting = "PayloadRetentionDays"
-    name, entity, age = "raw_payloads", "lead_events", "received_at"
-
-    def remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        """Remove the attribute from the items that have it."""
-        return _in_threads(self._remove, rows)
-
-    def _remove(self, rows: Sequence[ItemRow]) -> RemovalCounts:
-        items = [item for item in self.items.read(map(_lead_key, rows)) if RAW_PAYLOAD in item]
-        changed = self.items.remove(items, RAW_PAYLOAD)
-        return RemovalCounts(len(items) - changed, changed)
-
-
-def _lead_key(row: ItemRow) -> dict[str, str]:
-    sort_key = f"{key_of_stamp(stamp(row['occurred_at']))}#{row['event_id']}"
-    return {"lead_organization_id": row["lead_organization_id"], SORT_KEY: sort_key}
 
 
 @dataclass(frozen=True, slots=True)

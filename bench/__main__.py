@@ -9,15 +9,20 @@ import subprocess
 import sys
 
 from bench.figure import HEADER
+from rules.parts import said
 
-NAMES = ("processor_cpu", "cold_start", "curation", "night_growth", "night_history", "point_in_time")
+OWN = ("processor_cpu", "cold_start", "curation", "night_growth", "night_history")
+MODULES = {  # by name
+    **{name: f"bench.{name}" for name in OWN},
+    **{name: module for benchmarks in said("benchmarks") for name, module in benchmarks.items()},
+}
 
 
 def run_here(name: str) -> bool:
     """Run one benchmark in this process, and print its figures; returns whether all its budgets hold."""
     print(f"-- {name}", flush=True)
     is_any_missed = False
-    for figure in importlib.import_module(f"bench.{name}").run():
+    for figure in importlib.import_module(MODULES[name]).run():
         print(figure.line(), flush=True)
         is_any_missed |= figure.is_missed
     return not is_any_missed
@@ -25,12 +30,12 @@ def run_here(name: str) -> bool:
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks, or all of them; returns the exit status."""
-    if unknown := set(names) - set(NAMES):
-        sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if unknown := set(names) - set(MODULES):
+        sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
     if len(names) == 1:
         return 0 if run_here(names[0]) else 1
     print(HEADER, flush=True)
-    commands = ([sys.executable, "-m", "bench", name] for name in names or NAMES)
+    commands = ([sys.executable, "-m", "bench", name] for name in names or MODULES)
     return max(subprocess.run(command, check=False).returncode for command in commands)
 
 

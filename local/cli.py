@@ -109,10 +109,10 @@ USE = {
     "hook": Group(
         "Addresses that vendors' webhooks come to, and their secrets.",
         {
-            "add": Lazy("local.operate.hooks:add", "Make an address"),
-            "list": Lazy("local.operate.hooks:list_hooks", "All addresses"),
-            "rotate": Lazy("local.operate.hooks:rotate", "Change an address's secret"),
-            "remove": Lazy("local.operate.hooks:remove", "End an address"),
+            "add": Lazy("local.leads.hooks:add", "Make an address"),
+            "list": Lazy("local.leads.hooks:list_hooks", "All addresses"),
+            "rotate": Lazy("local.leads.hooks:rotate", "Change an address's secret"),
+            "remove": Lazy("local.leads.hooks:remove", "End an address"),
         },
     ),
     "webhook": Group(
@@ -140,10 +140,8 @@ ASK = {
     "features": Group(
         "Features of leads: make them anew, and as of past instants.",
         {
-            "rebuild": Lazy("local.operate.lead_features:rebuild_command", "From stored events"),
-            "training-set": Lazy(
-                "local.operate.lead_features:training_set_command", "As of labels' instants"
-            ),
+            "rebuild": Lazy("local.leads.features:rebuild_command", "From stored events"),
+            "training-set": Lazy("local.leads.features:training_set_command", "As of labels' instants"),
         },
     ),
 }

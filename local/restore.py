@@ -20,7 +20,6 @@ from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.lead_events import LEAD_EVENTS, LeadEventsRestorer
 from analytics.restore.part_restore import PartRestore, RestoreInput
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import USERS_ENTITIES, LakeBefore
@@ -30,31 +29,23 @@ from local.stores import accounts_of, books_of, cache_of, lake_of, tombstones_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS
-from rules.leads.lead_events import SORT_KEY
 from rules.parts import said
 
 PROGRESS_USERS = 1000  # users between two lines of progress
 REASONS_MAX = 20  # printed ones; the report has all
 PARTS: list[PartRestore] = list(said("restores"))
 RESTORABLE = (*RESTORED, *(table for part in PARTS for table in part.replaceable))
-FROM_ROWS = (LEAD_EVENTS, *(table for part in PARTS for table in part.filled))
-ENTITIES_READ = (*USERS_ENTITIES, "lead_events", *(entity for part in PARTS for entity in part.entities))
+FROM_ROWS = tuple(table for part in PARTS for table in part.filled)
+ENTITIES_READ = (*USERS_ENTITIES, *(entity for part in PARTS for entity in part.entities))
 TABLE_KEYS = {
     **KEYS,
     "RewardsLedger": ("account_id", "created_at"),
     "BPEvents": ("user_id", "event_id"),
-    "Event": ("lead_organization_id", SORT_KEY),
     **{table: key for part in PARTS for table, key in part.keys.items()},
 }
 # What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
 # the items of tables (--from-table).
 NOT_IN_THE_LAKE = {
-    "Event": "the integrations' own words of leads' events; the bucket still has large ones",
-    "Memory": "nothing; it follows from Event",
-    "Feature": "nothing; it follows from Event, and `streakline features rebuild` makes sure",
-    "GroupEvents": "nothing; it follows from Event",
-    "PostgreSQL": "which lead has which addresses, numbers and ids; restore its own backup, because whoever"
-    " sends from an address that is missing becomes another lead",
     **{store: reason for part in PARTS for store, reason in part.not_in_the_lake.items()},
     "WebhookEndpoints": "addresses of the customer's systems; declare them again",
     "Notifications": "what the customer's systems were told; they may be told again",
@@ -151,9 +142,6 @@ def restore(
     given = RestoreInput(before, stack.client("dynamodb"), stack.tables, erased, keep, replace)
     for part in PARTS:
         part.run(given, result, now)
-    if LEAD_EVENTS in stack.tables:  # unless the deployment leaves leads out
-        row_tables = _tables(stack, (LEAD_EVENTS, "IdempotencyKeys"))
-        LeadEventsRestorer(before, row_tables, erased, keep).run(result)
     report = report_of(result, until, before.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
@@ -180,9 +168,7 @@ def report_of(
         "to": stamp(until),
         "users": result.users,
         "erased_persons": result.erased,
-        **{part.counted: result.others[part.counted] for part in PARTS},
-        "lead_events": result.lead_events,
-        "erased_lead_events": result.erased_events,
+        **{name: result.others[name] for part in PARTS for name in part.counted},
         "written": dict(sorted(result.changes.items())),
         "repaired": result.repaired,
         "rows_of_later": later,
@@ -198,8 +184,8 @@ def report_of(
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words."""
     yield f"{report['users']} users as of {report['to']}; {report['erased_persons']} were erased and stay so"
-    yield from (f"{report[part.counted]} {part.counted}" for part in PARTS)
-    yield f"{report['lead_events']} events of leads; {report['erased_lead_events']} more are of erased ones"
+    for part in PARTS:
+        yield "; ".join(f"{report[name]} {words}" for name, words in part.counted.items())
     yield (
         ", ".join(f"{table}: {count} written" for table, count in report["written"].items() if count)
         or "all was there"

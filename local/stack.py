@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, RegisterStore, guard_client
-from adapters.settings.choices import settings_of
+from adapters.settings.choices import ModelSettings, model_settings, settings_of
 from local.paths import STACK, folder_id, refuse_other_checkout
 from rules.parts import Part, parts_of
 from rules.regions.register import may_write
@@ -56,9 +56,9 @@ class Stack:
         return settings_of(self.parameters.get("Settings", ""))
 
     @property
-    def campaign_grace_days(self) -> int:
-        """The number of dates after which an unanswered campaign counts as ignored."""
-        return int(self.settings["CampaignGraceDays"])
+    def model_settings(self) -> ModelSettings:
+        """The settings that SELECTs of models name."""
+        return model_settings(self.settings)
 
     def save(self) -> None:
         """Write .local/stack.json."""

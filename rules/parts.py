@@ -5,7 +5,7 @@ stores, entities of the lake, routes. A room that is about all parts asks `said`
 knows a part that has a manifest (docs/recipes/take-a-part-out.md).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -40,9 +40,11 @@ KINDS = {
     "noticed_changes": "processors/outgoing/notifications.py",
     # analytics
     "nights": "analytics/reconcile/run_report.py",
+    "findings": "analytics/reconcile/run_report.py",
     "lake_passes": "analytics/steps/forget_function.py",
     "retention": "analytics/steps/retain_function.py",
     "restores": "local/restore.py",
+    "models": "analytics/generated_models.py",
     # local
     "smoke": "local/smoke/cleanup.py",
     "demo": "local/demo.py",
@@ -51,6 +53,7 @@ KINDS = {
     # bench
     "units": "bench/units/budget.py",
     "threads": "bench/counting/desk.py",
+    "benchmarks": "bench/__main__.py",
 }
 # In a JSON Schema and in the OpenAPI document: the part that all of it is of, and parts of values of `enum`.
 OF_PART, VALUES_OF_PARTS = "x-part", "x-values-of-parts"
@@ -60,7 +63,10 @@ class PartSettings(NamedTuple):
     """The settings of a part."""
 
     numbers: Sequence[tuple[str, int, str, int, int]]  # name, default, meaning, least, most
-    days: Sequence[tuple[str, str, int]]  # of what leaves: name, meaning, least
+    days: Sequence[tuple[str, str, int]] = ()  # of what leaves: name, meaning, least
+    # name, default, its values in words, meaning, and what raises ValueError for a value that is refused
+    texts: Sequence[tuple[str, str, str, str, Callable[[str], object]]] = ()
+    in_models: tuple[str, ...] = ()  # names of those numbers that SELECTs of models name
 
 
 def parts_of(parameters: Mapping[str, str]) -> frozenset[Part]:

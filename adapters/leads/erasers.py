@@ -76,12 +76,13 @@ def erasers(clients: Clients, tables: Any) -> Mapping[str, StoreEraser]:
     def table(name: str, *key: str) -> StoreEraser:
         return partition_eraser(clients.dynamodb, name, key, lambda person: person.leads)
 
+    identities = {"PostgreSQL": identity_eraser(tables.identity_url)} if tables.identity_url else {}
     return {
         "Event": table(tables.event_table, "lead_organization_id", SORT_KEY),
         "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key"),
         "Feature": table(tables.feature_table, "lead_organization_id"),
         "GroupEvents": table(tables.group_events_table, "root_id", "event_type#occurred_at#id"),
-        "PostgreSQL": identity_eraser(tables.identity_url),
+        **identities,
     }
 
 

@@ -1,7 +1,7 @@
 """What a deployer chooses in the template's parameter Settings.
 
-In this order: how the parameter is read; how functions read a setting that is a list (currencies, exchange
-rates, phone regions); the list of all settings, with all that docs/settings.md says of each.
+In this order: how the parameter is read; the list of all settings, with all that docs/settings.md says of
+each.
 """
 
 import difflib
@@ -9,18 +9,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import cache
 
-from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
-from rules.leads.orders import EXPONENTS
-from rules.parts import said
+from rules.parts import PartSettings, said
 from rules.privacy.tombstones import SafeToLog
 
-CURRENCY_PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
-EVERYBODY = ""  # the organization of a part without a name: all that have none of their own
-RATE_PART = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
-REGION_PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
+PARTS: list[PartSettings] = list(said("settings"))
 # CloudFormation takes an answer of 4,096 bytes, and Lambda environment variables of as many.
 VALUES_BYTES_MAX = 3000
 HOT_DAYS, CURATED_DAYS = "EventHotDays", "CuratedRetentionDays"
@@ -109,70 +102,6 @@ def settings_table() -> str:
     return "| setting | default | values | what it is |\n|---|---|---|---|\n" + "".join(rows)
 
 
-@cache
-def currencies(setting: str) -> Mapping[str, str]:
-    """Read the setting Currency: `USD acme=EUR`; the part without a name is everybody's.
-
-    Returns codes of ISO 4217 by organization, everybody's under "". Raises ValueError that names the bad
-    part. Monetary features are in hundredths. So a currency without hundredths, such as JPY, is refused.
-    """
-    by_organization: dict[str, str] = {}
-    for part in setting.split():
-        match = CURRENCY_PART.fullmatch(part)
-        if match is None or (match[1] or EVERYBODY) in by_organization:
-            raise ValueError(
-                f"Currency: {part} is not one currency, such as EUR, or one of an organization, acme=EUR"
-            )
-        if match[2] in EXPONENTS:
-            raise ValueError(f"Currency: {match[2]} has no hundredths, which monetary features are in")
-        by_organization[match[1] or EVERYBODY] = match[2]
-    if EVERYBODY not in by_organization:
-        raise ValueError("Currency: everybody's is missing, such as USD")
-    return by_organization
-
-
-def currency_of(setting: str, organization_id: str | None) -> str:
-    """Return the currency of an organization's monetary features: its own, or everybody's."""
-    by_organization = currencies(setting)
-    return by_organization.get(organization_id or EVERYBODY, by_organization[EVERYBODY])
-
-
-@cache
-def exchange_rates(setting: str) -> Mapping[str, Decimal]:
-    """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
-
-    Raises ValueError that names the bad part: one that is no rate, 0, or a currency's second rate.
-    """
-    rates: dict[str, Decimal] = {}
-    for part in setting.split():
-        match = RATE_PART.fullmatch(part)
-        if match is None or not Decimal(match[2]) or match[1] in rates:
-            raise ValueError(f"ExchangeRates: {part} is not one rate above 0, such as EUR=1.08")
-        rates[match[1]] = Decimal(match[2])
-    return rates
-
-
-@cache
-def regions(setting: str) -> dict[str, str]:
-    """Read the setting PhoneRegions: `US acme=DE shop.br=BR`; the part without a name is everybody's.
-
-    Returns ISO 3166 codes by organization, everybody's under "". Raises ValueError that names the bad part.
-    """
-    by_organization: dict[str, str] = {}
-    for part in setting.split():
-        match = REGION_PART.fullmatch(part)
-        if match is None:
-            raise ValueError(f"PhoneRegions: {part} is neither a region, such as DE, nor organization=DE")
-        by_organization[match[1] or EVERYBODY] = match[2]
-    return by_organization
-
-
-def region_of(setting: str, organization_id: str) -> str | None:
-    """Return an organization's region; None if neither it nor everybody has one."""
-    by_organization = regions(setting)
-    return by_organization.get(organization_id, by_organization.get(EVERYBODY))
-
-
 def _number(name: str, default: int, meaning: str, least: int, most: int | None = None) -> Setting:
     allowed = f"{least} or more" if most is None else f"{least} to {most}"
 
@@ -223,40 +152,8 @@ _ALL = (
         "exports of persons that one caller may ask for in a day; admins are not limited",
         1,
     ),
-    *(_number(*each) for part in said("settings") for each in part.numbers),
-    Setting(
-        "Currency",
-        "USD",
-        "`USD acme=EUR`, codes of ISO 4217 with two decimals",
-        "the currency of an organization's monetary features: here the euro for acme, the "
-        "dollar for all others; amounts in other currencies are kept apart",
-        currencies,
-    ),
-    Setting(
-        "ExchangeRates",
-        "",
-        "`EUR=1.08 JPY=0.0067`",
-        "what one unit of a currency is worth in everybody's Currency; a lead's money has a total only "
-        "if every rate is given",
-        exchange_rates,
-    ),
-    Setting(
-        "PhoneRegions",
-        "",
-        "`US acme=DE shop=BR`",
-        "the country of telephone numbers without a country code: here Germany for acme, Brazil for "
-        "shop, the USA for all others; without a region such numbers are ignored",
-        regions,
-    ),
-    _number(
-        "CampaignGraceDays",
-        CAMPAIGN_GRACE_DAYS,
-        "campaign_ignored counts a campaign so many dates after it was sent to a lead, if the lead never "
-        "reacted; reads follow a new value at once, stored features at their next refresh, the "
-        "warehouse in the next night",
-        1,
-        CAMPAIGN_DAYS_MAX - 1,
-    ),
+    *(_number(*each) for part in PARTS for each in part.numbers),
+    *(Setting(*each) for part in PARTS for each in part.texts),
     _number(
         "SparkFromGb",
         20,
@@ -297,6 +194,20 @@ _ALL = (
         "how long the webhooks themselves are kept, in the payload bucket and in DynamoDB; 0: for ever",
         30,
     ),
-    *(_days(*each) for part in said("settings") for each in part.days),
+    *(_days(*each) for part in PARTS for each in part.days),
 )
 SETTINGS = {each.name: each for each in _ALL}
+
+ModelSettings = tuple[tuple[str, int], ...]  # name of a placeholder, value
+
+
+def model_settings(values: Mapping[str, str]) -> ModelSettings:
+    """Return the settings that SELECTs of models name in braces, such as `{campaign_grace_days}`.
+
+    values: of all settings, by name.
+    """
+    names = [name for part in PARTS for name in part.in_models]
+    return tuple((re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), int(values[name])) for name in names)
+
+
+MODEL_SETTINGS = model_settings({name: each.default for name, each in SETTINGS.items()})

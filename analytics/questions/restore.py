@@ -220,6 +220,6 @@ RESTORE = PartRestore(
         "UserStats": "stats of answers, which the lake has only under pseudonyms; they follow from Responses",
         PHONES: "messages under way, and which polls wait; a phone may get a message again",
     },
-    counted="phones",
+    counted={"phones": "phones"},
     run=restore,
 )

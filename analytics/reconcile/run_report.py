@@ -15,10 +15,11 @@ from analytics.lake import run_notes
 from analytics.lake.layout import REPORT_CELL_MAX, REPORT_TITLE, report_key, run_key
 from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile.findings import RESULT, Findings, failed_shares
+from analytics.reconcile.part_findings import PartFindings
 from analytics.reconcile.part_night import PartNight
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
-from rules.parts import ALL_PARTS, Part, said
+from rules.parts import ALL_PARTS, said
 
 LISTED_MAX = 1000  # of each kind of finding, in the report for machines
 SHOWN_MAX = 50  # in a table of the report for people
@@ -29,14 +30,14 @@ FAULT_OF_DOUBT = {
     Doubt.LACKING: "the lake has lost something",
     Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
 }
-LEADS_MAX = 100
 # Fields of the report that are of a part: without the part the report has neither them nor their tables.
 NIGHTS_OF_PARTS: list[PartNight] = list(said("nights"))
-PART_OF_FIELD = {"leads": Part.LEADS} | {each.field: each.part for each in NIGHTS_OF_PARTS}
+FINDINGS_OF_PARTS: list[PartFindings] = list(said("findings"))
+PART_OF_FIELD = {each.field: each.part for each in FINDINGS_OF_PARTS} | {
+    each.field: each.part for each in NIGHTS_OF_PARTS
+}
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
-LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
-WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT {LEADS_MAX}"""  # noqa: S608 (our own)
 
 
 class WarehousePart(TypedDict):
@@ -68,7 +69,7 @@ class Report(TypedDict):
     ledger_and_lake: list[Any]  # disagreements of ledger and lake: (user, what)
     of_parts: dict[str, dict[str, Any]]  # by PartNight.field, which are fields of the file
     warehouse_and_lake: list[Any]  # users for whom the two recomputes disagree
-    leads: list[Any]  # leads whose features do not follow from their events: lead, features, outcome
+    findings: dict[str, list[Mapping[str, Any]]]  # by PartFindings.field, which are fields of the file
     failed_tests: list[dict[str, Any]]  # of models: model, test, rows
     warehouse: WarehousePart
     curation: list[dict[str, Any]]  # counts by entity, as the warehouse has them
@@ -105,7 +106,7 @@ def gather(
         "ledger_and_lake": findings["disagreements"][:LISTED_MAX],
         "of_parts": {each.field: each.short_result(objects, run_id, LISTED_MAX) for each in NIGHTS_OF_PARTS},
         "warehouse_and_lake": [],
-        "leads": [],
+        "findings": {each.field: [] for each in FINDINGS_OF_PARTS},
         "failed_tests": failed_tests,
         "warehouse": warehouse,
         "curation": [],
@@ -132,16 +133,16 @@ def with_warehouse(
     report: Report,
     user_disagreements: Sequence[Any],
     curation: Sequence[Mapping[str, Any]],
-    leads: Sequence[Mapping[str, Any]],
+    findings: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Report:
     """Return the report with the warehouse's part.
 
-    user_disagreements: see warehouse_disagreements. curation: counts by entity. leads: the answer of
-    LeadRepair.ask.
+    user_disagreements: see warehouse_disagreements. curation: counts by entity. findings: those of parts, by
+    PartFindings.field.
     """
     return {
         **report,
-        "leads": list(leads),
+        "findings": {name: list(rows) for name, rows in findings.items()},
         "warehouse_and_lake": list(user_disagreements)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
@@ -191,7 +192,7 @@ def is_whole(report: Report) -> bool:
 
 def is_settled(report: Report) -> bool:
     """Whether the warehouse need not be asked until new rows come: it lacks no rows, and nothing is wrong."""
-    findings = (report["warehouse_and_lake"], report["leads"], report["failed_tests"])
+    findings = (report["warehouse_and_lake"], *report["findings"].values(), report["failed_tests"])
     return is_whole(report) and not any((*findings, report["warehouse"]["lacks"]))
 
 
@@ -201,8 +202,8 @@ def _count(value: Any) -> Any:
 
 def publish(objects: Objects, report: Report) -> list[str]:
     """Store the report in both forms; returns their keys."""
-    for_machines = {**report, **report["of_parts"], "is_whole": is_whole(report)}
-    del for_machines["of_parts"]
+    for_machines = {**report, **report["findings"], **report["of_parts"], "is_whole": is_whole(report)}
+    del for_machines["findings"], for_machines["of_parts"]
     for name, part in PART_OF_FIELD.items():
         if part not in report["parts"]:
             del for_machines[name]
@@ -221,10 +222,10 @@ def markdown(report: Report) -> str:
     differences = map(_difference_row, found)
     tests = _columns(report["failed_tests"], "model", "test", "rows")
     users = _columns(report["warehouse_and_lake"], "user_id", "lake", "warehouse")
-    leads = [(lead["lead"], ", ".join(lead["features"]), lead["outcome"]) for lead in report["leads"]]
     shares = _columns(report["failed_shares"], "share", "reason")
-    lead_title = "Leads whose features are not what their events say"
-    lead_table = [_table(lead_title, ("lead", "features", "what"), leads)] if Part.LEADS in deployed else []
+    found_by_parts = [
+        each.table(report["findings"][each.field]) for each in FINDINGS_OF_PARTS if each.part in deployed
+    ]
     tables_of_parts = chain.from_iterable(
         each.tables(report["of_parts"][each.field]) for each in NIGHTS_OF_PARTS if each.part in deployed
     )
@@ -250,7 +251,7 @@ def markdown(report: Report) -> str:
         *(_table(*table) for table in tables_of_parts),
         _table("Redemptions wait for an admin", ("user",), [(user,) for user in report["frozen"]]),
         _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), users),
-        *lead_table,
+        *(_table(*table) for table in found_by_parts),
         *_warehouse(report["warehouse"]),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),

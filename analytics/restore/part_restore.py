@@ -31,6 +31,7 @@ class PartRestore:
     filled: tuple[str, ...]  # tables of which the lake has rows, and not the items
     keys: Mapping[str, tuple[str, ...]]  # of the tables in `filled`
     not_in_the_lake: Mapping[str, str]  # as local.restore.NOT_IN_THE_LAKE
-    counted: str  # what it counts in RestoreReport.others, a plural
+    # What it counts in RestoreReport.others: name, the words after the number
+    counted: Mapping[str, str]
     # Restores the tables that are deployed. It is safe to repeat.
     run: Callable[[RestoreInput, RestoreReport, datetime], None]

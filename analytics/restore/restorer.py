@@ -42,8 +42,6 @@ class RestoreReport:
     erased: int = 0  # erased persons, who were not brought back
     # What the lake has of parts, by PartRestore.counted
     others: Counter[str] = field(default_factory=Counter)
-    lead_events: int = 0  # events of leads that the lake has, without those of erased leads
-    erased_events: int = 0  # events of erased leads, which were not brought back
     repaired: int = 0  # accounts that the nightly comparison has repaired
     changes: Counter[str] = field(default_factory=Counter)  # items written or deleted, by table
     lacks: list[Lack] = field(default_factory=list)

@@ -113,14 +113,6 @@ class LakeBefore:
             {NEWEST_ITEM} ORDER BY store, place"""
         return list(self.rows(sql, "table_items"))
 
-    def lead_events(self) -> Generator[Row]:
-        """Yield all events of leads."""
-        # An event that came twice is one event: its external id is unique in its source.
-        sql = f"""SELECT * FROM lead_events
-            WHERE received_at < $until AND NOT {smoke_condition("organization_id")}
-            QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
-        return self.rows(sql, "lead_events")
-
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles of the instant or later the lake has."""
         counts = {}

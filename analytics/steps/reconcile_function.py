@@ -22,9 +22,6 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
-from adapters.leads.feature_requests import FeatureQueue
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from adapters.privacy.tombstones import tombstones_of
@@ -34,12 +31,11 @@ from analytics.recompute.lake_users import LakeUsers
 from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import WAREHOUSE_MODEL, disagreements
 from analytics.reconcile.findings import NightPlan
-from analytics.reconcile.lead_items import LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.part_findings import Find
 from analytics.reconcile.part_night import Step
 from analytics.reconcile.run_report import (
     CURATION,
-    LEADS,
+    FINDINGS_OF_PARTS,
     NIGHTS_OF_PARTS,
     Report,
     gather,
@@ -72,9 +68,6 @@ class OwnReconcileSettings:
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
-    event_table: str
-    feature_table: str
-    feature_queue_url: str
     redis_url: str
     erasures_table: str
     erasure_secret_arn: str
@@ -87,10 +80,8 @@ class ReconcileSteps:
     objects: Objects
     warehouse: Warehouse
     shares: ShareSteps  # the steps of the comparison of users
-    lead_events: LeadEventStore
-    feature_items: FeatureStore
-    features: FeatureQueue
     part_steps: Mapping[str, Step] = field(default_factory=dict)  # by name
+    finds: Mapping[str, Find] = field(default_factory=dict)  # of parts, by PartFindings.field
     deployed: Collection[Part] = ALL_PARTS
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
@@ -123,7 +114,7 @@ class ReconcileSteps:
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """Write the run's report: {"run_id", "repair"?, "error"?, "warehouse_error"?} -> see below.
 
-        repair: ask for features of leads that differ to be computed again, if the lake and the table agree.
+        repair: what parts find in the warehouse may be repaired.
         error: why repair, or the whole run, ended early. warehouse_error: why the warehouse's work ended
         early. Returns counts (the figures), reports (keys), and is_whole (whether every step has succeeded).
         """
@@ -132,7 +123,7 @@ class ReconcileSteps:
         _measure("CurationFailures", len(report["curation_failures"]))
         if report["warehouse"]["quiet_since"]:  # nothing was loaded: the warehouse is not woken
             last = LastWarehouseRun.read(self.objects)
-            report = with_warehouse(report, [], last.curation if last else [], [])
+            report = with_warehouse(report, [], last.curation if last else [], {})
         elif not report["warehouse"]["error"]:
             try:
                 report = self._add_warehouse(report, event.get("repair") is True, now)
@@ -148,14 +139,16 @@ class ReconcileSteps:
     def _add_warehouse(self, report: Report, may_repair: bool, now: datetime) -> Report:
         """Return the report with the warehouse's findings. Only models that this run has built are read."""
         run_id = report["run_id"]
-        user_disagreements, leads = [], []
+        user_disagreements = []
         if not report["error"] and is_built(self.objects, run_id, WAREHOUSE_MODEL):
             user_disagreements = disagreements(self.warehouse, self._recomputed_shares(run_id))
-        if is_built(self.objects, run_id, "marts.lead_quality"):
-            items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
-            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
-            leads = repair.ask(self.warehouse.rows(LEADS), now)
-        return with_warehouse(report, user_disagreements, self.warehouse.rows(CURATION), leads)
+        findings = {
+            each.field: self.finds[each.field](may_repair, now)
+            if is_built(self.objects, run_id, each.model)
+            else []
+            for each in FINDINGS_OF_PARTS
+        }
+        return with_warehouse(report, user_disagreements, self.warehouse.rows(CURATION), findings)
 
     def _recomputed_shares(self, run_id: str) -> Iterator[tuple[UserShare, Table]]:
         """Yield each share that was recomputed, with its users."""
@@ -170,7 +163,11 @@ def _measure(name: str, number: int) -> None:
     metrics.add_metric(name, MetricUnit.Count, number)
 
 
-ReconcileSettings = with_settings(OwnReconcileSettings, *(each.settings for each in NIGHTS_OF_PARTS))
+ReconcileSettings = with_settings(
+    OwnReconcileSettings,
+    *(each.settings for each in NIGHTS_OF_PARTS),
+    *(each.settings for each in FINDINGS_OF_PARTS),
+)
 
 
 @bootstrap(ReconcileSettings)
@@ -187,14 +184,13 @@ def _parts(config: OwnReconcileSettings, client: ClientOf) -> ReconcileSteps:
         erased=tombstones_of(config, client),
         roots=S3Objects(client("s3"), config.roots_bucket),
     )
+    warehouse = warehouse_at(config.warehouse_url, f"s3://{config.lake_bucket}")
     return ReconcileSteps(
         objects,
-        warehouse_at(config.warehouse_url, f"s3://{config.lake_bucket}"),
+        warehouse,
         shares,
-        LeadEventStore(dynamodb, config.event_table),
-        FeatureStore(dynamodb, config.feature_table),
-        FeatureQueue(client("sqs"), config.feature_queue_url),
         {each.step: each.step_of(config, dynamodb) for each in NIGHTS_OF_PARTS},
+        {each.field: each.find_of(config, client, objects, warehouse) for each in FINDINGS_OF_PARTS},
         deployed_parts(),
     )
 

@@ -21,12 +21,10 @@ from analytics.lake.layout import run_key
 from analytics.retention import (
     Events,
     PartRetention,
-    RawPayloads,
     RemovalCounts,
     RetentionPass,
     RetentionRule,
 )
-from rules.leads.lead_events import SORT_KEY
 from rules.parts import said
 
 logger = Logger(service="retention")
@@ -42,15 +40,13 @@ STATE_NAME = "retain.json"  # below runs/{run_id}/
 class OwnRetainSettings:
     """Settings of this function.
 
-    After the given days, events, payloads and texts of answers leave their tables; 0: they stay. A table's
-    name is "" if the deployment leaves its part out.
+    After the given days, events and what parts say leave their tables; 0: they stay. A table's name is "" if
+    the deployment leaves its part out.
     """
 
     lake_bucket: str
     bp_events_table: str
-    event_table: str
     event_hot_days: int
-    payload_retention_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +93,6 @@ def retention_rules(config: OwnRetainSettings, dynamodb: Any) -> Iterator[Retent
     """Yield a rule for each kind of data that leaves a table, with the days of its setting."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
-    if config.event_table:
-        leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))
-        yield RawPayloads(leads, config.payload_retention_days)
     for part in RETENTION_OF_PARTS:
         yield from part.rules(config, dynamodb)
 

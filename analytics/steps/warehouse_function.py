@@ -18,6 +18,8 @@ from adapters.bootstrap import ClientOf, bootstrap
 from adapters.logs import Logger
 from adapters.platform.objects import Objects, S3Objects
 from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.settings import with_settings
+from adapters.settings.choices import MODEL_SETTINGS, ModelSettings
 from adapters.settings.parts import deployed_parts
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
@@ -47,7 +49,6 @@ from analytics.warehouse.warehouse import (
     grant_analysts,
     warehouse_at,
 )
-from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.parts import ALL_PARTS, Part
 from rules.privacy.erasures import Erasure
 
@@ -59,7 +60,7 @@ NEEDED_TO_FORGET = (Kind.FORGET, Kind.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
-class WarehouseSettings:
+class OwnWarehouseSettings:
     """Settings of this function."""
 
     lake_bucket: str
@@ -68,7 +69,6 @@ class WarehouseSettings:
     # The workgroup of Redshift that gets the daily limit; "": the deployment has no workgroup of its own
     warehouse_workgroup_arn: str
     warehouse_daily_rpu_hours: int
-    campaign_grace_days: int
     erasures_table: str
 
 
@@ -82,12 +82,12 @@ class WarehouseSteps:
     role_arn: str
     open_erasures: Callable[[], Iterable[Erasure]] = tuple  # returns the erasures under way
     filled_by: str = ""  # the version of the code that fills the warehouse (night.version)
-    grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
+    settings: ModelSettings = MODEL_SETTINGS
     deployed: frozenset[Part] = ALL_PARTS
 
     def models(self) -> dict[str, Model]:
         """Return the deployment's models."""
-        return models(self.grace_days, self.deployed)
+        return models(self.settings, self.deployed)
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """Begin or continue the night's work, and return {"left", "failed"}.
@@ -191,7 +191,7 @@ class ItemWorker:
         if item.kind not in self._builders:
             full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
             steps = self.steps
-            self._builders[item.kind] = Builder.read(steps.warehouse, full, steps.grace_days, steps.deployed)
+            self._builders[item.kind] = Builder.read(steps.warehouse, full, steps.settings, steps.deployed)
         builder = self._builders[item.kind]
         if item.kind is Kind.MODEL:
             metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
@@ -244,8 +244,12 @@ class ItemWorker:
         return failures
 
 
+WarehouseSettings = with_settings(OwnWarehouseSettings, {name: int for name, _ in MODEL_SETTINGS})
+
+
 @bootstrap(WarehouseSettings)
-def _parts(config: WarehouseSettings, client: ClientOf) -> WarehouseSteps:
+def _parts(config: OwnWarehouseSettings, client: ClientOf) -> WarehouseSteps:
+    settings = tuple((name, getattr(config, name)) for name, _ in MODEL_SETTINGS)
     lake = f"s3://{config.lake_bucket}"
     if config.warehouse_workgroup_arn:  # a workgroup of this stack: it has the limit before it computes
         ensure_daily_limit(
@@ -257,8 +261,8 @@ def _parts(config: WarehouseSettings, client: ClientOf) -> WarehouseSteps:
         lake,
         config.copy_role_arn,
         open_erasures=ErasureJobs(client("dynamodb"), config.erasures_table).opened,
-        filled_by=version(config.warehouse_url, config.campaign_grace_days, deployed_parts()),
-        grace_days=config.campaign_grace_days,
+        filled_by=version(config.warehouse_url, settings, deployed_parts()),
+        settings=settings,
         deployed=deployed_parts(),
     )
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from adapters.settings.choices import MODEL_SETTINGS, ModelSettings
 from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.models import ALL, Model, Scope, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY
 from rules.lake.entities import LOADED
-from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.parts import ALL_PARTS, Part
 
 SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and takes 100 KB at most
@@ -39,15 +39,15 @@ def build(
     warehouse: Warehouse,
     only: Collection[str] | None = None,
     full: bool = False,
-    grace_days: int = CAMPAIGN_GRACE_DAYS,
+    settings: ModelSettings = MODEL_SETTINGS,
 ) -> list[str]:
     """Build models in the order of their dependencies. Returns their names.
 
-    only: the names of these models; None: all. full: build all of them anew. grace_days: see `models`.
+    only: the names of these models; None: all. full: build all of them anew. settings: see `models`.
     Raises ModelError, StatementFailed.
     """
     with warehouse.kept_open():
-        builder = Builder.read(warehouse, full, grace_days)
+        builder = Builder.read(warehouse, full, settings)
         names = [name for name in builder.model_of if only is None or name in only]
         for name in names:
             builder.build(name)
@@ -79,12 +79,12 @@ class Builder:
         cls,
         warehouse: Warehouse,
         full: bool = False,
-        grace_days: int = CAMPAIGN_GRACE_DAYS,
+        settings: ModelSettings = MODEL_SETTINGS,
         deployed: Collection[Part] = ALL_PARTS,
     ) -> "Builder":
         """Read the relations, builds and loads of a warehouse. Raises ModelError, StatementFailed.
 
-        grace_days, deployed: see `models`.
+        settings, deployed: see `models`.
         """
         # Loads are read first. If rows are loaded meanwhile, the next build takes them, perhaps a second
         # time.
@@ -96,7 +96,7 @@ class Builder:
             )
             for row in warehouse.rows(_BUILDS)
         }
-        return cls(warehouse, full, models(grace_days, deployed), kinds, last_builds, loads)
+        return cls(warehouse, full, models(settings, deployed), kinds, last_builds, loads)
 
     def build(self, name: str) -> bool:
         """Build one model, after the models that it reads. Returns whether anything was to be done."""

@@ -4,7 +4,7 @@ A model has two files. sql/models/{folder}/NAME.sql has one SELECT in Redshift's
 models are in the part's folder of sql/models. NAME.yml beside it has the fields of `Model` from `grain` on,
 which are explained there. The model of an entity of the lake has no NAME.sql. Its NAME.yml names the entity,
 and SELECT, key and columns follow from the entity's declaration (sql/lake.md lists them).
-`{campaign_grace_days}` in a SELECT stands for the setting. When the setting changes, such a model is built
+A name in braces, such as `{campaign_grace_days}`, stands for a setting. When it changes, the model is built
 anew.
 
 A view is not stored. A table is built anew whenever a table that it reads has changed. An incremental model
@@ -33,19 +33,18 @@ import sqlglot
 import yaml
 from sqlglot import exp
 
+from adapters.settings.choices import MODEL_SETTINGS, ModelSettings
 from analytics.warehouse.ddl import LOAD_NUMBER, SQL
 from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED, loaded_entities
 from rules.lake.schema import Entity, Field, StagedColumn
-from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.parts import ALL_PARTS, Part
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
-GRACE_DAYS = "{campaign_grace_days}"
 BY_OCCURRED = "occurred"  # reads_by: each table of the lake by the column that places its rows
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
@@ -93,17 +92,19 @@ class Model:
 _DECLARED = {model_field.name for model_field in fields(Model)} - {"name", "sql", "reads"}
 
 
-def models(grace_days: int = CAMPAIGN_GRACE_DAYS, deployed: Collection[Part] = ALL_PARTS) -> dict[str, Model]:
+def models(
+    settings: ModelSettings = MODEL_SETTINGS, deployed: Collection[Part] = ALL_PARTS
+) -> dict[str, Model]:
     """Return all models by name, each after those that it reads. Raises ModelError.
 
-    grace_days: of campaigns, the deployment's setting. deployed: the parts that a deployment has; there is no
+    settings: the deployment's. deployed: the parts that a deployment has; there is no
     model that needs rows of another one.
     """
     if not ALL_PARTS - {*deployed}:
-        return _models(grace_days)
+        return _models(settings)
     lacking = {f"lake.{name}" for name in LOADED.keys() - loaded_entities(deployed).keys()}
     kept: dict[str, Model] = {}
-    for model in _models(grace_days).values():
+    for model in _models(settings).values():
         smaller = _without_tables(model, lacking) if model.reads & lacking else model
         if smaller:
             kept[model.name] = smaller
@@ -132,12 +133,12 @@ def _branches(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield tree
 
 
-@cache  # the default and the same number are one entry here
-def _models(grace_days: int) -> dict[str, Model]:
+@cache  # the default and the same settings are one entry here
+def _models(settings: ModelSettings) -> dict[str, Model]:
     by_name = {}
     for schema in FOLDERS:
         for path in sorted((SQL / "models").rglob(f"{schema}/*.yml"), key=lambda path: path.name):
-            model = _read_model(f"{schema}.{path.stem}", path, grace_days)
+            model = _read_model(f"{schema}.{path.stem}", path, settings)
             by_name[model.name] = model
     order = TopologicalSorter({model.name: model.reads & by_name.keys() for model in by_name.values()})
     ordered = {name: by_name[name] for name in order.static_order()}
@@ -146,12 +147,14 @@ def _models(grace_days: int) -> dict[str, Model]:
     return ordered
 
 
-def _read_model(name: str, path: Path, grace_days: int) -> Model:
+def _read_model(name: str, path: Path, settings: ModelSettings) -> Model:
     about = yaml.safe_load(path.read_text(encoding="utf-8"))  # the fields of NAME.yml
     if entity := LOADED.get(about.pop("entity", "")):
         sql, about = staging_sql(entity), staging_about(entity) | about
     else:
-        text = path.with_suffix(".sql").read_text(encoding="utf-8").replace(GRACE_DAYS, str(grace_days))
+        text = path.with_suffix(".sql").read_text(encoding="utf-8")
+        for setting, value in settings:
+            text = text.replace(f"{{{setting}}}", str(value))
         sql = text.strip().rstrip(";")
     if unknown := about.keys() - _DECLARED:
         raise ModelError(f"{name}: unknown {sorted(unknown)}")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
+from adapters.settings.choices import ModelSettings
 from analytics.lake.layout import WAREHOUSE_ASKED, WAREHOUSE_RESULT, run_key
 from rules.parts import ALL_PARTS, Part
 from rules.turns import NIGHTS
@@ -231,9 +232,10 @@ def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> Non
 
 
 @cache
-def version(url: str, grace_days: int, deployed: frozenset[Part] = ALL_PARTS) -> str:
-    """Return a digest of what fills a warehouse: code, its URL, grace days of campaigns, the parts."""
-    digest = hashlib.sha256(f"{url} {grace_days} {' '.join(sorted(deployed))}".encode())
+def version(url: str, settings: ModelSettings, deployed: frozenset[Part] = ALL_PARTS) -> str:
+    """Return a digest of what fills a warehouse: code, its URL, settings of models, the parts."""
+    values = " ".join(str(value) for _, value in settings)
+    digest = hashlib.sha256(f"{url} {values} {' '.join(sorted(deployed))}".encode())
     for folder in MADE_BY:
         for path in sorted((PACKAGED / folder).rglob("*")):
             if path.suffix in (".py", ".sql", ".yml"):

@@ -7,7 +7,6 @@ from typing import Any
 from bench.counting.desk import Units, desk
 from bench.naive import naive_paths
 from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
-from bench.units.leads import lead_paths, lead_rows
 from bench.units.outgoing import outgoing_paths
 from bench.units.part_units import PartUnits
 from bench.units.points import bonus_paths, points_paths
@@ -35,11 +34,10 @@ def measure_all() -> dict[str, Any]:
     with desk() as shared:
         rows = engagement_rows(shared)
         paths_of_parts = [part.paths for part in PARTS]
-        for family in (event_paths, reading_paths, *paths_of_parts, lead_paths, naive_paths):
+        for family in (event_paths, reading_paths, *paths_of_parts, naive_paths):
             paths |= dict(family(shared))
         # A lead's claim is not published, but it is handed to the publisher: the row that counts is a user's.
         claims = rows["IdempotencyKeys"]
-        rows |= lead_rows(shared)
         for part in PARTS:
             rows |= part.rows(shared)
         rows["IdempotencyKeys"] = claims

@@ -12,6 +12,7 @@ from bench.counting.desk import Desk, PathCosts, Units
 from bench.counting.requests import LEADS, Record, http, queue
 from bench.deployed import template
 from bench.units.engagement import PUBLISHER, newest_rows
+from bench.units.part_units import PartUnits
 
 HISTORY_EVENTS = 6  # of a known lead
 REFRESHED_LEADS = 4
@@ -124,3 +125,6 @@ def _refresh_path(desk: Desk) -> PathCosts:
         assert "refresh" in json.loads(message)
         _deliver(desk, "FeaturesFunction", message)
     yield f"lead.refresh.{REFRESHED_LEADS}", desk.take_costs()
+
+
+UNITS = PartUnits(lead_paths, lead_rows)

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 from adapters.platform.tables import chunks
-from adapters.settings.choices import currency_of, region_of
 from ingest.leads import sources
 from ingest.leads.lead_schemas import MESSAGE
 from ingest.leads.readers import DecodeContext, DecodedEvent, DecodeError, Omission, PayloadPart
@@ -20,6 +19,7 @@ from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp, unstamp
 from rules.json_values import BadValue, check_strict, storable
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
+from rules.leads.settings import currency_of, region_of
 
 # Under this name the consumer stores merges of leads. No integration may use it.
 RESERVED_INTEGRATION = "identity"

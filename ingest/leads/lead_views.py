@@ -13,7 +13,6 @@ from typing import Any
 from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
 from adapters.leads.person_events import PersonEvents
-from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED_INTEGRATION
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
@@ -24,6 +23,7 @@ from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
 from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
 from rules.leads.series import decode_series
+from rules.leads.settings import currencies, currency_of
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.

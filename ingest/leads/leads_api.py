@@ -13,7 +13,6 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.leads.person_events import PersonEvents
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.choices import exchange_rates
 from ingest.leads import sources
 from ingest.leads.erased_leads import ErasedLeads
 from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
@@ -43,6 +42,7 @@ from ingest.web.routes import PAGE, in_query
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
+from rules.leads.settings import exchange_rates
 from rules.parts import Part
 
 FIND_PARAMETERS = {

@@ -17,9 +17,9 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from adapters.settings.choices import region_of
 from ingest.web.caller import invalid_field
 from rules.leads.identity import CHANNELS, RANKS, Identity
+from rules.leads.settings import region_of
 from rules.leads.worthless_identities import is_worthless
 
 if TYPE_CHECKING:

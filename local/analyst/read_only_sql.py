@@ -22,6 +22,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from adapters.settings.choices import MODEL_SETTINGS, ModelSettings
 from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_athena import on_athena
@@ -32,7 +33,6 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import DUCKDB, REDSHIFT
 from local.analyst.output import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
-from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.parts import ALL_PARTS, Part
 
 Value = str | int | date | None
@@ -120,17 +120,17 @@ def _first_line(error: Exception) -> str:
 def over_files(
     query: str,
     dialect: str,
-    grace_days: int = CAMPAIGN_GRACE_DAYS,
+    settings: ModelSettings = MODEL_SETTINGS,
     deployed: Collection[Part] = ALL_PARTS,
 ) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
-    grace_days: of campaigns, the deployment's setting. deployed: its parts. Raises QueryFailed for a table
+    settings, deployed: the deployment's settings and parts. Raises QueryFailed for a table
     that the lake does not have, and for an expression that DuckDB would answer otherwise.
     """
     try:
         tree = parse_statement(query).copy()
-        all_models = models(grace_days, deployed)
+        all_models = models(settings, deployed)
         reads = _names_read(tree, all_models)
         parts = [_with_part(name, all_models) for name in TopologicalSorter(reads).static_order()]
         tree = _with_part_names(tree)

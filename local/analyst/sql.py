@@ -112,9 +112,7 @@ def ask(
     if on == ON_LAKE:
         from local.analyst import aws_engines  # here, because its libraries take a second to import
 
-        lake_query = over_files(
-            query, aws_engines.lake_dialect(stack), stack.campaign_grace_days, stack.parts
-        )
+        lake_query = over_files(query, aws_engines.lake_dialect(stack), stack.model_settings, stack.parts)
         answering = aws_engines.by_athena(stack, lake_query, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")

@@ -84,6 +84,7 @@ def partitions(subject: Subject, items: Callable[[str, str], list[Item]]) -> Ite
 
 
 SMOKE = SmokePart(
+    Part.QUESTIONS,
     (
         SmokeStep("question", question, ("sign-in",), Part.QUESTIONS),
         SmokeStep("answer", answer, ("question",), Part.QUESTIONS),

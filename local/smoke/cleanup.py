@@ -8,16 +8,12 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
-from local.operate.functions import invoke
 from local.sign_in import users_of
-from local.smoke import parts
 from local.smoke.steps import SmokePart, StepFailed, Subject
-from rules.leads.notice_kinds import lead_holder
-from rules.parts import Part, said
+from rules.parts import said
 from rules.user_ids import kept_partition
 
 PARTS: list[SmokePart] = list(said("smoke"))
@@ -27,9 +23,6 @@ KEYS = {  # by table: the attributes of its key, the partition key first
     "RewardsLedger": ("account_id", "created_at"),
     "DailyActivity": ("user_id", "activity_date"),
     "UserStreaks": ("user_id",),
-    "Event": ("lead_organization_id", "occurred_at#id"),
-    "Memory": ("lead_organization_id", "memory_type#key"),
-    "Feature": ("lead_organization_id",),
     **{table: key for part in PARTS for table, key in part.keys.items()},
     "Limits": ("counter",),
     "Notifications": ("holder", "place"),  # where the stack has webhook endpoints
@@ -42,7 +35,6 @@ USER_TABLES = (
     "Notifications",
     "UserStreaks",
 )
-LEAD_TABLES = ("Event", "Memory", "Feature")
 PAYLOAD_URL = "raw_payload_ref"  # the attribute with the URL of a payload that is too large for an item
 SWEEPS_MAX = 10
 LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0  # between two sweeps
@@ -63,16 +55,14 @@ def clean_up(subject: Subject) -> str:
         time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
     else:
         troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
-    if Part.LEADS in subject.stack.parts and (trouble := _forget_leads(subject)):
-        troubles.append(trouble)
+    troubles += filter(None, (part.forget(subject) for part in PARTS if part.part in subject.stack.parts))
     user_pool = users_of(subject.stack) if not subject.stack.is_laptop else None
     if user_pool:
         user_pool.remove(subject.name)
     if troubles:
         raise StepFailed(f"{item_count} items removed; " + "; ".join(troubles))
-    leads = ", leads forgotten" if Part.LEADS in subject.stack.parts else ""
     return (
-        f"{item_count} items and {object_count} objects removed{leads}; "
+        f"{item_count} items and {object_count} objects removed; "
         f"rows in the lake and the warehouse stay, marked by the name {subject.name}"
     )
 
@@ -99,34 +89,12 @@ def _partitions(subject: Subject) -> Iterator[tuple[str, str]]:
 
     An item that leads to other partitions comes after these, so it is removed last.
     """
-    lead_claim = f"{parts.source(subject)}#{parts.EXTERNAL_ID}"
-    lead = _lead(subject, lead_claim)
-    if lead:
-        yield "Notifications", lead_holder(lead)
-        yield from ((table, lead) for table in LEAD_TABLES)
     if subject.api is not None:
         for part in PARTS:
             yield from part.partitions(subject, partial(_items, subject))
-    yield "IdempotencyKeys", lead_claim
     for user in (subject.name, subject.second_user):
         yield "DailyActivity", kept_partition(user)
         yield from ((table, user) for table in USER_TABLES)
-
-
-def _lead(subject: Subject, claim: str) -> str | None:
-    """Return the lead of the test's order, which the event's claim names; None before the event is stored.
-
-    The claim of an order names the lead in `leaf`, that of any other event in `target`.
-    """
-    answer = subject.stack.client("dynamodb").get_item(
-        TableName=subject.stack.tables["IdempotencyKeys"],
-        Key=encode_item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
-        ConsistentRead=True,
-    )
-    if "Item" not in answer:
-        return None
-    stored: Item = answer["Item"]
-    return str(stored["leaf" if "leaf" in stored else "target"]["S"]).partition("#")[0]
 
 
 def _items(subject: Subject, table: str, key: str) -> list[Item]:
@@ -164,11 +132,3 @@ def remove_run_files(subject: Subject) -> int:
     for key in keys:
         s3.delete_object(Bucket=bucket, Key=key)
     return len(keys)
-
-
-def _forget_leads(subject: Subject) -> str:
-    """Let PostgreSQL forget the test's leads; returns what went wrong, or ""."""
-    name = subject.stack.outputs["LeadsFunctionName"]
-    reply = invoke(subject.stack, name, {"streakline_forget": subject.name})
-    left = reply.answer.get("left") if isinstance(reply.answer, dict) else None
-    return "" if left == 0 and not reply.error else f"leads are left in PostgreSQL: {reply.answer}"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.settings.choices import currency_of
 from analytics.curation.raw_lines import readable_text
 from analytics.lake.layout import Place
 from analytics.lake.listing import raw_objects_of_place
@@ -24,9 +23,6 @@ FIRST_DAYS, LATE_DAYS = (4, 1, 3), (2, 0)  # indexes of Subject.days, in the ord
 LARGE = 600  # bytes of properties: too many for an item, so they go to the bucket
 POINTS = 10  # of a contribution; a boost of points multiplies it
 PRICE, TOO_MUCH = 20, 1_000_000
-AMOUNT, ORDER = "11.77", "1"
-INTEGRATION, EXTERNAL_ID = "ecommerce", f"order:{ORDER}"
-OPTION, TEXT = 1, "smoke"
 SOUNDS, NO_DATA = "ALARM", "INSUFFICIENT_DATA"  # states of an alarm
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
@@ -155,62 +151,6 @@ def _redeem(subject: Subject, points: int, reward: str, wanted: int) -> dict[str
     path = f"/v1/users/{subject.name}/redemptions"
     answer: dict[str, Any] = ask(subject, "POST", path, body, wanted)
     return answer
-
-
-def source(subject: Subject) -> str:
-    """Return the source of the order's event, as its claim names it."""
-    return f"{subject.name}/{INTEGRATION}"
-
-
-def order(subject: Subject) -> dict[str, Any]:
-    """Return a shop's webhook of one order, in the currency that the stack takes."""
-    return {
-        "organization_id": subject.name,
-        "source": INTEGRATION,
-        "payload": {
-            "id": ORDER,
-            "created_at": f"{subject.days[-1].isoformat()}T12:00:00Z",
-            "currency": currency_of(subject.stack.settings["Currency"], subject.name),
-            "total_price": AMOUNT,
-            "customer": {"email": f"{subject.name}@example.com"},
-            "line_items": [{"product_id": "cd", "quantity": 1}],
-        },
-    }
-
-
-def find_lead(subject: Subject) -> tuple[str | None, Any]:
-    """Return the order's lead, None before it is stored; and the API's answer."""
-    path = (
-        f"/v1/leads?organization_id={subject.name}&integration={INTEGRATION}&external_event_id={EXTERNAL_ID}"
-    )
-    status, answer = subject.signed_in().call("GET", path)
-    return (str(answer["lead_id"]) if status == 200 else None), (status, answer)
-
-
-def webhook(subject: Subject) -> str:
-    """A webhook that comes twice is one event of one lead."""
-    for _ in range(2):
-        receipt = ask(subject, "POST", "/v1/leads/events", order(subject), 202)
-        must(receipt["accepted"] == 1, "one event in the webhook", receipt)
-    lead = subject.until(lambda: find_lead(subject), "the webhook's event is stored", "lead")
-    listed = ask(subject, "GET", f"/v1/leads/{lead}/events", None, 200)["events"]
-    must(len(listed) == 1, "one event, though the webhook came twice", listed)
-    return f"an order that came twice is one event of lead {lead}"
-
-
-def features(subject: Subject) -> str:
-    """The lead's features say what the order says."""
-    wanted = {"monetary_total": float(AMOUNT), "frequency_purchases_30d": 1, "has_purchased": True}
-    lead, seen = find_lead(subject)
-    must(lead is not None, "the lead of the webhook", seen)
-
-    def look() -> tuple[dict[str, Any] | None, Any]:
-        all_features = ask(subject, "GET", f"/v1/leads/{lead}/features", None, 200)["features"]
-        shown = {name: all_features.get(name) for name in wanted}
-        return (shown if shown == wanted else None), shown
-
-    subject.until(look, f"features show {wanted}", "lead")
-    return f"monetary_total {AMOUNT}, 1 purchase"
 
 
 def rows_arrive(subject: Subject) -> str:

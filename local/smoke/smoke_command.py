@@ -14,7 +14,7 @@ from local.smoke import parts
 from local.smoke.cleanup import PARTS, clean_up
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject, run_step, run_steps
 from local.stack import Stack
-from rules.parts import Part, is_deployed
+from rules.parts import is_deployed
 
 STEPS = (
     SmokeStep("sign-in", parts.sign_in),
@@ -26,8 +26,6 @@ STEPS = (
     SmokeStep("late events", parts.late_events, ("streak",)),
     SmokeStep("redemption", parts.redemption, ("late events",)),
     SmokeStep("overdraft", parts.overdraft, ("redemption",)),
-    SmokeStep("webhook", parts.webhook, ("sign-in",), Part.LEADS),
-    SmokeStep("features", parts.features, ("webhook",), Part.LEADS),
     *(step for part in PARTS for step in part.steps),
     SmokeStep("lake", parts.rows_arrive, ("late events",)),
     SmokeStep("nightly run", parts.nightly, ("lake",)),

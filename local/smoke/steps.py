@@ -151,11 +151,14 @@ def run_steps(
 class SmokePart:
     """What a part adds to the test."""
 
-    steps: tuple[SmokeStep, ...]  # they follow those of leads
+    part: Part
+    steps: tuple[SmokeStep, ...]  # they follow those of users
     keys: Mapping[str, tuple[str, ...]]  # by table: the attributes of its key, the partition key first
     # Yields each partition that the part's steps may have written to: table, partition key. It takes what
     # returns the items of a partition. An item that leads to other partitions comes after these.
     partitions: Callable[[Subject, Callable[[str, str], list[Item]]], Iterator[tuple[str, str]]]
+    # Removes what no table has; returns what went wrong, or ""
+    forget: Callable[[Subject], str] = lambda _: ""
 
 
 def run_step(step: SmokeStep, subject: Subject) -> StepResult:

@@ -7,6 +7,7 @@ MANIFEST = {
     "followed_tables": "rules.leads.followed_tables:TABLES",
     "notices": "rules.leads.notice_kinds:KINDS",
     # adapters
+    "settings": "rules.leads.settings:SETTINGS",
     "erasers": "adapters.leads.erasers:ERASERS",
     # ingest
     "routes": "ingest.leads.part_routes:ROUTES",
@@ -14,4 +15,14 @@ MANIFEST = {
     "codes": "rules.leads.codes:CODES",
     # processors
     "noticed_changes": "processors.leads.noticed_changes:CHANGES",
+    # analytics
+    "findings": "analytics.leads.lead_repair:FINDINGS",
+    "retention": "analytics.leads.raw_payloads:RETENTION",
+    "restores": "analytics.leads.restore:RESTORE",
+    "models": "analytics.leads.feature_models:GENERATED",
+    # local
+    "smoke": "local.leads.smoke:SMOKE",
+    # bench
+    "units": "bench.units.leads:UNITS",
+    "benchmarks": "bench.leads:BENCHMARKS",
 }

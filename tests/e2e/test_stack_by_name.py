@@ -21,8 +21,8 @@ from local.cloud import patience
 from local.cloud.tokens import token
 from local.demo_input import synthetic_crowd
 from local.event_sources import Purchase
+from local.leads.features import rebuild_features
 from local.operate import stack_status
-from local.operate.lead_features import rebuild_features
 from local.operate.verdict import as_json, problems
 from local.replay import replay
 from local.sign_in import PoolUsers, subject

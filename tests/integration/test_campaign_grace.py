@@ -12,6 +12,6 @@ def test_the_functions_go_by_their_variable(engine: Engine, monkeypatch: pytest.
         monkeypatch.setenv(name, value)
     assert features._parts.build().grace_days == 3
     steps = warehouse_function._parts.build()
-    assert steps.grace_days == 3
+    assert steps.settings == (("campaign_grace_days", 3),)
     monkeypatch.setenv("CAMPAIGN_GRACE_DAYS", "4")
     assert warehouse_function._parts.build().filled_by != steps.filled_by

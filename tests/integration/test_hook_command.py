@@ -30,7 +30,7 @@ class Desk:
         patch.setattr(Stack, "client", lambda _, service: site.secrets)
         patch.setattr("local.command.find_stack", lambda *_: replace(stack))
         # Of this module alone: another thread that sleeps would move this clock on.
-        patch.setattr("local.operate.hooks.time", SimpleNamespace(sleep=self.waited))
+        patch.setattr("local.leads.hooks.time", SimpleNamespace(sleep=self.waited))
 
     def waited(self, seconds: float) -> None:
         self.site.seconds += seconds

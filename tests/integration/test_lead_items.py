@@ -16,8 +16,8 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.reconcile.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.leads.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
+from analytics.leads.lead_repair import LeadRepair
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

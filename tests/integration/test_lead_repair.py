@@ -12,7 +12,7 @@ import pytest
 from adapters.leads.feature_requests import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
-from analytics.reconcile.lead_repair import EVENT_COLUMNS, LeadRepair
+from analytics.leads.lead_repair import EVENT_COLUMNS, LeadRepair
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp

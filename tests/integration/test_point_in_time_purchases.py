@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import FolderObjects
-from analytics.features.training_sets import point_in_time
 from analytics.lake.arrow import arrow_schema
+from analytics.leads.training_sets import point_in_time
 from rules.leads.lake_entities import LEAD_EVENTS
 from tests.lake.test_point_in_time import table
 from tests.support.effort import effort

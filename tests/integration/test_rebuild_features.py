@@ -12,8 +12,8 @@ import pytest
 from adapters.platform.aws import client
 from adapters.platform.items import encode_item
 from local import cli
-from local.operate import lead_features
-from local.operate.lead_features import rebuild_features
+from local.leads import features as lead_features
+from local.leads.features import rebuild_features
 from local.stack import Stack
 from processors.leads import features
 from rules.days import DAY, stamp

@@ -23,7 +23,7 @@ from analytics.curation.curate import curate
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import parquet_bytes
 from analytics.lake.layout import Place
-from analytics.restore.lead_events import LeadEventsRestorer
+from analytics.leads.restore import LeadEventsRestorer, event_rows
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
@@ -148,7 +148,7 @@ def test_leads_come_back_with_features_memory_and_who_is_one_with_whom(lost: Los
     before, events = shown(leads), lost.items("Event")
     lost.lose()
     told = lost.restore()
-    assert (told.lead_events, told.changes["Event"], told.lacks) == (len(events), len(events), [])
+    assert (told.others["lead_events"], told.changes["Event"], told.lacks) == (len(events), len(events), [])
     assert lost.items("Event") == events
     announced(lost, leads, random.Random(seed))
     for which in (("a", "b"), ("c",), ("d",)):
@@ -191,7 +191,7 @@ def test_an_erased_lead_does_not_come_back_and_who_came_anew_has_no_past(lost: L
     gone = leads.leaf("d")
     lost.lose()
     told = lost.restore(erased=Gone(gone))
-    assert told.erased_events > 0
+    assert told.others["erased_lead_events"] > 0
     assert gone not in repr(lost.items("Event"))
     assert lost.items("Event")
     lost.lose()
@@ -250,4 +250,4 @@ def test_what_a_smoke_test_has_made_does_not_come_back(tmp_path: Path) -> None:
         ("smoke-free", 1, ["Rewards"]),
     ]
     others = {"ann", "smoke-free"}
-    assert {row["organization_id"] for row in lake.lead_events()} == others
+    assert {row["organization_id"] for row in event_rows(lake)} == others

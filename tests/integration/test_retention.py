@@ -20,10 +20,10 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, curated_key
+from analytics.leads.raw_payloads import RawPayloads
 from analytics.retention import (
     Events,
     ItemRow,
-    RawPayloads,
     RemovalCounts,
     RetentionPass,
     RetentionRule,

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.features import training_sets as module
-from analytics.features.training_sets import COLUMNS, point_in_time, training_set
+from analytics.leads import training_sets as module
+from analytics.leads.training_sets import COLUMNS, point_in_time, training_set
 from rules.leads.feature_items import evaluate_features
 from rules.leads.features import FEATURES
 from rules.leads.lake_entities import column_of

@@ -34,7 +34,7 @@ def _plain_reading(scratch: Scratch) -> None:
 def _columns(scratch: Scratch) -> None:
     for mart in ("live", "recomputed"):
         scratch.after(
-            f"sql/models/marts/lead_features_{mart}.yml",
+            f"sql/models/leads/marts/lead_features_{mart}.yml",
             "campaigns sent in 90 dates that had no reaction, less the newest (setting CampaignGraceDays)\n",
             "  frequency_purchases_7d: orders in 7 dates\n",
         )
@@ -52,7 +52,7 @@ FEATURE = (
     Step("rules/leads/features.py", _feature, READINGS, "frequency_purchases_7d"),
     Step("tests/support/lead_histories.py", _plain_reading, READINGS),
     Step("make models", make_models, GENERATED),
-    Step("sql/models/marts/lead_features_live.yml", _columns, GENERATED, "lead_features_live.yml"),
+    Step("sql/models/leads/marts/lead_features_live.yml", _columns, GENERATED, "lead_features_live.yml"),
     Step("make clients", make_clients, "tests/unit/clients/test_drift.py"),
     Step("docs/rules/leads.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
 )

@@ -199,7 +199,7 @@ def test_each_model_can_be_asked_of_athena(name: str) -> None:
 def test_the_lake_goes_by_the_stack_s_setting(settings: str, days: int) -> None:
     stack = Stack("", "", "", {}, {}, "", parameters={"Settings": settings})
     text = read_only_sql.over_files(
-        "SELECT * FROM marts.lead_features_recomputed", "athena", stack.campaign_grace_days
+        "SELECT * FROM marts.lead_features_recomputed", "athena", stack.model_settings
     )
     assert re.search(rf"sent_date <= .*\b{days}, as_of_date", text, re.IGNORECASE)
 

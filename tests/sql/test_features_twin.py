@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.objects import FolderObjects
-from analytics.features.training_sets import AS_OF, LEAD, point_in_time
+from analytics.leads.training_sets import AS_OF, LEAD, point_in_time
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -99,7 +99,9 @@ def test_a_campaign_is_ignored_after_the_days_of_the_setting_wherever_it_is_coun
     labels = pa.table({LEAD: ["leaf"], AS_OF: pa.array([at], pa.timestamp("us", "UTC"))})
     nobody = FeatureItem("leaf")
     for days in (7, 3, 14):
-        build(warehouse, only=names, grace_days=days)  # another setting alone makes them anew
+        build(
+            warehouse, only=names, settings=(("campaign_grace_days", days),)
+        )  # another setting alone makes them anew
         live_item = written(nobody, change_from_events(nobody, events, START))
         found = [
             *(rows(warehouse, name)["leaf"]["campaign_ignored"] for name in TWINS),

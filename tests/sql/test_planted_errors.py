@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.reconcile.run_report import LEADS
+from analytics.leads.lead_repair import LEADS
 from analytics.warehouse.build import build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ModelError, _tests, ancestors, check_model, models

@@ -248,11 +248,11 @@ def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch:
             ignore=lambda _, names: {"__pycache__"} & {*names},
         )
     monkeypatch.setattr(warehouse_night, "PACKAGED", tmp_path)
-    found = partial(warehouse_night.version.__wrapped__, grace_days=7)
+    found = partial(warehouse_night.version.__wrapped__, settings=(("campaign_grace_days", 7),))
     before = found("redshift://a/b")
     assert found("redshift://a/b") == before
     assert found("redshift://a/c") != before
-    assert found("redshift://a/b", grace_days=8) != before
+    assert found("redshift://a/b", settings=(("campaign_grace_days", 8),)) != before
     for name in ("sql/models/marts/streaks_recomputed.sql", "sql/ddl/loads.sql", "rules/days.py"):
         path = tmp_path / name
         text = path.read_text()

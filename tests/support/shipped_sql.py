@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from analytics.leads import lead_items, lead_repair
 from analytics.recompute import warehouse_disagreements
-from analytics.reconcile import lead_items, lead_repair, run_report
+from analytics.reconcile import run_report
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.load import create_staging, merge_statements

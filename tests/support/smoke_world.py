@@ -13,7 +13,7 @@ from typing import Any
 from ingest.engagement.events_stream import parts_of
 from local.cloud.patience import ids_by_user
 from local.cloud.streams import kinesis_record
-from local.smoke.parts import AMOUNT
+from local.leads.smoke import AMOUNT
 from local.smoke.redshift_assumptions import ASSUMPTIONS
 from local.stack import Stack
 from local.verify import expect

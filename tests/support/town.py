@@ -18,13 +18,11 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.expiry import Settler
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
-from adapters.leads.feature_requests import FeatureQueue
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
+from analytics.reconcile.run_report import FINDINGS_OF_PARTS
 from analytics.reconcile.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
@@ -143,9 +141,7 @@ class Town:
                 self.shares,
                 roots=FolderObjects(self.folder / "roots"),
             ),
-            LeadEventStore(self.dynamodb, "Event"),
-            FeatureStore(self.dynamodb, "Feature"),
-            FeatureQueue(None, ""),
+            finds={each.field: lambda *_: [] for each in FINDINGS_OF_PARTS},
         )
 
     # ---- what users do

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from ingest.leads.sources import source_named
-from local.operate.hooks import new_key_pair
+from local.leads.hooks import new_key_pair
 from rules.leads.webhook_signatures import Algorithm, SignedPart
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.settings.choices import currency_of, exchange_rates
 from ingest.leads.sources import source_named
 from rules.leads.lead_events import ORDER_SIGNS
 from rules.leads.orders import (
@@ -32,6 +31,7 @@ from rules.leads.orders import (
     to_text,
     total_in,
 )
+from rules.leads.settings import currency_of, exchange_rates
 from tests.support.vendor_bodies import shopify_order, shopify_refund
 from tests.support.webhooks import CONTEXT
 

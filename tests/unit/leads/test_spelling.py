@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.settings.choices import region_of
 from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERINGS, identity
 from rules.leads.identity import CHANNELS, Identity
+from rules.leads.settings import region_of
 from tests.support.examples import examples
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.leads import sources
 from ingest.leads.hooks import ecdsa_check, public_key
-from local.operate.hooks import new_key_pair
+from local.leads.hooks import new_key_pair
 from rules.hooks import OVERLAP, Hook, HookSecret, hook_from_text, hook_text, rotate_hook
 from rules.leads.webhook_signatures import (
     AGE_SECONDS_MAX,

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from local.operate.hooks import ORIGIN
+from local.leads.hooks import ORIGIN
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from adapters.settings.choices import (
     VALUES_BYTES_MAX,
     SettingRefused,
     attributes_of,
-    exchange_rates,
     settings_of,
     settings_table,
 )
 from ingest.engagement.user_services import UsersApiSettings
+from rules.leads.settings import exchange_rates
 from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
 

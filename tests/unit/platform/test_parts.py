@@ -11,7 +11,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from adapters.settings.parts import deployed_parts
-from analytics.reconcile.run_report import NIGHTS_OF_PARTS, markdown, publish
+from analytics.reconcile.run_report import FINDINGS_OF_PARTS, NIGHTS_OF_PARTS, markdown, publish
 from analytics.warehouse.ddl import SQL, declared_tables
 from analytics.warehouse.models import entities_of, models
 from infra.api_reference import reference
@@ -129,7 +129,7 @@ REPORT: Any = {
     **{
         name: []
         for name in (
-            *("different", "unrepaired", "contended", "frozen", "differences", "ledger_and_lake", "leads"),
+            *("different", "unrepaired", "contended", "frozen", "differences", "ledger_and_lake"),
             *(
                 "warehouse_and_lake",
                 "failed_tests",
@@ -140,6 +140,7 @@ REPORT: Any = {
             ),
         )
     },
+    "findings": {each.field: [] for each in FINDINGS_OF_PARTS},
     "run_id": "r",
     "made_at": "2026",
     "counts": {},

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 165faa702dabebfd169f8e3a9707b31edff72c6cb4eed927a4068da2829675fc."""
+"""Made by `make clients` from the API with the digest 1acbfd73c048498b9d76a78e437f5516414048726e804ec7586449b260682cb6."""
 
 from __future__ import annotations
 

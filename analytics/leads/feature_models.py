@@ -11,7 +11,7 @@ The first two go the same way for each input, such as purchases: CTEs end in one
 with one row a lead. Its columns are the parts of the input's features (series_parts.py).
 """
 
-from analytics.features.series_parts import (
+from analytics.leads.series_parts import (
     PRICED,
     REDSHIFT_DIVISION,
     ROWS,
@@ -23,7 +23,6 @@ from analytics.features.series_parts import (
     value_sql,
     windows_of,
 )
-from analytics.warehouse.models import GRACE_DAYS
 from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.lake_entities import as_of_column, column_of, state_column
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
@@ -31,6 +30,7 @@ from rules.leads.series import SERIES_INPUTS
 
 # ruff: noqa: S608 (what the statements are made of is our own declaration)
 
+GRACE_DAYS = "{campaign_grace_days}"  # stands for the setting (analytics/warehouse/models.py)
 INPUT_JOINS = "\n".join(f"LEFT JOIN {name} ON {name}.lead_id = leads.lead_id" for name in Input)
 
 
@@ -78,7 +78,9 @@ def _campaigns_cte(source: str, sent_date: str, condition: str = "") -> str:
 
 
 def live_model() -> str:
-    """Return the text of sql/models/marts/lead_features_live.sql: what a reader sees at the night's instant.
+    """Return the text of sql/models/leads/marts/lead_features_live.sql.
+
+    It is what a reader sees at the night's instant.
 
     The model folds the state of each lead's item, as the app does at each reading. If an item's state is of
     another declaration, its stored values are taken.
@@ -245,7 +247,7 @@ def _live_column(feature: Feature) -> str:
 
 
 def recomputed_model() -> str:
-    """Return the text of sql/models/marts/lead_features_recomputed.sql."""
+    """Return the text of sql/models/leads/marts/lead_features_recomputed.sql."""
     as_of_columns = ",\n        ".join(map(as_of_column, Input))
     ctes = ",\n".join([*map(_series_ctes, SERIES), _sent_campaigns_ctes()])
     columns = ",\n    ".join(map(_recomputed_column, FEATURES))
@@ -346,7 +348,7 @@ def _recomputed_column(feature: Feature) -> str:
 
 
 def quality_model() -> str:
-    """Return the text of sql/models/marts/lead_quality.sql."""
+    """Return the text of sql/models/leads/marts/lead_quality.sql."""
     count = "\n        + ".join(_if_different(feature, "1", "0") for feature in FEATURES)
     names = "\n        || ".join(_if_different(feature, f"'{feature.name} '", "''") for feature in FEATURES)
     return f"""-- Compares live features at the night's instant with those recomputed from the lake's events.
@@ -391,8 +393,11 @@ def _if_different(feature: Feature, then: str, otherwise: str) -> str:
     return f"CASE WHEN {are_equal} OR {are_null} THEN {otherwise} ELSE {then} END"
 
 
-GENERATED = {
-    "lead_features_live": live_model,
-    "lead_features_recomputed": recomputed_model,
-    "lead_quality": quality_model,
+GENERATED = {  # by the file's path in sql/models
+    f"leads/marts/{name}.sql": text
+    for name, text in (
+        ("lead_features_live", live_model),
+        ("lead_features_recomputed", recomputed_model),
+        ("lead_quality", quality_model),
+    )
 }

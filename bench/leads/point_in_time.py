@@ -74,7 +74,7 @@ def ours(folder: Path) -> Any:
     import pyarrow.parquet as pq
 
     from adapters.platform.objects import FolderObjects
-    from analytics.features.training_sets import point_in_time
+    from analytics.leads.training_sets import point_in_time
 
     return point_in_time(FolderObjects(folder), pq.read_table(folder / "labels.parquet"))
 
@@ -121,7 +121,7 @@ def run() -> Iterator[Figure]:
 
 def _run_apart(variant: str, folder: str) -> dict[str, Any]:
     """Run a variant in a process of its own; returns what `measure` prints."""
-    command = [sys.executable, "-m", "bench.point_in_time", variant, folder]
+    command = [sys.executable, "-m", "bench.leads.point_in_time", variant, folder]
     environment = {**os.environ, "OMP_NUM_THREADS": str(THREADS)}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -133,7 +133,7 @@ def measure(variant: Callable[[Path], Any], folder: Path) -> None:
     import pandas as pd  # type: ignore[import-untyped]  # noqa: F401 (DuckDB imports it, outside of the clock)
     import pyarrow as pa
 
-    import analytics.features.training_sets  # noqa: F401 (imported outside of the clock)
+    import analytics.leads.training_sets  # noqa: F401 (imported outside of the clock)
 
     db = duckdb.connect()
     db.register("warm", pa.table({"one": [1]}))  # imports what DuckDB looks for in Python

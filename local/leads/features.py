@@ -47,7 +47,7 @@ def training_set_command(
 
     LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
     """
-    from analytics.features.training_sets import training_set
+    from analytics.leads.training_sets import training_set
 
     rows = training_set(
         lake_of(stack),
@@ -55,7 +55,7 @@ def training_set_command(
         out,
         known_by=known_by,
         organizations=organizations or None,
-        grace_days=stack.campaign_grace_days,
+        grace_days=int(stack.settings["CampaignGraceDays"]),
     )
     return {"rows": rows, "file": str(out)}
 

@@ -16,10 +16,15 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from adapters.bootstrap import ClientOf
 from adapters.leads.feature_requests import FeatureQueue
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import decode_item, encode_item
-from analytics.reconcile.lead_items import LEAD, LeadItems, Row, WrongItem, as_text
+from adapters.platform.objects import Objects
+from analytics.leads.lead_items import LEAD, LeadItems, Row, WrongItem, as_text
+from analytics.reconcile.part_findings import Find, PartFindings
+from analytics.reconcile.part_night import ReportTable
 from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
@@ -27,8 +32,12 @@ from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.entities import row_of
 from rules.leads.lake_entities import LEAD_EVENTS
 from rules.leads.lead_events import LeadEvent, to_item
+from rules.parts import Part
 
-WRONG_ITEMS_MAX = 100  # in a night
+WRONG_ITEMS_MAX, LEADS_MAX = 100, 100  # in a night
+MODEL = "marts.lead_quality"
+LEADS = f"""SELECT lead_organization_id, different FROM {MODEL}
+WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT {LEADS_MAX}"""  # noqa: S608 (our own)
 EventCounts = Counter[tuple[str, ...]]  # how many events have these values of EVENT_COLUMNS
 
 
@@ -140,3 +149,31 @@ def event_counts(rows: Iterable[Row]) -> EventCounts:
 def _lake_row(event: LeadEvent, now: datetime) -> Row:
     """Return the row of the lake that a stored event has led to."""
     return row_of(LEAD_EVENTS, decode_item(encode_item(to_item(event))), now)
+
+
+def find_of(config: Any, client: ClientOf, objects: Objects, warehouse: Warehouse) -> Find:
+    """Return what repairs leads in the night (PartFindings.find_of)."""
+    events = LeadEventStore(client("dynamodb"), config.event_table)
+    items = LeadItems(objects, warehouse, FeatureStore(client("dynamodb"), config.feature_table), events)
+    queue = FeatureQueue(client("sqs"), config.feature_queue_url)
+
+    def find(may_repair: bool, now: datetime) -> list[dict[str, Any]]:
+        return LeadRepair(warehouse, events, queue, may_repair, items).ask(warehouse.rows(LEADS), now)
+
+    return find
+
+
+def report_table(found: Sequence[Row]) -> ReportTable:
+    """Return the report's table of what LeadRepair.ask has returned."""
+    rows = [(each["lead"], ", ".join(each["features"]), each["outcome"]) for each in found]
+    return "Leads whose features are not what their events say", ("lead", "features", "what"), rows
+
+
+FINDINGS = PartFindings(
+    Part.LEADS,
+    "leads",
+    MODEL,
+    dict.fromkeys(("event_table", "feature_table", "feature_queue_url"), str),
+    find_of,
+    report_table,
+)

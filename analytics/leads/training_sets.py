@@ -18,7 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.features.series_parts import (
+from analytics.lake import curated_files
+from analytics.lake.arrow import ARROW
+from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.leads.series_parts import (
     DUCKDB_DIVISION,
     PRICED,
     ROWS,
@@ -30,9 +33,6 @@ from analytics.features.series_parts import (
     value_sql,
     windows_of,
 )
-from analytics.lake import curated_files
-from analytics.lake.arrow import ARROW
-from analytics.lake.curated_files import arrow_table, connect, query
 from rules.lake.entities import Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
 from rules.leads.lake_entities import LEAD_EVENTS, column_of

@@ -1,1 +1,0 @@
-"""Features of leads as SQL: as of any past instant, and in the warehouse."""

@@ -1,0 +1,1 @@
+"""What commands do with leads: hooks, features, and what the smoke test proves."""
