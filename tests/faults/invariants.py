@@ -82,9 +82,9 @@ def violations(
     # Sums.
     earning = [entry.draft for entry in entries if entry.draft.kind in EARNING]
     total = sum(draft.points for draft in earning)
-    must(
-        profile["total_bestie_points"] == total, f"profile total {profile['total_bestie_points']} != {total}"
-    )
+    ever = total + sum(entry.draft.points for entry in entries if entry.draft.kind is EntryKind.BONUS)
+    must(profile["total_bestie_points"] == ever, f"profile total {profile['total_bestie_points']} != {ever}")
+    must(profile.get("bonus_points", 0) == ever - total, f"bonus points {profile.get('bonus_points')}")
     must(sum(day["points_earned"] for day in days.values()) == total, "daily points and ledger differ")
     awarded, got = dict[tuple[str, str], Counter[int]](), Counter[tuple[str, str]]()
     worth = {each["event_id"]: (int(each["points_awarded"]), _cap(each)) for each in events}

@@ -10,6 +10,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.days import parse_moment, stamp_of_key
 from rules.engagement.ledger import entry_id
+from tests.faults.simulation import Simulation
 from tests.faults.spenders import REWARD, Spenders
 from tests.support.plain_lots import Plain
 
@@ -35,7 +36,7 @@ def money_violations(schedule: Spenders, user: str) -> list[str]:
     return wrong if schedule.report.is_judged_anew else wrong + _of_prices(schedule, user, events)
 
 
-def rows(schedule: Spenders, table: str, key: str, user: str) -> list[dict[str, Any]]:
+def rows(schedule: Simulation, table: str, key: str, user: str) -> list[dict[str, Any]]:
     found = query_all(
         schedule.real,
         TableName=table,

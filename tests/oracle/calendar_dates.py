@@ -7,6 +7,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 DAY, MIDNIGHT = timedelta(days=1), time()
+Starts = tuple[tuple[date, time], ...]  # when dates begin, each from its date on; by date
 OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
@@ -40,14 +41,25 @@ def named_zone(occurred_at: str, timezone_named: str | None, zone_set: str | Non
     return timezone_named or written_offset(occurred_at) or zone_set or "UTC"
 
 
-def date_in(zone: str, when: datetime, start: time = MIDNIGHT) -> date:
+def date_in(zone: str, when: datetime, starts: Starts = ()) -> date:
     """The date that an instant has in a zone. Before the start of the day, it is the last one that was there."""
     local, before = when.astimezone(zone_of(zone)), when
-    if local.time() >= start:
+    if local.time() >= start_of(local.date(), starts):
         return local.date()
     while before.astimezone(zone_of(zone)).date() >= local.date():
         before -= timedelta(minutes=15)
     return before.astimezone(zone_of(zone)).date()
+
+
+def start_of(day: date, starts: Starts) -> time:
+    """When a date begins by the clock on the wall."""
+    return [MIDNIGHT, *(start for since, start in starts if since <= day)][-1]
+
+
+def first_date_from(at: datetime) -> date:
+    """The first date that begins in UTC at an instant or later: what a version says of dates counts from there."""
+    day = at.astimezone(UTC).date()
+    return day if datetime.combine(day, MIDNIGHT, UTC) == at else day + DAY
 
 
 @cache

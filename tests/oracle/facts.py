@@ -4,14 +4,26 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Any
 
-from tests.oracle.calendar_dates import MIDNIGHT, date_in, dates_skipped_by, instant, named_zone, offset_at
+from tests.oracle.bonus_reading import Declared, Section
+from tests.oracle.calendar_dates import (
+    MIDNIGHT,
+    Starts,
+    date_in,
+    dates_skipped_by,
+    first_date_from,
+    instant,
+    named_zone,
+    offset_at,
+)
 from tests.oracle.points_reading import FOR_SERVERS, ByAmount, TimedBoost, worth
 from tests.oracle.repair_reading import RepairTerms
 
-KEY_LIVES = timedelta(days=90)
+KEY_LIVES, DAY = timedelta(days=90), timedelta(days=1)
+EARLY = datetime(1970, 1, 1, tzinfo=UTC)
 LATE_MAX, AHEAD_MAX = timedelta(hours=72), timedelta(minutes=5)
 # Instants so near to a limit are not judged: a retry within the same phase may fall on its other side.
 UNSURE = timedelta(minutes=2)
@@ -72,9 +84,22 @@ class Held:
     since: datetime
 
 
+@dataclass(frozen=True)
+class BookSaid:
+    """What a version of the book says. since: it is published, and in force."""
+
+    since: datetime = EARLY
+    rest: frozenset[int] = frozenset()  # weekdays that are rest days, 0: Monday
+    rest_chosen: int = 0  # how many a user may choose
+    day_start: time = MIDNIGHT
+    repairs: RepairTerms | None = None  # None: it sells none
+    prices: Mapping[str, int] = field(default_factory=dict)  # points of types that are not the table's
+    paying: Mapping[str, Section] = field(default_factory=dict)  # its achievements with points
+
+
 @dataclass
 class Facts:
-    """Of one user. moves: (instant, zone) as set. *_told_at: the step at which each of them was answered.
+    """Of one user. books: by since. moves: (instant, zone) as set. *_told_at: the step at which each of them was answered.
 
     renewed: events that were accepted again after their key had expired, by id. No rule says which of the two
     stays stored, or how long. The first has the ledger entry.
@@ -86,10 +111,9 @@ class Facts:
     keys: dict[str, Held] = field(default_factory=dict)
     pauses: list[tuple[date, date]] = field(default_factory=list)
     pauses_told_at: list[int] = field(default_factory=list)
-    rest: frozenset[int] = frozenset()  # rest days of the book, 0: Monday
-    rest_chosen: int = 0  # how many a user may choose
-    day_start: time = MIDNIGHT  # of the book
-    repairs: RepairTerms | None = None  # None: the book sells none
+    books: tuple[BookSaid, ...] = (BookSaid(),)
+    streaks: Mapping[str, Section] = field(default_factory=dict)  # of the book
+    reversed_keys: set[str] = field(default_factory=set)  # of events whose reversal was asked for
     choices: list[tuple[date, frozenset[int]]] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
     moves_told_at: list[int] = field(default_factory=list)
@@ -98,6 +122,38 @@ class Facts:
     @property
     def zone_set(self) -> str | None:
         return self.moves[-1][1] if self.moves else None
+
+    def book_at(self, at: datetime) -> BookSaid:
+        """The book in force at an instant."""
+        return [each for each in self.books if each.since <= at][-1]
+
+    @property
+    def starts(self) -> Starts:
+        """When dates begin: a version that judges a date says when it ends."""
+        first, *later = self.books
+        found = [(first_date_from(each.since) + DAY, each.day_start) for each in later]
+        return ((date.min, first.day_start), *found)
+
+    @property
+    def short(self) -> frozenset[date]:
+        """The dates that a new start of the day has cut short."""
+        starts = self.starts
+        return frozenset(since - DAY for (_, before), (since, start) in pairwise(starts) if start < before)
+
+    @property
+    def rests_by(self) -> tuple[tuple[date, frozenset[int], int], ...]:
+        """What the books say of rest days, each from its date on."""
+        first, *later = self.books
+        found = [(first_date_from(each.since), each.rest, each.rest_chosen) for each in later]
+        return ((date.min, first.rest, first.rest_chosen), *found)
+
+    def paying(self, at: datetime) -> dict[str, Declared]:
+        """The achievements that pay by the book in force, each since the first date that was to come everywhere."""
+        found = {}
+        for name, section in self.book_at(at).paying.items():
+            declared = next(each.since for each in self.books if name in each.paying)
+            found[name] = Declared(section, (declared + timedelta(hours=14)).date() + DAY)
+        return found
 
     def held(self, key: str, now: datetime) -> Held | None:
         """What a key stands for; after 90 days it is new at once."""
@@ -110,9 +166,11 @@ class Facts:
         self.keys[key] = Held(said(body), event_id, now)
         zone = named_zone(body["occurred_at"], body.get("timezone"), self.zone_set)
         rule = self.by_amount.get(body["event_type"])
-        price = rule.price(body.get("properties", {})) if rule else None
+        price = self.book_at(when).prices.get(body["event_type"])
+        if rule:
+            price = rule.price(body.get("properties", {}))
         points = worth(body["event_type"], when, self.boosts, price)
-        taken = Taken(key, body["event_type"], when, zone, date_in(zone, when, self.day_start), points)
+        taken = Taken(key, body["event_type"], when, zone, date_in(zone, when, self.starts), points)
         if event_id in self.events:
             self.renewed[event_id] = taken
         else:

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import plans
-from tests.oracle.calendar_dates import date_in
+from tests.oracle.calendar_dates import date_in, start_of
 from tests.oracle.facts import refusal, said
 from tests.oracle.ledger_reading import HELD_MAX, LedgerReading, is_repair
 from tests.oracle.points_reading import level_of
@@ -27,6 +27,7 @@ CALLED = {
     "paused": {"paused"},
     "skipped": {"skipped_by_zone", "paused"},
     "rest": {"rest_day"},
+    "short": {"short_date"},
     "missed": {"missed"},
     "open": {"not_over_yet"},
 }
@@ -43,6 +44,7 @@ class Judge:
         self.asked: dict[str, plans.Redeem | plans.TakeFreeze] = {}
         self.undone: set[str] = set()
         self.repaired: set[str] = set()
+        self.taken_back: dict[str, str] = {}  # event by entry, as callers were told
         self.released = False
 
     def must(self, holds: bool, what: str) -> None:
@@ -68,7 +70,11 @@ class Judge:
                 case plans.Release():
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
                     self.released = True
-                case plans.Redeem() | plans.TakeFreeze() | plans.Repair() | plans.Undo():
+                case plans.Look(how):
+                    self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
+                    if how == "balance":  # a profile may be a moment old
+                        self.commands.append(each)
+                case plans.Redeem() | plans.TakeFreeze() | plans.Repair() | plans.Undo() | plans.Reverse():
                     self.commands.append(each)
         answers.clear()
         unanswered.clear()
@@ -174,6 +180,7 @@ class Judge:
 
         whole: everything; else the ledger and the profile.
         """
+        self.machines.get("/balance")  # what is due is written before somebody sees a balance
         entries = self.machines.pages("/ledger", "entries")[::-1]
         wrote = {each.seq: each.clock for each in self.machines.commits}
         steps = {each.seq: each.step for each in self.machines.commits}
@@ -185,8 +192,12 @@ class Judge:
             self._command(heard, reading)
         self.commands.clear()
         self._spendings(reading)
+        self._bonuses(reading)
         if whole:
             self._days(reading)
+            # A machine whose clock is days ahead has stored that a streak is over.
+            found = [] if self.round.plan.skewed else self.machines.night()
+            self.must(not found, f"the night finds {found}")
         self._streak(reading, whole)
 
     def _streak(self, reading: LedgerReading, whole: bool) -> None:
@@ -197,12 +208,12 @@ class Judge:
         if zone:
             clock = self.machines.actor.clock
             self.must(profile["timezone"] == zone, f"zone {profile['timezone']}, not {zone}")
-            now = date_in(zone, clock, self.facts.day_start)
+            now = date_in(zone, clock, self.facts.starts)
             self.must(today == max(now, last or now), f"today is {today}, not {now}")
         self.must(profile["balance"] == (reading.balances or [0])[-1], f"balance {profile['balance']}")
         self.must(profile["total_bestie_points"] == reading.total, f"total {profile['total_bestie_points']}")
         self.must(profile["level"] == level_of(reading.total), f"{reading.total} points: {profile['level']}")
-        starts = self.facts.day_start.isoformat("minutes")
+        starts = start_of(today + DAY, self.facts.starts).isoformat("minutes")
         self.must(
             profile["day_starts_at"] == starts, f"days start at {profile['day_starts_at']}, not {starts}"
         )
@@ -224,7 +235,7 @@ class Judge:
         self._explained(first + chance.randrange((today - first).days + 1) * DAY, today, reading)
 
     def _offered(self, profile: Any, reading: LedgerReading, today: date) -> None:
-        terms, expected = self.facts.repairs, None
+        terms, expected = self.facts.book_at(self.machines.actor.clock).repairs, None
         if terms:
             repaired = list(reading.repairs.values())
             expected = repairable(set(reading.days), reading.protection(), repaired, terms, today)
@@ -242,7 +253,12 @@ class Judge:
             "freezes_available": expected.freezes,
             "active_days": expected.active_days,
         }
-        covered = expected.reasons.get(date.fromisoformat(profile["as_of"])) in ("paused", "skipped", "rest")
+        covered = expected.reasons.get(date.fromisoformat(profile["as_of"])) in (
+            "paused",
+            "skipped",
+            "rest",
+            "short",
+        )
         shown["streak_status"] = "active" if covered and expected.status == "at_risk" else expected.status
         different = {name: (profile[name], value) for name, value in shown.items() if profile[name] != value}
         self.must(not different, f"as of {profile['as_of']} (shown, expected): {different}")
@@ -279,7 +295,10 @@ class Judge:
                 self.must(
                     row["events_count"] == len(ids), f"{day}: {row['events_count']} of {len(ids)} events"
                 )
-                self.must(row["first_event_id"] == min(ids), f"{day} begins with {row['first_event_id']}")
+                # A date's first event stays its first when it is taken back.
+                ever = [each for each, (when, _) in reading.placed.items() if when == day]
+                begin = row["first_event_id"]
+                self.must(begin == min(ever), f"{day} begins with {begin}")
         span = {"from": "1970-01-01", "to": "2990-01-01"}
         events = {each["event_id"]: each for each in self.machines.pages("/events", "events", **span)}
         soon = self.machines.now + 7 * DAY
@@ -305,6 +324,12 @@ class Judge:
             return
         if isinstance(action, plans.Repair):
             self._repaired(what, heard, code, reading)
+            return
+        if isinstance(action, plans.Reverse):
+            self._reversed(what, body, code, reading)
+            return
+        if isinstance(action, plans.Look):
+            self.must(body["balance"] in self._balances(heard, reading), what)
             return
         assert isinstance(action, plans.Redeem | plans.TakeFreeze)
         if status == 201:
@@ -335,21 +360,51 @@ class Judge:
             self.wrong.append(what)
 
     def _repaired(self, what: str, heard: "Told", code: str, reading: LedgerReading) -> None:
-        terms = self.facts.repairs
-        assert terms
+        prices = [
+            terms.price_points * terms.dates_max for each in self.facts.books if (terms := each.repairs)
+        ]
         if not code:
             bought = [reading.spendings.get(each["entry_id"], {}) for each in heard.body["entries"]]
             dates = [each.get("freeze_date") for each in bought if each and is_repair(each)]
             self.must(dates == heard.body["dates"] and len(dates) == len(bought), what)
-            self.must(heard.body["price_points"] == len(dates) * terms.price_points, what)
+            self.must(heard.body["price_points"] == -sum(each["points"] for each in bought), what)
             self.repaired |= {each["entry_id"] for each in heard.body["entries"]}
         elif code == "insufficient_balance":
             low = min(self._balances(heard, reading))
-            self.must(low < terms.price_points * terms.dates_max, f"{what}, though the balance was {low}")
+            self.must(low < max(prices), f"{what}, though the balance was {low}")
         elif code == "under_review":
             self.must(len(self.facts.offsets()) > 1 or bool(reading.moved), what)
         else:
             self.must(code in ("not_repairable", "conflict"), what)
+
+    def _reversed(self, what: str, body: Any, code: str, reading: LedgerReading) -> None:
+        entries = set(reading.reversed.values())
+        if not code:
+            self.must(reading.reversed.get(body["event_id"]) == body["entry_id"], what)
+            told_ = self.taken_back.setdefault(body["event_id"], body["entry_id"])
+            self.must(told_ == body["entry_id"], what)
+        elif code == "already_reversed":
+            self.must(bool(entries), what)
+        else:
+            # It may not have been applied yet.
+            self.must(code == "not_found", what)
+
+    def _bonuses(self, reading: LedgerReading) -> None:
+        """All that events earn is paid by now, in the ledger and in what users are shown."""
+        paid, due = reading.bonuses_paid(), reading.bonuses_due(self.machines.actor.clock)
+        self.must(paid == due, f"bonuses {paid}, not {due}")
+        unasked = set(reading.reversed) - self.facts.reversed_keys
+        self.must(not unasked, f"nobody took {unasked} back")
+        shown = {each["name"]: each for each in self.machines.get("/achievements")["achievements"]}
+        for name in self.facts.paying(self.machines.actor.clock):
+            points = paid[name][1] if name in paid else 0
+            given = shown.get(name, {"paid": 0, "achieved": False})
+            self.must(
+                (given["paid"], given["achieved"]) == (points, points > 0), f"{name}: {given}, not {points}"
+            )
+        scores = self.machines.scores()
+        board = reading.total - sum(points for _, points in paid.values())
+        self.must((scores or {}).get("points", 0) == max(0, board), f"on boards: {scores}, not {board}")
 
     def _undo(self, what: str, undone: str, body: Any, code: str, reading: LedgerReading) -> None:
         if code:
@@ -376,7 +431,8 @@ class Judge:
             asked, price = self.asked.get(entry_id), -entry["points"]
             if isinstance(asked, plans.Redeem):
                 self.must((asked.key, asked.points) == (entry["reward_id"], price), f"{asked} became {entry}")
-            elif entry_id in self.repaired and is_repair(entry):
+            elif is_repair(entry) and entry_id in self.repaired | reading.returned:
+                # Whose answer was lost finds nothing to repair, once an event has given it back.
                 continue
             elif asked is None:
                 self.wrong.append(f"nobody was told of {entry}")

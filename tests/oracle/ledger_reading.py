@@ -3,16 +3,17 @@
 Imports nothing of the product. An entry is a mapping as the API shows it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Any
 
+from tests.oracle.bonus_reading import History, bonuses_due
 from tests.oracle.calendar_dates import date_in
 from tests.oracle.facts import Facts, Taken
-from tests.oracle.points_reading import capped
+from tests.oracle.points_reading import TABLE, capped
 from tests.oracle.repair_reading import repairable
 from tests.oracle.streak_reading import Protection, left_out, told
 
@@ -56,6 +57,9 @@ class LedgerReading:
     returned: set[str] = field(
         default_factory=set
     )  # repairs that were given back, because nothing needs them
+    worths: dict[str, int] = field(default_factory=dict)  # of events that earned, before any cap
+    reversed: dict[str, str] = field(default_factory=dict)  # entry by event that was taken back
+    bonuses: dict[tuple[str, date], int] = field(default_factory=lambda: defaultdict(int))
     repairing: list[date] = field(default_factory=list)  # dates that the transaction has yet to repair
 
     def read(self, entries: Sequence[Entry]) -> "LedgerReading":
@@ -67,6 +71,8 @@ class LedgerReading:
                 self.together = self._together(number, entries)
                 self.repairing = self._repaired_at(number, entries)
             self._read(number, entry)
+            if entry["kind"] == "BONUS" and (number in self.wrote or number == len(entries) - 1):
+                self._settled(number)
         earned = {entry_id for entry_id, _ in self.placed.items()}
         self.must(earned == set(self.facts.events), f"entries of {earned ^ set(self.facts.events)}")
         return self
@@ -80,10 +86,17 @@ class LedgerReading:
         balance = (self.balances[-1] if self.balances else 0) + points
         self.balances.append(balance)
         self.must(entry["seq"] == number, f"{name} has the number {entry['seq']}")
-        self.must(entry["balance"] == balance >= 0, f"{name} says {entry['balance']}, the sum is {balance}")
+        self.must(entry["balance"] == balance, f"{name} says {entry['balance']}, the sum is {balance}")
+        may_owe = points >= 0 or kind in ("CLAWBACK", "BONUS")
+        self.must(balance >= 0 or may_owe, f"{name} leads into debt: {balance}")
+        self.must(entry.get("debt", 0) == max(0, -balance), f"{name} says a debt of {entry.get('debt')}")
         self.must((kind == "OPEN") == (number == 0), f"{name} is out of place")
         if kind == "EARN":
             self._earn(name, entry)
+        elif kind == "CLAWBACK":
+            self._taken_back(name, entry)
+        elif kind == "BONUS":
+            self._bonus(name, entry)
         elif kind == "REDEEM":
             self.spendings[entry["entry_id"]] = entry
             self.must(points <= 0, f"{name} gives {points}")
@@ -126,6 +139,63 @@ class LedgerReading:
         self.total += entry["points"]
         self.days[day].append(entry["event_id"])
         self.placed[entry["event_id"]] = (day, entry["points"])
+        self.worths[entry["event_id"]] = taken.worth
+
+    def _taken_back(self, name: str, entry: Entry) -> None:
+        """From now on everything is as if the event had never counted."""
+        event_id = entry["event_id"]
+        self.must(event_id in self.placed, f"{name}: {event_id} has not earned")
+        self.must(event_id not in self.reversed, f"{name}: {event_id} is taken back a second time")
+        if event_id not in self.placed or event_id in self.reversed:
+            return
+        day, kind = self.placed[event_id][0], self.facts.events[event_id].event_type
+        self.reversed[event_id] = entry["entry_id"]
+        self.days[day].remove(event_id)
+        left = [self.worths[each] for each in self.days[day] if self.facts.events[each].event_type == kind]
+        due = min(TABLE[kind][1], sum(left)) - self.earned[day, kind]
+        self.must(entry["points"] == due, f"{name}: {kind} of {day} changes by {entry['points']}, not {due}")
+        self.earned[day, kind] += entry["points"]
+        self.total += entry["points"]
+        if not self.days[day]:
+            del self.days[day]
+
+    # ---- bonuses
+
+    def _bonus(self, name: str, entry: Entry) -> None:
+        paid = entry["reward_id"], date.fromisoformat(entry["activity_date"])
+        self.bonuses[paid] += entry["points"]
+        self.must(self.bonuses[paid] >= 0, f"{name}: the bonus {paid} is taken back, and was not paid")
+        self.total += entry["points"]
+
+    def _settled(self, number: int) -> None:
+        """What a transaction leaves of bonuses is what the entries before it earn, to the point."""
+        # A pause that was told while this was written, or later, may not have been known.
+        allowed = [self.bonuses_due(self.clock(number), pauses) for pauses in self._known_pauses(number)]
+        paid = self.bonuses_paid()
+        self.must(paid in allowed, f"entry {number} leaves the bonuses {paid}; allowed {allowed}")
+
+    def bonuses_paid(self) -> dict[str, tuple[date, int]]:
+        """What is left of each bonus, by achievement."""
+        left = {paid: points for paid, points in self.bonuses.items() if points}
+        names = [name for name, _ in left]
+        self.must(len(set(names)) == len(names), f"bonuses are paid twice: {left}")
+        return {name: (day, points) for (name, day), points in left.items()}
+
+    def bonuses_due(
+        self, at: datetime, pauses: Sequence[tuple[date, date]] | None = None
+    ) -> dict[str, tuple[date, int]]:
+        """The bonuses that the events earn which have been applied, by the book of an instant."""
+        events = {
+            day: Counter(self.facts.events[each].event_type for each in ids) for day, ids in self.days.items()
+        }
+        points: dict[date, int] = Counter()
+        for (day, _), earned in self.earned.items():
+            points[day] += earned
+        protection = self.protection()
+        if pauses is not None:
+            protection = replace(protection, pauses=tuple(pauses))
+        history = History(events, points, protection, self.facts.streaks)
+        return bonuses_due(self.facts.paying(at), history)
 
     def _together(self, number: int, entries: Sequence[Entry]) -> dict[str, date]:
         """The events that one transaction applied at once, the first of which has this number."""
@@ -194,14 +264,14 @@ class LedgerReading:
             date.fromisoformat(each["freeze_date"]) for each in entries[number : last + 1] if is_repair(each)
         ]
         if dates:
-            terms = self.facts.repairs
+            terms = self.facts.book_at(self.clock(number)).repairs
             # A pause that was told while this was written, or later, may not have been known. Nor was the zone
             # of an event that was not applied yet.
             found = [
                 offer[0]
                 for today in self.todays(number)
                 for pauses in self._known_pauses(number)
-                for skipped in (self.protection().skipped, left_out(self._instants_by_date()))
+                for skipped in (self.protection().skipped, self._left_out())
                 if terms
                 and (
                     offer := repairable(
@@ -229,17 +299,20 @@ class LedgerReading:
 
     def protection(self) -> Protection:
         """What protects the streak by now."""
-        instants = self._instants_by_date()
         far = max(self.days, default=date.min.replace(year=1970)) + timedelta(days=60)
         skipped = self.facts.skipped(min(self.days), far) if self.days else frozenset()
         return Protection(
             tuple(self.changes),
             tuple(self.facts.pauses),
-            skipped | left_out(instants),
-            self.facts.rest,
-            self.facts.rest_chosen,
+            skipped | self._left_out(),
+            self.facts.rests_by,
             tuple(self.facts.choices),
+            self.facts.short,
         )
+
+    def _left_out(self) -> frozenset[date]:
+        """The dates that a flight left out. A short one needs no flight."""
+        return left_out(self._instants_by_date()) - self.facts.short
 
     def _undo(self, name: str, entry: Entry) -> None:
         undone = entry["reverses"]
@@ -251,7 +324,7 @@ class LedgerReading:
 
     def _freeze(self, number: int, name: str, entry: Entry, when: date) -> None:
         if is_repair(entry):
-            terms = self.facts.repairs
+            terms = self.facts.book_at(self.clock(number)).repairs
             price = terms.price_points if terms else 0
             self.must(entry["points"] == -price != 0, f"{name}: {entry['points']}")
             self.must(self.repairing[:1] == [when], f"{name} repairs {when}")
@@ -295,10 +368,14 @@ class LedgerReading:
         clock, step = self.clock(number), self.steps[self._last_of(number)]
         is_known = len(self.facts.moves) == 1 and self.facts.moves_told_at[0] < step
         zones = [str(self.facts.zone_set)] if is_known else ZONES_OF_EARTH
-        return {date_in(zone, clock, self.facts.day_start) for zone in zones}
+        return {date_in(zone, clock, self.facts.starts) for zone in zones}
 
     def _returned(self, granted: date, today: date, pauses: Sequence[tuple[date, date]]) -> set[date]:
-        """Unused: as if it had never been granted. Used: gone from today on. Of several alike: either."""
+        """Unused: as if it had never been granted. Used: gone from today on. Of several alike: either.
+
+        A machine whose clock is behind may give back what is to be granted.
+        """
+        today = max(today, granted)
         with_it, shown = replace(self.protection(), pauses=tuple(pauses)), max([today, *self.days])
         spent = told(self.days, with_it, shown).spent
         matters = spent != told(self.days, with_it.without((granted, +1)), shown).spent

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -23,15 +23,24 @@ import ingest.engagement.events_api
 import ingest.engagement.user_services
 import ingest.engagement.users_api
 import processors.engagement
+import processors.expiry
+import processors.ranks
+from adapters.engagement.account_store import ExpiryIndex
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.projections import Projections
+from analytics.reconcile.reconcile_user import Reconciler
 from tests.faults.turns import Killed, Turns, current
-from tests.oracle.points_reading import ByAmount, TimedBoost
-from tests.support.books import boosted, repairing, resting
+from tests.support.books import KnownAt
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
 
 FAULTS_MAX = 4
 VICTIMS_MAX = 3
 EARLY = datetime(1970, 1, 1, tzinfo=UTC)
+HANDLERS = (
+    *(ingest.engagement.events_api, ingest.engagement.users_api),
+    *(processors.engagement, processors.expiry),
+)
 CONTEXT = SimpleNamespace(
     function_name="oracle", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
@@ -70,7 +79,9 @@ class Losing:
         def call(**arguments: Any) -> Any:
             machines, actor = self._machines, self._machines.actor
             if not actor.acting:
-                return real(**arguments)
+                answer = real(**arguments)
+                machines.note(arguments)  # who looks writes what is due
+                return answer
             # A process of Lambda serves one request at a time, and keeps it here; these actors share one process.
             request = getattr(BaseRouter, "current_event", None)
             machines.turns.pause()
@@ -102,10 +113,7 @@ class Machines:
     every: bool
     skewed: bool
     patch: Any
-    boosts: Sequence[TimedBoost] = ()
-    amounts: Mapping[str, ByAmount] = field(default_factory=dict)
-    rest: Mapping[str, Any] = field(default_factory=dict)  # of the book: its section `daily`
-    repairs: Mapping[str, Any] = field(default_factory=dict)  # and its section `repairs`
+    books: KnownAt
     now: datetime = EARLY
     step: int = 0
     faults_left: int = FAULTS_MAX
@@ -118,17 +126,25 @@ class Machines:
         self.turns = Turns(self.chance)
         losing = Losing(self, self.stream.real)
         clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
-        for module in (ingest.engagement.events_api, ingest.engagement.users_api, processors.engagement):
+        for module in HANDLERS:
             self.patch.setattr(module._parts, "client", clients.__getitem__)
+        # The hourly run of a round is about its user alone.
+        due = ExpiryIndex.due
+        self.patch.setattr(
+            *(ExpiryIndex, "due"),
+            lambda *given: (user for user in due(*given) if user == self.user),
+        )
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         for each in ("book_store", "engagement.amnesty_store", "privacy.tombstones"):
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("processors.engagement.ThreadPoolExecutor", SameThread)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        book = repairing(resting(boosted(self.boosts, self.amounts), self.rest), self.repairs)
-        self.patch.setattr("adapters.book_store.shipped_version", lambda: book)
-        self.patch.setattr("adapters.engagement.daily_terms_store.SHIPPED", book.daily)
+        terms = "adapters.engagement.daily_terms_store.DailyTermsStore"
+        for name in ("books", "look"):
+            self.patch.setattr(f"adapters.book_store.BookStore.{name}", lambda _: self.books.at(self.now))
+        self.patch.setattr(f"{terms}.recent", lambda _: self.books.at(self.now).daily_terms)
+        self.patch.setattr(f"{terms}.pay_bonuses", lambda _: self.books.at(self.now).pay_bonuses)
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()
@@ -140,7 +156,7 @@ class Machines:
 
     def new_process(self) -> None:
         """Forget what a process holds in memory."""
-        for module in (ingest.engagement.events_api, ingest.engagement.users_api, processors.engagement):
+        for module in HANDLERS:
             module._parts.cache_clear()
 
     def clock(self) -> datetime:
@@ -225,6 +241,21 @@ class Machines:
             if not page["cursor"]:
                 return found
             query["cursor"] = page["cursor"]
+
+    def scores(self) -> Any:
+        """What the next snapshot of the boards would have of the user; None: nothing."""
+        key = {"user_id": {"S": self.user}}
+        found = self.stream.real.get_item(TableName="UserStreaks", Key=key).get("Item")
+        return found and processors.ranks._scores_of(found)
+
+    def night(self) -> list[Any]:
+        """What the nightly comparison says against the user's items and ledger."""
+        accounts = processors.expiry._parts().settler.accounts
+        items = Projections(self.stream.real, "UserStreaks", "DailyActivity")
+        night = Reconciler(accounts, items, EngagementCache(""), False, lambda: self.books.at(self.now))
+        found = night.examine(self.user, None, self.now)
+        no_lake = "the lake lacks "  # a round has none
+        return [*found.differences, *(each for each in found.disagreements if not each.startswith(no_lake))]
 
     def get(self, path: str, **query: str) -> Any:
         """Read as an admin, with nothing in the way."""

@@ -87,11 +87,49 @@ class Again:
 
 
 @dataclass(frozen=True)
+class Reverse:
+    """The event with a key is taken back, if it was accepted."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """Somebody looks, so that what is due is written. how: balance, profile, achievements or hourly."""
+
+    how: str
+
+
+@dataclass(frozen=True)
 class Sweep:
     """DynamoDB deletes what has expired."""
 
 
-Action = Post | Redeem | TakeFreeze | Repair | Undo | Pause | Rest | Move | Release | Again | Sweep
+Action = (
+    Post
+    | Redeem
+    | TakeFreeze
+    | Repair
+    | Undo
+    | Pause
+    | Rest
+    | Move
+    | Release
+    | Again
+    | Sweep
+    | Reverse
+    | Look
+)
+
+
+@dataclass(frozen=True)
+class LaterBook:
+    """A second version of the book, published at an instant and in force from then on. See Plan."""
+
+    at: datetime
+    repairs: bool
+    rests: str
+    starts: str
 
 
 @dataclass(frozen=True)
@@ -126,11 +164,15 @@ class Plan:
     repairs: bool = False  # whether the book sells repairs
     rests: str = ""  # "book": weekends are rest days; "chosen": users choose two weekdays; "": neither
     starts: str = "00:00"  # when the book's dates begin
+    bonuses: bool = False  # whether the book pays for achievements
+    later: LaterBook | None = None
 
     def __str__(self) -> str:
         title = f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}"
         title += f", boosted={self.boosted}, by_amount={self.by_amount}, rests={self.rests}"
-        lines = [f"{title}, starts={self.starts}, repairs={self.repairs}"]
+        lines = [
+            f"{title}, starts={self.starts}, repairs={self.repairs}, bonuses={self.bonuses}, {self.later}"
+        ]
         for phase in self.phases:
             lines.append(
                 f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
@@ -179,6 +221,14 @@ class Planner:
         self.repair_chance = random.Random(f"repair {seed}")
         self.repairs = self.repair_chance.random() < 0.5
         self.rests = self.rest_chance.choice(("", "book", "chosen"))
+        self.starts = random.Random(f"starts {seed}").choice(STARTS)
+        self.bonus_chance = random.Random(f"bonus {seed}")
+        self.bonuses = self.bonus_chance.random() < 0.6
+        self.later_chance = random.Random(f"later {seed}")
+        # Machines whose clocks differ by days know a version at different times.
+        self.changes = seed % 3 != 1 and self.later_chance.random() < 0.5
+        self.later: LaterBook | None = None
+        self.first_book = (self.repairs, self.rests, self.starts)
 
     def plan(self) -> Plan:
         chance = self.chance
@@ -187,12 +237,15 @@ class Planner:
             phases += self._archive()
         phases[-1] = replace(phases[-1], drain=True)
         losses = "every" if self.seed % 4 == 3 else "some"
+        repairs, rests, starts = self.first_book
         return Plan(
             *(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, self.by_amount),
             tuple(phases),
-            repairs=self.repairs,
-            rests=self.rests,
-            starts=random.Random(f"starts {self.seed}").choice(STARTS),
+            repairs=repairs,
+            rests=rests,
+            starts=starts,
+            bonuses=self.bonuses,
+            later=self.later,
         )
 
     def _days(self, number: int) -> list[Phase]:
@@ -206,9 +259,13 @@ class Planner:
             busy.append(Again(chance.randrange(1, 6)))
         chance.shuffle(busy)
         busy += self._repairs()
+        busy += self._looks() + self._reversals()
         found.append(Phase(self.now, tuple(busy), busy=True, drain=chance.random() < 0.4))
+        if self.changes and not self.later and self.later_chance.random() < 0.6:
+            self._change(self.now + HOUR / 2)
         self.now += HOUR
         quiet = [*self._commands(chance.choice((0, 1, 1, 2))), *self._rare(), *self._repairs()]
+        quiet += self._reversals() + self._looks()
         if quiet:
             found.append(Phase(self.now, tuple(quiet), busy=False, drain=chance.random() < 0.3))
         self.now += chance.choice((5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY))
@@ -302,7 +359,29 @@ class Planner:
         """Sometimes two at once, with one key or others."""
         chance = self.repair_chance
         number = chance.choice((0, 1, 1, 2)) if self.repairs else 0
-        return [Repair(chance.choice(("", "repair", f"repair{chance.randrange(99)}"))) for _ in range(number)]
+        keys = [chance.choice(("", "repair", f"repair{chance.randrange(99)}")) for _ in range(number)]
+        # Where clocks differ by days, a second attempt without a key may find another run to repair.
+        return [Repair(key or ("nameless" if self.seed % 3 == 1 else "")) for key in keys]
+
+    def _looks(self) -> list[Action]:
+        chance = self.bonus_chance
+        number = chance.choice((0, 1, 1, 2, 3)) if self.bonuses else 0
+        return [Look(chance.choice(("balance", "profile", "achievements", "hourly"))) for _ in range(number)]
+
+    def _reversals(self) -> list[Action]:
+        """Events are taken back, some twice. Not of liars: who claims what then decides which date is whose."""
+        chance = self.bonus_chance
+        if not self.bonuses or self.style in ("liar", "traveller"):
+            return []
+        number = chance.choice((0, 0, 1, 2))
+        return [Reverse(chance.choice(self.sent)["idempotency_key"]) for _ in range(number)]
+
+    def _change(self, at: datetime) -> None:
+        """From an instant on, another book is in force."""
+        chance = self.later_chance
+        self.repairs, self.rests = chance.random() < 0.5, chance.choice(("", "book", "chosen"))
+        self.starts = chance.choice(STARTS)
+        self.later = LaterBook(at, self.repairs, self.rests, self.starts)
 
     def _undo(self) -> Action:
         return Undo(self.chance.choice(self.bought)) if self.bought else self._redeem()

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from itertools import count
 from typing import Any
@@ -13,12 +13,14 @@ from botocore.exceptions import BotoCoreError
 import ingest.engagement.events_api
 import ingest.engagement.users_api
 import processors.engagement
+import processors.expiry
 from tests.oracle import plans
-from tests.oracle.facts import Facts
+from tests.oracle.facts import BookSaid, Facts
 from tests.oracle.judging import Judge
 from tests.oracle.machines import CONTEXT, Machines, Stream
 from tests.oracle.points_reading import ByAmount, TimedBoost
 from tests.oracle.repair_reading import RepairTerms
+from tests.support.books import KnownAt, achieving, boosted, repairing, resting
 from tests.support.engine import Engine
 
 ACTORS_MAX = 3
@@ -38,6 +40,29 @@ BOOSTS = (
 )
 
 
+PAYS = {"withdrawn": "when_untrue"}
+STREAKS: dict[str, Any] = {
+    "runs": {"per": "day", "needs": {"events": 1}, "freezes": True, "pauses": True, "rest_days": True},
+    "weeks": {"per": "week", "needs": {"active_days": 2}, "freezes": True, "pauses": True},
+}
+BONUSES: dict[str, Any] = {
+    "few": {"any": [{"count": each, "at_least": 2} for each in plans.TYPES], "points": 7, **PAYS},
+    "rich": {"all": [{"points_earned": 40}], "points": 25, **PAYS},
+    "run": {"all": [{"streak": "runs", "at_least": 3}], "points": 11, **PAYS},
+    "weeks": {"all": [{"streak": "weeks", "at_least": 2}], "points": 13, **PAYS},
+    "both": {
+        "all": [{"count": "CHALLENGE_COMPLETED", "at_least": 1}, {"streak": "runs", "at_least": 2}],
+        "points": 5,
+        "secret": True,
+        **PAYS,
+    },
+}
+# What a second book pays besides: a count that is soon reached, and one that has long been.
+LATER_BONUSES: dict[str, Any] = {
+    "newer": {"any": [{"points_earned": 1}], "points": 3, **PAYS},
+    "newer_run": {"all": [{"streak": "runs", "at_least": 4}], "points": 9, **PAYS},
+}
+LATER_PRICES = {"CHECK_IN": 4, "CONTRIBUTION": 17, "LESSON_COMPLETED": 25}
 AMOUNTS = {plans.TIMED: ByAmount(2, "minutes", "2.5", 1)}
 
 
@@ -55,7 +80,9 @@ class Told:
 
 @dataclass
 class Round:
-    """unanswered: actions of which an attempt brought no answer. told: since the last judgement.
+    """books: those of the whole round; the facts have those that are published.
+
+    unanswered: actions of which an attempt brought no answer. told: since the last judgement.
 
     applied: events by id, with the step at which a delivery of them was first confirmed.
     """
@@ -63,6 +90,7 @@ class Round:
     plan: plans.Plan
     machines: Machines
     facts: Facts
+    books: tuple[BookSaid, ...]
     told: list[Told] = field(default_factory=list)
     unanswered: list[plans.Action] = field(default_factory=list)
     waiting: list[dict[str, Any]] = field(default_factory=list)
@@ -75,6 +103,7 @@ class Round:
         judge = Judge(self)
         for phase in self.plan.phases:
             self.machines.now = max(self.machines.now, phase.at)
+            self.facts.books = tuple(each for each in self.books if each.since <= self.machines.now)
             if phase.busy:
                 self._at_once(phase)
             else:
@@ -219,6 +248,18 @@ class Round:
             case plans.Rest(weekdays):
                 rest_body = {"rest_days": list(weekdays)}
                 return machines.call(handler, "PUT", f"{user}/rest-days", rest_body, "user")
+            case plans.Reverse(key):
+                held = self.facts.keys.get(key)
+                if held is None:
+                    return None
+                self.facts.reversed_keys.add(held.event_id)
+                reversal = {"event_id": held.event_id, "reason": "a refund", "idempotency_key": f"back {key}"}
+                return machines.call(handler, "POST", f"{user}/clawbacks", reversal)
+            case plans.Look(how):
+                if how == "hourly":
+                    return 200, processors.expiry.handler({}, CONTEXT)
+                path = {"balance": "/balance", "profile": "", "achievements": "/achievements"}[how]
+                return machines.call(handler, "GET", f"{user}{path}", None, "user")
             case plans.Move(zone):
                 return machines.call(handler, "PUT", f"{user}/timezone", {"timezone": zone}, "user")
             case plans.Release():
@@ -252,19 +293,31 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
 def round_of(engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring: Any) -> Round:
     """Return a plan's round. wiring: a MonkeyPatch, which puts the machines' clients into the handlers."""
     boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
-    rest = {**RESTS[plan.rests], "day_starts_at": plan.starts}
-    repairs = REPAIRS if plan.repairs else None
+    first = boosted(boosts, amounts)
+    versions, said = list[Any](), list[BookSaid]()
+    editions: list[plans.Plan | plans.LaterBook] = [plan, plan.later] if plan.later else [plan]
+    for number, each in enumerate(editions, 1):
+        daily = {**RESTS[each.rests], "day_starts_at": each.starts}
+        paying = (BONUSES if number == 1 else {**BONUSES, **LATER_BONUSES}) if plan.bonuses else {}
+        prices = LATER_PRICES if number == 2 else {}
+        repairs = REPAIRS if each.repairs else None
+        version = repairing(resting(first, daily), vars(repairs) if repairs else {})
+        version = achieving(version, paying, STREAKS, prices)
+        if isinstance(each, plans.LaterBook):
+            version = replace(version, number=number, effective_at=each.at, published_at=each.at)
+        versions.append(version)
+        said.append(
+            BookSaid(
+                since=version.published_at,
+                rest=frozenset(map(plans.WEEKDAYS.index, daily.get("rest_days", ()))),
+                rest_chosen=daily.get("rest_days_chosen", 0),
+                day_start=time.fromisoformat(each.starts),
+                repairs=repairs,
+                prices=prices,
+                paying=paying,
+            )
+        )
     chance = random.Random(f"machines {plan.seed}")
-    machines = Machines(
-        *(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts, amounts),
-        *(rest, vars(repairs) if repairs else {}),
-    )
-    weekdays = frozenset(map(plans.WEEKDAYS.index, rest.get("rest_days", ())))
-    facts = Facts(
-        *(boosts, amounts),
-        rest=weekdays,
-        rest_chosen=rest.get("rest_days_chosen", 0),
-        repairs=repairs,
-    )
-    facts.day_start = time.fromisoformat(plan.starts)
-    return Round(plan, machines, facts)
+    losses = plan.losses == "every"
+    machines = Machines(engine, stream, user, chance, losses, plan.skewed, wiring, KnownAt(versions))
+    return Round(plan, machines, Facts(boosts, amounts, streaks=STREAKS), tuple(said))

@@ -14,15 +14,20 @@ class Protection:
     changes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()
     skipped: frozenset[date] = frozenset()
-    rest: frozenset[int] = frozenset()  # weekdays of the book, 0: Monday
-    rest_chosen: int = 0  # how many the user may choose
+    # What books say of rest days, each from its date on: weekdays (0: Monday), and how many a user may choose.
+    rests_by: tuple[tuple[date, frozenset[int], int], ...] = ()
     choices: tuple[tuple[date, frozenset[int]], ...] = ()  # each from its date on
+    short: frozenset[date] = frozenset()  # dates that a new start of the day has cut short
 
     def rests(self, day: date) -> bool:
-        if not self.rest_chosen:
-            return day.weekday() in self.rest
-        known = [weekdays for since, weekdays in self.choices if since <= day]
-        return bool(known) and day.weekday() in known[-1]
+        _, weekdays, most = [
+            (date.min, frozenset[int](), 0),
+            *(each for each in self.rests_by if each[0] <= day),
+        ][-1]
+        if not most:
+            return day.weekday() in weekdays
+        known = [chosen for since, chosen in self.choices if since <= day]
+        return bool(known) and day.weekday() in sorted(known[-1])[:most]
 
     def paused(self, day: date) -> bool:
         return any(first <= day <= last for first, last in self.pauses)
@@ -67,6 +72,8 @@ def told(active: Iterable[date], protection: Protection, asked: date) -> Streak:
             reasons[day] = "skipped" if day in protection.skipped else "paused"
         elif protection.rests(day):
             reasons[day] = "rest"
+        elif day in protection.short:
+            reasons[day] = "short"
         elif day == asked:
             reasons[day] = "open" if alive else "missed"
         elif alive and _granted(protection, day) - len(spent) > 0:

@@ -150,6 +150,83 @@ def a_run_is_repaired_however_long_ago_it_broke(patch: Patch) -> None:
     patch.setattr("ingest.engagement.profiles.offered_repair", late)
 
 
+def a_bonus_is_never_taken_back(patch: Patch) -> None:
+    bonus_drafts = real("adapters.engagement.achievements.bonus_drafts")
+    patch.setattr(
+        "adapters.engagement.achievements.bonus_drafts",
+        lambda *given: [draft for draft in bonus_drafts(*given) if draft.points > 0],
+    )
+
+
+def a_bonus_stays_where_it_is(patch: Patch) -> None:
+    """A late event brings the achievement forward, and its bonus keeps its date."""
+    bonus_drafts = real("adapters.engagement.achievements.bonus_drafts")
+
+    def unmoved(paid: Any, due: Any, paying: Any) -> Any:
+        drafts = bonus_drafts(paid, due, paying)
+        names = [draft.reward_id for draft in drafts]
+        return [draft for draft in drafts if names.count(draft.reward_id) == 1]
+
+    patch.setattr("adapters.engagement.achievements.bonus_drafts", unmoved)
+
+
+def bonuses_lead_to_bonuses(patch: Patch) -> None:
+    everything = real("rules.engagement.ledger.EVER_EARNED")
+    patch.setattr("rules.engagement.achievements.EARNING", everything)
+
+
+def bonuses_rank_users(patch: Patch) -> None:
+    scores_of = real("processors.ranks._scores_of")
+    patch.setattr(
+        "processors.ranks._scores_of",
+        lambda item: scores_of({name: each for name, each in item.items() if name != "bonus_points"}),
+    )
+
+
+def a_bonus_is_not_ever_earned(patch: Patch) -> None:
+    patch.setattr("rules.engagement.account.EVER_EARNED", real("rules.engagement.ledger.EARNING"))
+
+
+def a_reversal_makes_no_bonus_due(patch: Patch) -> None:
+    due = real("rules.engagement.bonuses.may_change_bonuses")
+    patch.setattr(
+        "rules.engagement.account.may_change_bonuses",
+        lambda draft: draft.kind != "CLAWBACK" and due(draft),
+    )
+
+
+def a_freeze_makes_no_bonus_due(patch: Patch) -> None:
+    patch.setattr("rules.engagement.bonuses._FREEZES", frozenset())
+
+
+def a_bonus_is_earned_on_the_date_of_its_declaration(patch: Patch) -> None:
+    patch.setattr("rules.engagement.goals.first_date_to_come", lambda now: now.date())
+
+
+def a_later_book_judges_what_occurred_before_it(patch: Patch) -> None:
+    patch.setattr("rules.book.book.Books.judging", lambda self, *_: iter([self.newest]))
+
+
+def a_later_book_excuses_dates_that_had_begun(patch: Patch) -> None:
+    terms = real("rules.book.daily.daily_terms")
+
+    def at_once(versions: Any) -> Any:
+        *_, newest = versions
+        return terms([newest._replace(number=1)])
+
+    patch.setattr("rules.book.book.daily_terms", at_once)
+
+
+def a_short_date_is_a_miss(patch: Patch) -> None:
+    patch.setattr("rules.engagement.rest_days.short_dates", lambda _: frozenset())
+
+
+def a_later_book_repairs_at_the_first_terms(patch: Patch) -> None:
+    books = real("rules.book.book.Books")
+    at, epoch = books.at, real("rules.days.EPOCH")
+    patch.setattr(books, "at", lambda self, _: at(self, epoch))
+
+
 # Each fault, with rounds that find it at once: they come first.
 FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     there_is_no_daily_cap: (2, 1),
@@ -171,6 +248,18 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_streak_never_lapses: (1, 0),
     a_command_forgets_its_key: (2, 8),
     a_lost_answer_of_the_ledger_is_a_success: (11, 16),
+    a_bonus_is_never_taken_back: (0, 2, 9),
+    a_bonus_stays_where_it_is: (0, 9, 10),
+    bonuses_lead_to_bonuses: (10, 12, 16),
+    bonuses_rank_users: (0, 2, 3),
+    a_bonus_is_not_ever_earned: (0, 2, 3),
+    a_reversal_makes_no_bonus_due: (0, 10, 16),
+    a_freeze_makes_no_bonus_due: (10, 17, 58),
+    a_bonus_is_earned_on_the_date_of_its_declaration: (0, 21, 36),
+    a_later_book_judges_what_occurred_before_it: (9, 18, 39),
+    a_later_book_excuses_dates_that_had_begun: (0, 30, 44),
+    a_short_date_is_a_miss: (44, 45, 65),
+    a_later_book_repairs_at_the_first_terms: (0, 6),
 }
 
 

@@ -6,9 +6,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from adapters.book_store import BookStore, shipped_version
+from adapters.book_store import BookStore, shipped_document, shipped_version
 from rules.book.book import Books, Boost, Declarer, EventType, Version
 from rules.book.daily import NO_REPAIRS, RepairRules, daily_rules
+from rules.book.document import read_book
 from rules.book.goal_rules import thousandths
 from rules.book.point_rules import AmountRule, Cap, Period
 
@@ -81,6 +82,37 @@ def repairing(version: Version, repairs: Mapping[str, Any]) -> Version:
     """A version that sells repairs. repairs: the section of a document; empty: it sells none."""
     rules = RepairRules(**repairs) if repairs else NO_REPAIRS
     return replace(version, read=lambda: replace(version.book, repairs=rules))
+
+
+def achieving(
+    version: Version, achievements: Mapping[str, Any], streaks: Mapping[str, Any], prices: Mapping[str, int]
+) -> Version:
+    """A version with achievements and streaks as documents have them, and with other points of some types."""
+    document = shipped_document()
+    with_sections = read_book({**document, "achievements": dict(achievements), "streaks": dict(streaks)})
+    types = {
+        name: replace(rule, points=prices.get(name, rule.points))
+        for name, rule in version.book.event_types.items()
+    }
+    book = replace(
+        version.book,
+        event_types=types,
+        achievements=with_sections.achievements,
+        streaks=with_sections.streaks,
+    )
+    return replace(version, read=lambda: book)
+
+
+class KnownAt:
+    """Versions, as processes know them that hear of each at once."""
+
+    def __init__(self, versions: Sequence[Version]) -> None:
+        self._books = [Books(versions[: number + 1]) for number in range(len(versions))]
+
+    def at(self, now: datetime) -> Books:
+        """Return the versions that are published by an instant, and the first one."""
+        first, *later = self._books
+        return [first, *(books for books in later if books.newest.published_at <= now)][-1]
 
 
 class KnownBooks(BookStore):

@@ -13,7 +13,8 @@ ORACLE = ROOT / "tests" / "oracle"
 PRODUCT = {"rules", "adapters", "ingest", "processors", "analytics", "local", "bench"}
 # What the rules are read in. The rest of the folder drives the product.
 READINGS = (
-    *("calendar_dates", "streak_reading", "repair_reading", "points_reading", "facts", "ledger_reading"),
+    *("calendar_dates", "streak_reading", "repair_reading", "bonus_reading", "points_reading", "facts"),
+    "ledger_reading",
 )
 
 

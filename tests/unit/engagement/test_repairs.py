@@ -305,7 +305,7 @@ def test_what_is_offered_is_what_a_plain_reading_finds(seed: int) -> None:
         skipped,
         rest=RestDays(((date.min, DailyRules(frozenset(map(Weekday, rest)))),)) if rest else RestDays(),
     )
-    plain = Protection(tuple(changes), tuple(spans), skipped, rest)
+    plain = Protection(tuple(changes), tuple(spans), skipped, ((date.min, rest, 0),))
     within, most = chance.randrange(1, 8), chance.randrange(1, 5)
     rules = RepairRules(20, within, most, chance.randrange(most, 8))
     old = [base + chance.randrange(-370, 20) * DAY for _ in range(chance.randrange(4))]

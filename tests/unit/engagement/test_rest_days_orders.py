@@ -65,7 +65,7 @@ def plain_date(books: Books, zone: str, at: datetime) -> date:
     """The date of an instant, read once more: a date lasts until the time that its own rules name."""
     midnight = date_in(zone, at)
     end_of_yesterday = plainly(books, midnight - DAY).day_starts_at
-    return date_in(zone, at, end_of_yesterday)
+    return date_in(zone, at, ((date.min, end_of_yesterday),))
 
 
 class PlainRest(Protection):
