@@ -4,7 +4,7 @@ The processor reads the accounts of a batch in bulk, decides user by user, and w
 same time. It reads the ledger in three cases: an event may be applied already (events_to_look_up); an event
 is older than a key lives; the ledger has another newest entry, its *head*, than the profile. It skips events
 of erased users, and a region that is no longer the writer writes nothing (adapters/bootstrap.py). The handler
-then writes the new profiles and days to Redis, too.
+then writes the new profiles and days to Redis, too, and lets users join the open league.
 """
 
 from collections import Counter
@@ -27,6 +27,7 @@ from adapters.engagement.account_store import (
 from adapters.engagement.amnesty_store import AmnestyStore
 from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import pauses
@@ -58,6 +59,7 @@ class EngagementSettings(ConsumerSettings):
     daily_activity_table: str
     rewards_ledger_table: str
     rule_books_table: str
+    boards_table: str
     redis_url: str
     leaderboard_shards: int  # a region's parts in the index of streaks
     erasures_table: str
@@ -145,6 +147,7 @@ class EngagementProcessor:
     writers: int = 1  # users that are written at the same time
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
     erased: ErasureCheck = NO_ERASURES
+    leagues: Leagues | None = None  # None: nobody joins one
 
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
@@ -260,9 +263,14 @@ def _parts(config: EngagementSettings, client: ClientOf) -> EngagementProcessor:
         terms.recent,
         terms.pay_bonuses,
     )
-    cache = EngagementCache(config.redis_url)
+    leagues = Leagues(LeagueStore(dynamodb, config.boards_table, config.daily_activity_table), accounts)
     return EngagementProcessor(
-        accounts, cache, WRITERS, Gauges(config.redis_url), tombstones_of(config, client)
+        accounts,
+        EngagementCache(config.redis_url),
+        WRITERS,
+        Gauges(config.redis_url),
+        tombstones_of(config, client),
+        leagues,
     )
 
 
@@ -273,5 +281,7 @@ def handler(records: list[Record], now: datetime) -> AppliedBatch:
     stored = [record for record in records if record["eventName"] == "INSERT"]
     result = engagement.apply(stored, now)
     engagement.cache.write_through(result.profiles.values(), result.days.values(), result.event_ids)
+    if engagement.leagues:
+        engagement.leagues.join_all(result.profiles.values(), now)
     engagement.gauges.note_applied(CONSUMER, result.counts["applied"], stored, clock.now())
     return result

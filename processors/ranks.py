@@ -1,4 +1,4 @@
-"""Makes a snapshot of the boards every 5 minutes.
+"""Makes a snapshot of the boards every 5 minutes, and closes the cohorts of leagues that have ended.
 
 In a deployment with Redis, it also makes the lists of the longest streaks each minute, from the index
 StreakLeaderboard.
@@ -16,8 +16,12 @@ from typing import Any
 from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import PARTITION
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
+from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leagues import Leagues, LeagueStore
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import LOWERED_MARKS, Projections
 from adapters.logs import Logger
 from adapters.platform.items import Item
@@ -28,6 +32,7 @@ from rules.engagement.reconciliation import has_lapsed
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
+RUN_SECONDS = 840  # then cohorts are left to the next run
 # So many segments of the table of profiles are read at the same time: one is decoded while others are on
 # their way.
 SEGMENTS = 4
@@ -50,6 +55,8 @@ class RanksSettings:
     leaderboard_shards: int  # a region's parts in the index StreakLeaderboard
     user_streaks_table: str
     boards_table: str
+    daily_activity_table: str
+    rule_books_table: str
     redis_url: str
 
 
@@ -62,6 +69,7 @@ class RankBuilder:
     boards_table: str
     index: LeaderboardIndex
     cache: EngagementCache
+    leagues: Leagues | None = None
 
     def build(self, now: datetime) -> dict[str, Any]:
         """Make a snapshot if one is due. Returns {"counted"}: how many users; None: no new snapshot."""
@@ -165,7 +173,12 @@ def _parts(config: RanksSettings, client: ClientOf) -> RankBuilder:
     dynamodb = client("dynamodb")
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
-    return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))
+    days, cache = config.daily_activity_table, EngagementCache(config.redis_url)
+    terms = DailyTermsStore(dynamodb, config.rule_books_table)
+    ledger = LedgerStore(dynamodb, "")  # profiles alone are read
+    accounts = AccountStore(dynamodb, profiles, days, ledger, shards=0, daily_terms=terms.recent)
+    leagues = Leagues(LeagueStore(dynamodb, config.boards_table, days), accounts)
+    return RankBuilder(dynamodb, profiles, config.boards_table, index, cache, leagues)
 
 
 @logger.inject_lambda_context
@@ -175,9 +188,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     The event {"streakline_refresh": "lists"}, each minute in a deployment with Redis, makes the lists
     instead.
     """
-    builder = _parts()
+    builder, began = _parts(), time.monotonic()
     if "streakline_refresh" in event:
         return builder.refresh(clock.now())
     built = builder.build(clock.now())
+    if builder.leagues:
+        built |= builder.leagues.close_due(clock.now(), began + RUN_SECONDS)
     logger.info("ranks", extra=built)
     return built

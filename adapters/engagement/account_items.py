@@ -32,10 +32,10 @@ from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choic
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, Streak, lapse_date
 from rules.user_ids import kept_partition
 
-# A user has two more items in DailyActivity, with a word in place of a date (KeptItems): the settled part of
-# streaks and of achievements. They have a partition of their own, so that a query of the user gives days
-# alone.
-GOALS, ACHIEVEMENTS = "goals", "totals"
+# A user has more items in DailyActivity, with a word in place of a date: the settled part of streaks and of
+# achievements (KeptItems), and the place in the leagues (adapters/engagement/leagues.py). They have a
+# partition of their own, so that a query of the user gives days alone.
+GOALS, ACHIEVEMENTS, LEAGUE = "goals", "totals", "league"
 # A profile's item that is larger is brought forward, by whole months. So it is this much below the 1,024
 # bytes of a write unit, which is enough for the freezes and pauses of one more month.
 PROFILE_BYTES_MAX = 800

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
+from adapters.engagement.leagues import remove_member
 from adapters.platform.items import Item, encode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all, write_if
@@ -198,22 +199,31 @@ class RedisEraser:
 
 @dataclass(frozen=True, slots=True)
 class BoardEraser:
-    """Erases rows of the boards' snapshots: their parts are written again without the user."""
+    """Erases rows of the boards' snapshots, and names in cohorts of leagues that are not finished.
+
+    The parts of a snapshot are written again without the user.
+    """
 
     dynamodb: Any
     table: str
 
-    def find(self, person: Person) -> list[tuple[Item, bytes]]:
-        """Return the keys of the parts that have the user, each with its rows without the user, packed."""
+    def find(self, person: Person) -> list[tuple[Item, bytes | str]]:
+        """Return the keys of the parts that have the user, each with its rows without the user, packed.
+
+        A cohort comes with the user's id instead.
+        """
         parts = scan_all(
             self.dynamodb,
             TableName=self.table,
-            FilterExpression="contains(#part, :top)",
-            ExpressionAttributeNames={"#part": "part"},
-            ExpressionAttributeValues=encode_item({":top": TOP}),
+            FilterExpression="contains(#part, :top) OR contains(#members, :user)",
+            ExpressionAttributeNames={"#part": "part", "#members": "members"},
+            ExpressionAttributeValues=encode_item({":top": TOP, ":user": person.user_id}),
         )
-        changes = []
+        changes: list[tuple[Item, bytes | str]] = []
         for part in parts:
+            if "members" in part:
+                changes.append(({name: part[name] for name in ("board", "part")}, person.user_id))
+                continue
             rows = unpack_rows(part["data"]["B"])
             others = [row for row in rows if row.user_id != person.user_id]
             if len(others) < len(rows):
@@ -221,9 +231,12 @@ class BoardEraser:
                 changes.append((key, pack_rows(others)))
         return changes
 
-    def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
+    def remove(self, items: Sequence[tuple[Item, bytes | str]]) -> None:
         """Write the parts without the user. A part that has expired since is not written."""
         for key, data in items:
+            if isinstance(data, str):
+                remove_member(self.dynamodb, self.table, key, data)
+                continue
             write_if(
                 self.dynamodb.update_item,
                 TableName=self.table,

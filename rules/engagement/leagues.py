@@ -14,10 +14,11 @@ from typing import NamedTuple
 from rules.book.daily import DailyTerms, rules_on
 from rules.book.league_rules import LeagueRules
 from rules.days import DAY, stamp
+from rules.engagement.account_state import Profile
 from rules.engagement.boards import with_ranks
+from rules.engagement.period_points import CLOSES_AFTER
 from rules.engagement.periods import WEEKLY, Period, boards_in, counted_until, ends_at, period_of
 
-CLOSES_AFTER = timedelta(hours=6)  # after the week has ended everywhere on earth
 # A cohort is closed so long after its league: until then its last entries and members are being written.
 # Nobody joins the next league before, because the division follows from the last one.
 SETTLES_IN = timedelta(minutes=10)
@@ -91,6 +92,12 @@ def weeks_to_close(now: datetime, terms: DailyTerms) -> list[Period]:
             weeks.append(week)
         week = week_of(week.first - DAY)
     return weeks[::-1]
+
+
+def league_points(profile: Profile, week: Period) -> int:
+    """Return the points of a week's league: those of its board, without what came after the closing."""
+    counted = (each for each in profile.period_points if each.period == week)
+    return sum(each.points - each.late for each in counted)
 
 
 def is_ranked(review_since: str, left_at: str, closing: datetime) -> bool:

@@ -37,7 +37,7 @@ JUDGEMENT_FIELDS = (
 
 def is_day(attributes: Mapping[str, Any]) -> bool:
     """Whether an item of DailyActivity is a row: a day that is active, or was."""
-    is_kept_item = "packed" in attributes  # adapters/engagement/account_items.py
+    is_kept_item = "packed" in attributes or "league" in attributes  # adapters/engagement/account_items.py
     return not is_kept_item and ("is_inactive" not in attributes or "reversed_events" in attributes)
 
 
