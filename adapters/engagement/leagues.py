@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import LEAGUE
-from adapters.engagement.account_store import AccountStore
+from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, pauses
 from adapters.platform.items import Item, encode_item
@@ -270,6 +270,7 @@ class OpenLeague:
     """A user's cohort whose result is not known yet."""
 
     week: Period
+    rules: LeagueRules  # of the week
     closes_at: datetime
     ranked: Ranked
 
@@ -280,7 +281,7 @@ class LeagueState:
 
     membership: Membership  # with the newest outcome, also if it is not stored yet
     league: OpenLeague | None  # None: the user is in none now
-    rules: LeagueRules | None  # of the week whose league may be joined now or next; None: it has none
+    rules: LeagueRules | None  # of that league, or of the one that comes next; None: there is none
 
 
 class Leagues:
@@ -488,7 +489,7 @@ class Leagues:
         league = self._open_league(membership, now)
         if league is None:
             membership = self._settled_view(user_id, membership)
-        return LeagueState(membership, league, following)
+        return LeagueState(membership, league, league.rules if league else following)
 
     def _open_league(self, membership: Membership, now: datetime) -> OpenLeague | None:
         """Return the cohort of a membership, if its result is not known yet."""
@@ -508,7 +509,7 @@ class Leagues:
             if len(self._shown) >= SHOWN_MAX:
                 self._shown.clear()
             self._shown[place] = now, ranked
-        return OpenLeague(week, end, ranked)
+        return OpenLeague(week, rules, end, ranked)
 
     def _settled_view(self, user_id: str, membership: Membership) -> Membership:
         """Return a membership with the outcome of its last league, if its cohort has one. Writes nothing."""
@@ -521,7 +522,7 @@ class Leagues:
         return membership.settled(rules, user_id, cohort.standing)
 
     def take_part(self, user_id: str, now: datetime, *, takes_part: bool) -> None:
-        """Let a user leave the leagues, or come back. Raises Unprocessed."""
+        """Let a user leave the leagues, or come back. Raises AccountContended."""
         terms = self._accounts.daily_terms()
         for _ in pauses(ATTEMPTS_MAX):
             before = self.store.membership(user_id)
@@ -533,4 +534,4 @@ class Leagues:
             if self.store.put_membership(user_id, before, after):
                 self._shown.clear()
                 return
-        raise Unprocessed("a membership kept changing")
+        raise AccountContended(user_id)

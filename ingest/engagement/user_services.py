@@ -17,6 +17,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.expiry import Settler
+from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.keyed_hash import KeyedHash
@@ -117,6 +118,8 @@ class UserServices:
         hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
         self.boards = Leaderboards(self.profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis)
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
+        league_store = LeagueStore(dynamodb, config.boards_table, config.daily_activity_table)
+        self.leagues = Leagues(league_store, accounts)
 
         counters = SharedCounters(lambda: dynamodb, config.limits_table)
         most = config.commands_per_minute

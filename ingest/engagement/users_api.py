@@ -29,6 +29,7 @@ from ingest.engagement.amnesty_bodies import (
 from ingest.engagement.goal_views import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.engagement.history import ACTIVITY_VIEW, covered_span
 from ingest.engagement.leaderboards import ALIAS, ALIAS_VIEW, RANK, TOP_LIST, board_view, checked_alias
+from ingest.engagement.leagues import LEAGUE_VIEW, TAKING_PART, TAKING_PART_VIEW, league_view
 from ingest.engagement.points import points_api  # noqa: F401 (its routes are this function's, too)
 from ingest.engagement.preferences import (
     PAUSE,
@@ -253,6 +254,27 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
     region, now = app.query.get("region") or GLOBAL, clock.now()
     rank = services().boards.rank(board, region, user_id, now)
     return rank | {"alias": services().names.name_of(user_id, rank["alias"])}
+
+
+@app.route("GET /v1/users/{user_id}/league", answer=LEAGUE_VIEW)
+def get_league(user_id: str) -> dict[str, Any]:
+    """The user's division, the open league, and the last outcome.
+
+    Leagues are shown only: nothing is earned in them. 404: the user has been in none yet, or there are none.
+    """
+    user_services.require_reach(user_id)
+    now = clock.now()
+    state = services().leagues.state(user_id, now)
+    return league_view(user_id, state, services().names, services().is_erased, now)
+
+
+@app.route("PUT /v1/users/{user_id}/league", body=TAKING_PART, answer=TAKING_PART_VIEW)
+def put_league(user_id: str) -> dict[str, Any]:
+    """Leave the leagues, or come back."""
+    user_services.require_command(user_id)
+    takes_part = app.body()["taking_part"]
+    services().leagues.take_part(user_id, clock.now(), takes_part=takes_part)
+    return {"user_id": user_id, "taking_part": takes_part}
 
 
 @app.route("GET /v1/amnesties", answer=AMNESTIES)
