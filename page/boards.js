@@ -1,7 +1,8 @@
-// Shows the leaderboards: streaks, points, answers.
+// Shows the league and the leaderboards: streaks, points, answers.
 
 import { get } from "./api.js";
 import { h, trouble } from "./dom.js";
+import { leagueCard } from "./league.js";
 import { element, source } from "./source.js";
 
 const REGIONS = [
@@ -32,6 +33,11 @@ export const show = async (root, view) => {
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Leaderboards"),
     h("p", { class: "row" }, h("label", { for: "region" }, "Region"), select),
     grid);
+  const league = await leagueCard(view).catch((error) => {
+    if (view.signal.aborted) throw error;
+    return card(trouble(error));
+  });
+  if (league) grid.before(league);
   grid.append(await ofAnswers(view).catch((error) => {
     if (view.signal.aborted) throw error;
     return card(trouble(error));

@@ -18,12 +18,14 @@ from streakline_client.shapes import (
     Event,
     Explanation,
     Leaderboard,
+    League,
     Pauses,
     Rank,
     RepairedStreak,
     RestDays,
     Rewards,
     TakenFreeze,
+    TakingPart,
     Weekday,
     Zone,
 )
@@ -223,6 +225,20 @@ class Streakline(QuestionCalls):
         path = f"/v1/leaderboards/{path_part(board)}/users/{self._user}"
         shown: Rank = self._calls.call("GET", path, {"region": region})
         return shown
+
+    def league(self) -> League:
+        """Return the user's division, the open league with its zones, and the last outcome.
+
+        Raises Refused with the status 404 if there is nothing yet.
+        """
+        shown: League = self._of_user("/league")
+        return shown
+
+    def set_taking_part(self, *, taking_part: bool) -> TakingPart:
+        """Leave the leagues, or come back."""
+        path, body = f"/v1/users/{self._user}/league", {"taking_part": taking_part}
+        switched: TakingPart = self._calls.call("PUT", path, body=body)
+        return switched
 
     def _of_user(self, path: str, **query: Any) -> Any:
         return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)

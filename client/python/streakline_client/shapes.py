@@ -23,5 +23,7 @@ Zone = api.PutUsersUserIdTimezoneResponse
 Alias = api.PutUsersUserIdAliasResponse
 Leaderboard = api.GetLeaderboardsBoardResponse
 Rank = api.GetLeaderboardsBoardUsersUserIdResponse
+League = api.GetUsersUserIdLeagueResponse
+TakingPart = api.PutUsersUserIdLeagueResponse
 OpenQuestions = api.GetQuestionsResponse
 GivenAnswer = api.PostQuestionsQuestionIdResponsesResponse

@@ -10,9 +10,9 @@ import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { appliedOf, Sender, WAIT } from './sender.js';
 import type {
-  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
+  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, League, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
   Rewards, SentEvent,
-  TakenFreeze, Weekday, Zone,
+  TakenFreeze, TakingPart, Weekday, Zone,
 } from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. applied: what it did, if somebody waited for that. */
@@ -244,6 +244,16 @@ export class Streakline extends QuestionsApi {
   /** Return this user's exact rank. */
   rank(board: Board, query: { region?: Region } = {}): Promise<Rank> {
     return this.http.call('GET', withQuery(`/v1/leaderboards/${board}/users/${userPart(this.options.user)}`, query));
+  }
+
+  /** Return the user's division, the open league with its zones, and the last outcome; 404: nothing yet. */
+  league(): Promise<League> {
+    return this.http.call('GET', this.path('/league'));
+  }
+
+  /** Leave the leagues, or come back. */
+  setTakingPart(takingPart: boolean): Promise<TakingPart> {
+    return this.http.call('PUT', this.path('/league'), { taking_part: takingPart });
   }
 
   private path(part: string): string {

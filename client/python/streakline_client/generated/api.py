@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 1acbfd73c048498b9d76a78e437f5516414048726e804ec7586449b260682cb6."""
+"""Made by `make clients` from the API with the digest 48319895842cc154b17c22f29848926a28da4c214b90337bdcb6c90816898d42."""
 
 from __future__ import annotations
 
@@ -1395,6 +1395,53 @@ class PostUsersUserIdHoldsHoldIdReleaseResponse(TypedDict):
     until: str
     status: Literal["held", "captured", "released", "lapsed"]
     duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdLeagueResponseDivision(TypedDict):
+    name: str
+    number: int
+    of: int
+
+
+class GetUsersUserIdLeagueResponseLeagueEntry(TypedDict):
+    rank: int
+    alias: str
+    points: int
+    is_me: bool
+    zone: Literal["up", "stay", "down"]
+
+
+class GetUsersUserIdLeagueResponseLeague(TypedDict):
+    week: str
+    state: Literal["open", "closing"]
+    closes_at: str
+    entries: list[GetUsersUserIdLeagueResponseLeagueEntry]
+
+
+class GetUsersUserIdLeagueResponseLast(TypedDict):
+    week: str
+    division: str
+    rank: int
+    points: int
+    zone: Literal["up", "stay", "down"]
+    members: int
+
+
+class GetUsersUserIdLeagueResponse(TypedDict):
+    user_id: str
+    taking_part: bool
+    division: GetUsersUserIdLeagueResponseDivision
+    league: GetUsersUserIdLeagueResponseLeague | None
+    last: GetUsersUserIdLeagueResponseLast | None
+
+
+class PutUsersUserIdLeagueRequest(TypedDict):
+    taking_part: bool
+
+
+class PutUsersUserIdLeagueResponse(TypedDict):
+    user_id: str
+    taking_part: bool
 
 
 class GetUsersUserIdLedgerResponse(TypedDict):

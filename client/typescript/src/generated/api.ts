@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 1acbfd73c048498b9d76a78e437f5516414048726e804ec7586449b260682cb6.
+// Made by `make clients` from the API with the digest 48319895842cc154b17c22f29848926a28da4c214b90337bdcb6c90816898d42.
 
 export interface paths {
     "/": {
@@ -1020,6 +1020,27 @@ export interface paths {
         put?: never;
         /** Give held points back (streakline/fulfilment) */
         post: operations["postUsersUserIdHoldsHoldIdRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/league": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The user's division, the open league, and the last outcome
+         * @description Leagues are shown only: nothing is earned in them. 404: the user has been in none yet, or there are none.
+         */
+        get: operations["getUsersUserIdLeague"];
+        /** Leave the leagues, or come back */
+        put: operations["putUsersUserIdLeague"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4406,6 +4427,116 @@ export interface operations {
                          * @description then it lapses by itself
                          */
                         until: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdLeague: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user's division, the open league, and the last outcome */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        division: {
+                            name: string;
+                            /** @description 1 is the lowest */
+                            number: number;
+                            /** @description how many divisions there are */
+                            of: number;
+                        };
+                        /** @description of the newest league that has closed with the user in it */
+                        last: {
+                            /** @description in which the user played */
+                            division: string;
+                            /** @description how many were ranked in the cohort */
+                            members: number;
+                            points: number;
+                            rank: number;
+                            week: string;
+                            /**
+                             * @description where the member goes with this standing
+                             * @enum {string}
+                             */
+                            zone: "up" | "stay" | "down";
+                        } | null;
+                        /** @description null: the user is in no league now, and joins with the next event that earns points */
+                        league: {
+                            /**
+                             * Format: date-time
+                             * @description six hours after the week has ended everywhere on earth
+                             */
+                            closes_at: string;
+                            /** @description the cohort, best first; some seconds old */
+                            entries: {
+                                /** @description chosen by the user, or a stable pseudonym */
+                                alias: string;
+                                is_me: boolean;
+                                /** @description of the week */
+                                points: number;
+                                /** @description who has the same points shares a rank */
+                                rank: number;
+                                /**
+                                 * @description where the member goes with this standing
+                                 * @enum {string}
+                                 */
+                                zone: "up" | "stay" | "down";
+                            }[];
+                            /**
+                             * @description closing: for ten minutes, until the result
+                             * @enum {string}
+                             */
+                            state: "open" | "closing";
+                            /** @description the week whose points count: 2026-W48 */
+                            week: string;
+                        } | null;
+                        /** @description false: the user has left the leagues */
+                        taking_part: boolean;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    putUsersUserIdLeague: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description false: leave the leagues. Who comes back once the week's league has closed begins in the lowest division */
+                    taking_part: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Leave the leagues, or come back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        taking_part: boolean;
+                        user_id: string;
                     };
                 };
             };
