@@ -14,9 +14,7 @@ from infra.resources import DELIVERY, DERIVED, QUEUE
 from infra.template_text import ROOT, fill, with_condition
 from rules.lake.entities import ENTITIES
 from rules.lake.schema import CHANGES, PublishedTable
-from rules.leads.features import FEATURES
-from rules.leads.lead_events import IDENTITY_TYPES
-from rules.leads.memory import DERIVATIONS
+from rules.parts import said
 from rules.regions.changes import KEYS as FOLLOWED
 
 # Glue's own botocore is older than S3's conditional writes, and its numpy may be of version 1.
@@ -80,7 +78,7 @@ def template_marks(
     queues = [resource.logical_id for resource in all_resources if resource.kind == QUEUE]
     published = [each.table for each in (*PUBLISHED_TABLES.values(), *KEPT_ITEMS)]
     watched = [resource for resource in all_resources if resource.kind in DIMENSIONS]
-    triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
+    filters = {mark: types for each in said("filters") for mark, types in each.items()}
     return {
         "queue_urls": f"QUEUE_URLS: {_names_as_json(queues, of_parts)}\n",
         "queue_arns": _yaml_list("Resource", (f"!GetAtt {queue}.Arn" for queue in queues)),
@@ -99,8 +97,7 @@ def template_marks(
         "delivery_arns": _yaml_list("Resource", (f"!GetAtt {stream}.Arn" for stream in streams.values())),
         "published_streams": _yaml_list("Resource", (f"!GetAtt {table}.StreamArn" for table in published)),
         "spark_modules": f"--additional-python-modules: {_locked_versions(*SPARK_MODULES)}\n",
-        "memory_events": _yaml_list("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
-        "feature_events": _yaml_list("event_type", sorted(triggers | IDENTITY_TYPES)),
+        **{mark: _yaml_list("event_type", types) for mark, types in filters.items()},
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
         "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",
         "parameters": "".join(f"{name}: {_text_of(name, kind)}\n" for name, kind in parameters),

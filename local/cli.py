@@ -19,6 +19,7 @@ import click
 from click.shell_completion import shell_complete
 
 from local.command import WIDTH
+from rules.parts import said
 
 PROGRAM = "streakline"
 COMPLETE = "_STREAKLINE_COMPLETE"
@@ -106,15 +107,6 @@ USE = {
     ),
     "token": Lazy("local.sign_in:token_command", "An access token of a user"),
     "page": Lazy("local.sign_in:page_command", "The web page's address, with a user signed in"),
-    "hook": Group(
-        "Addresses that vendors' webhooks come to, and their secrets.",
-        {
-            "add": Lazy("local.leads.hooks:add", "Make an address"),
-            "list": Lazy("local.leads.hooks:list_hooks", "All addresses"),
-            "rotate": Lazy("local.leads.hooks:rotate", "Change an address's secret"),
-            "remove": Lazy("local.leads.hooks:remove", "End an address"),
-        },
-    ),
     "webhook": Group(
         "Webhooks that the service sends: endpoints, and sending again.",
         {
@@ -137,13 +129,6 @@ ASK = {
     "sql": Lazy("local.analyst.sql:sql", "Ask the warehouse or the lake; without a query, a shell"),
     "report": Lazy("local.operate.html_report:report", "One HTML file of plots"),
     "plan": Lazy("local.plan.plan_command:plan", "What each size costs, and what ends first"),
-    "features": Group(
-        "Features of leads: make them anew, and as of past instants.",
-        {
-            "rebuild": Lazy("local.leads.features:rebuild_command", "From stored events"),
-            "training-set": Lazy("local.leads.features:training_set_command", "As of labels' instants"),
-        },
-    ),
 }
 REPAIR = {
     "night": Group(
@@ -209,10 +194,23 @@ Example:
 Completion of commands, here for bash (zsh_source and fish_source are there, too):
   eval "$({COMPLETE}=bash_source streakline)"
 """
+SECTIONS: dict[str, Mapping[str, click.Command]] = {
+    "Run it": RUN,
+    "Use it": USE,
+    "Ask it": ASK,
+    "Look after it": REPAIR,
+}
+for _commands in said("commands"):
+    for _section, _groups in _commands.items():
+        _of_part = {
+            name: Group(line, {word: Lazy(*target) for word, target in words.items()})
+            for name, (line, words) in _groups.items()
+        }
+        SECTIONS[_section] = {**SECTIONS[_section], **_of_part}
 root = Group(
     "Commands of a laptop cloud or, with `--stack-name`, of a stack on AWS.",
-    *(RUN, USE, ASK, REPAIR),
-    sections=("Run it", "Use it", "Ask it", "Look after it"),
+    *SECTIONS.values(),
+    sections=tuple(SECTIONS),
 )
 root.epilog = EPILOG
 root.params.append(

@@ -6,7 +6,6 @@ arrives.
 """
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,15 +19,14 @@ from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
 from local.demo_input import (
-    ORGANIZATION,
     PERSON,
     book,
     person_events,
     synthetic_crowd,
-    webhooks,
 )
 from local.event_sources import Body, from_git
 from local.operate import html_report, nightly_run
+from local.part_demo import PartDemo
 from local.paths import LOCAL, REPORT, ROOT
 from local.sign_in import bearer, page_link
 from local.stack import Stack
@@ -36,12 +34,12 @@ from local.stores import lake_of
 from local.what_if.page import page
 from rules.book.document import read_book
 from rules.days import stamp
-from rules.parts import Part, said
+from rules.parts import said
 
+PARTS: list[PartDemo] = list(said("demo"))
 CROWD_USERS = 250
 CROWD_EVENTS = 3000
 CROWD_SEED = 20
-SHOP_CUSTOMERS = 40
 START_FILE = LOCAL / "demo-started"  # the instant at which the demo first ran on this cloud
 WHAT_IF = LOCAL / "what-if.html"
 # The book has been in force for so long: weeks and months that began before do not count for its streaks.
@@ -81,8 +79,9 @@ def demo() -> None:
     _print_outcome(replay.replay(stack, crowd_events, via="both"))
     _check_users(stack, [*history, *crowd_events], now)
     _print_leaderboards(stack)
-    if Part.LEADS in stack.parts:
-        _send_webhooks(stack, now)
+    for part in PARTS:
+        if part.part in stack.parts:
+            part.send(stack, now, CROWD_SEED)
     _run_night(stack)
     _ask_what_if(stack)
     html_report.write(stack, REPORT)
@@ -146,8 +145,9 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
         )
         print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
         print(f"her streak is {after} days.")
-    for act in said("demo"):
-        act(stack, _post)
+    for part in PARTS:
+        if part.part in stack.parts:
+            part.act(stack, _post)
     price = book()["rewards"]["coffee"]["price_points"]
     redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
     _post(person, f"/v1/users/{PERSON}/redemptions", redemption)
@@ -177,32 +177,6 @@ def _print_leaderboards(stack: Stack) -> None:
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")
         for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
             print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")
-
-
-def _send_webhooks(stack: Stack, now: datetime) -> None:
-    """Send a shop's webhooks, and compare its customers' features with an independent count.
-
-    Half of them go by HTTP, half by the stream. Raises RuntimeError if any is refused or any feature differs.
-    """
-    events = webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
-    counts = Counter(event["source"] for event in events)
-    by_source = ", ".join(f"{count} {source}" for source, count in counts.items())
-    print(f"\na shop's webhooks, unordered, some twice: {by_source}", flush=True)
-    began = time.monotonic()
-    half = len(events) // 2
-    outcome = replay.post_webhooks(stack, events[:half])
-    if set(outcome.counts) != {"accepted"}:
-        raise RuntimeError(f"webhooks were refused, the first: {outcome.refused[0]}")
-    replay.queue_webhooks(stack, events[half:])
-    patience.drain_leads(stack)
-    api, expected = Api(stack), verify.expect_features(events, datetime.now(UTC).date())
-    if wrong := verify.compare_features(api, expected):
-        raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
-    seconds = time.monotonic() - began
-    print(f"  {len(expected)} customers' features equal an independent count, after {seconds:.1f} s")
-    lead = api.get(verify.LEAD.format(ORGANIZATION, "000-0"))["lead_id"]
-    features = api.get(f"/v1/leads/{lead}/features")["features"]
-    print("  the first: " + ", ".join(f"{name} {value}" for name, value in features.items()))
 
 
 def _run_night(stack: Stack) -> None:

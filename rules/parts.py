@@ -49,7 +49,10 @@ KINDS = {
     "smoke": "local/smoke/cleanup.py",
     "demo": "local/demo.py",
     "traffic": "local/plan/cost.py",
+    "commands": "local/cli.py",
     "fingerprints_needed": "local/operate/fingerprint_keys.py",
+    # infra
+    "filters": "infra/marks.py",
     # bench
     "units": "bench/units/budget.py",
     "threads": "bench/counting/desk.py",

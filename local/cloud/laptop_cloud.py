@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,10 @@ from local.command import command, parameters_option
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE, refuse_other_checkout
 from local.stack import EMULATOR_KEY, EMULATOR_SECRET, Stack, load
 from rules.parts import Part, parts_of
+from rules.privacy.inventory import BY_NAME, stores_lacking
 
+POSTGRESQL = "PostgreSQL"  # a store's name in the inventory
 PROCESSES = ("poller", "redis", "postgres", "ministack")
-# By table: the attribute that holds when an item expires.
-TTL = {
-    "BPEvents": "ttl",
-    "Boards": "expires_at",
-    "IdempotencyKeys": "ttl",
-    "Limits": "expires_at",
-    "Memory": "expires_at",
-    "Questions": "expires_at",
-    "Subscriptions": "expires_at",
-}
 PORTS = LOCAL / "ports.json"
 PORTS_END = 65_536
 UNKNOWN_PORT = 0  # nobody answers there
@@ -85,7 +77,7 @@ def _up(parameters: Mapping[str, str]) -> Stack:
     _start_ministack(ports["ministack"])
     _start_redis(ports["redis"])
     identity_url = ""
-    if Part.LEADS in parts_of(given):
+    if needs_postgresql(parts_of(given)):
         identity_url = embedded_postgres.migrate(embedded_postgres.start(ports["postgres"]))
     else:
         processes.stop("postgres")
@@ -100,6 +92,11 @@ def _up(parameters: Mapping[str, str]) -> Stack:
         processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, HEARTBEAT.exists)
     print(f"up: {stack.api_url}", flush=True)
     return stack
+
+
+def needs_postgresql(deployed: Collection[Part]) -> bool:
+    """Whether a store of a deployed part is in PostgreSQL."""
+    return POSTGRESQL in BY_NAME and POSTGRESQL not in stores_lacking(deployed)
 
 
 def _given_parameters() -> dict[str, str]:
@@ -199,6 +196,16 @@ def cors_of_pages(template: str) -> dict[str, Any]:
     return {name: value for name, value in cors.items() if name != "AllowOrigins"}
 
 
+def expiry_attributes(template: str) -> dict[str, str]:
+    """Return by table the attribute that has when an item expires."""
+    tables = {name: each.get("Properties", {}) for name, each in parse(template)["Resources"].items()}
+    return {
+        name: properties["TimeToLiveSpecification"]["AttributeName"]
+        for name, properties in tables.items()
+        if "TimeToLiveSpecification" in properties
+    }
+
+
 def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -218,7 +225,7 @@ def _start_redis(port: int) -> None:
 def _enable_ttl(stack: Stack) -> None:
     """Set each table's time to live, which the emulator does not take from the template."""
     dynamodb = stack.client("dynamodb")
-    for logical_id, attribute in TTL.items():
+    for logical_id, attribute in expiry_attributes((ROOT / "template.yaml").read_text()).items():
         if (table := stack.tables.get(logical_id)) is None:  # of a part that is left out
             continue
         description = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
@@ -255,7 +262,7 @@ def troubles(stack: Stack) -> dict[str, str]:
     emulator = _trouble(
         "ministack", lambda: "" if is_healthy(ports.get("ministack", UNKNOWN_PORT)) else SILENT
     )
-    has_postgres = Part.LEADS in stack.parts
+    has_postgres = needs_postgresql(stack.parts)
     return {
         "ministack": emulator,
         # Without the emulator it has nothing to do.

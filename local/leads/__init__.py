@@ -1,1 +1,1 @@
-"""What commands do with leads: hooks, features, and what the smoke test proves."""
+"""What commands do with leads: hooks, features; the demo sends, the smoke test proves, the planner counts."""

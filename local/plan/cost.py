@@ -56,7 +56,6 @@ class Traffic:
     daily_actives: float  # users who do something
     events_per_user: float = 5  # of an active user
     events_per_batch: float = 5  # in one request
-    lead_events: float = 0
     retention_days: float = 365  # for which the system has run: they decide what is stored
     of_parts: Mapping[str, float] = field(default_factory=dict)  # by PartTraffic.name
 
@@ -123,7 +122,7 @@ def cost_of(traffic: Traffic, size: str, prices: PriceList, deployed: Collection
     Raises BadPriceList, and ValueError for traffic of a part that is left out.
     """
     asked_of = {each.part: number for each, number in traffic.taken}
-    for part, asked in ({Part.LEADS: traffic.lead_events} | asked_of).items():
+    for part, asked in asked_of.items():
         if asked and part not in deployed:
             raise ValueError(f"there is traffic of {part}, and the deployment leaves {part} out")
     standing = units()["sizes"][size]
@@ -206,9 +205,6 @@ def _paths(traffic: Traffic, settings: Counts) -> Iterator[TakenPath]:
     }
     pause_seconds = max(1.0, pause_between(int(traffic.accounts)).total_seconds())
     yield min(settings["snapshots_a_day"], SECONDS_A_DAY / pause_seconds), snapshot
-    yield traffic.lead_events, paths["lead.next"]
-    yield traffic.lead_events / 4, paths["lead.refresh.4"]
-    yield traffic.lead_events, paths["lead.read.features"]
     for each, number in traffic.taken:
         yield from ((number * times, paths[path]) for path, times in each.paths.items())
 

@@ -11,7 +11,8 @@ class PartTraffic:
     """What a day has of one kind of thing."""
 
     part: Part
-    name: str  # of the option, and in the plan: a plural
+    name: str  # of the figure; of the option, with hyphens
+    words: str  # in the plan, a plural
     meaning: str  # of the option
     events: float  # of users, to one of them
     paths: Mapping[str, float]  # path of units.json -> how often one of them takes it

@@ -46,7 +46,7 @@ SERVICES = {
 }
 COUNT = click.FloatRange(min=0)
 TRAFFIC_OF_PARTS: list[PartTraffic] = list(said("traffic"))
-TRAFFIC_OF_PART = {Part.LEADS: "lead_events"} | {each.part: each.name for each in TRAFFIC_OF_PARTS}
+TRAFFIC_OF_PART = {each.part: each.name for each in TRAFFIC_OF_PARTS}
 NOT_COUNTED = (
     "Not counted: cold starts, what goes through endpoints, Aurora's storage, what the cache answers or"
     " grows by, messages to phones, outgoing webhooks, holds, expiry and clawbacks, a second region,"
@@ -57,7 +57,9 @@ NOT_COUNTED = (
 def _traffic_options(function: Function) -> Function:
     """Add an option for each part's traffic."""
     for each in reversed(TRAFFIC_OF_PARTS):
-        function = option(f"--{each.name}", type=COUNT, metavar="N", default=0, help=each.meaning)(function)
+        function = option(
+            f"--{each.name.replace('_', '-')}", type=COUNT, metavar="N", default=0, help=each.meaning
+        )(function)
     return function
 
 
@@ -71,7 +73,6 @@ def _traffic_options(function: Function) -> Function:
 @option(
     "--events-per-batch", type=click.FloatRange(1, 100), metavar="N", default=5, help="events in one request"
 )
-@option("--lead-events", type=COUNT, metavar="N", default=0, help="webhooks a day")
 @_traffic_options
 @option("--retention-days", type=COUNT, metavar="N", default=365, help="days that the system has run")
 @option(
@@ -153,10 +154,7 @@ def lines(
     """Yield the plan for people: a column of dollars for each size, and the first limit of each."""
     events = traffic.daily_actives * traffic.events_per_user
     yield f"{traffic.daily_actives:,.0f} daily actives, {events:,.0f} events a day; {prices.region}"
-    asked = {
-        Part.LEADS: f"{traffic.lead_events:,.0f} webhooks",
-        **{each.part: f"{number:,.0f} {each.name}" for each, number in traffic.taken},
-    }
+    asked = {each.part: f"{number:,.0f} {each.words}" for each, number in traffic.taken}
     if deployed:
         yield " and ".join(words for part, words in asked.items() if part in deployed) + " a day"
     yield f"{traffic.retention_days:g} days are stored"

@@ -1,16 +1,15 @@
 """Questions in the demo: its person asks, and readers answer. What is asked is invented."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ingest.web.caller import AGENTS
 from local.api import Api
 from local.demo_input import PERSON
 from local.event_sources import Body
+from local.part_demo import PartDemo, Post
 from local.stack import Stack
 from rules.parts import Part
 
-Post = Callable[[Api, str, Body], Any]  # posts a body to a path, and returns the answer
 READERS = [f"reader-{number}" for number in range(1, 6)]  # who answer her two questions, CHOICE and TEXT
 CHOICE = {
     "type": "multiple_choice",
@@ -35,9 +34,7 @@ IDEAS = (  # the readers' answers to TEXT
 
 
 def ask_questions(stack: Stack, post: Post) -> None:
-    """Let the demo's person ask two questions, and readers answer them, if the stack has questions."""
-    if Part.QUESTIONS not in stack.parts:
-        return
+    """Let the demo's person ask two questions, and readers answer them."""
     choices = dict(zip((*READERS, PERSON), (0, 2, 0, 1, 2, 2), strict=True))
     ideas = dict(zip(READERS, IDEAS, strict=True))
     _ask(
@@ -55,3 +52,6 @@ def _ask(stack: Stack, post: Post, name: str, question: Body, answers: Mapping[s
     for number, (user, answer) in enumerate(answers.items()):
         details = {"confidence": 3 + number % 3, "response_time_ms": 4000}
         post(Api(stack, user, admin=False), path, answer | details)
+
+
+DEMO = PartDemo(Part.QUESTIONS, ask_questions)

@@ -7,6 +7,7 @@ ANSWERS = 10  # to a question
 TRAFFIC = PartTraffic(
     Part.QUESTIONS,
     "questions",
+    "questions",
     "questions a day, each with ten answers",
     ANSWERS,
     {"question.asked": 1, "question.answered": ANSWERS, "question.polled": 1},

@@ -22,6 +22,11 @@ MANIFEST = {
     "models": "analytics.leads.feature_models:GENERATED",
     # local
     "smoke": "local.leads.smoke:SMOKE",
+    "demo": "local.leads.demo:DEMO",
+    "traffic": "local.leads.traffic:TRAFFIC",
+    "commands": "local.leads.commands:COMMANDS",
+    # infra
+    "filters": "rules.leads.filters:FILTERS",
     # bench
     "units": "bench.units.leads:UNITS",
     "benchmarks": "bench.leads:BENCHMARKS",

@@ -23,7 +23,7 @@ MANIFEST = {
     "restores": "analytics.questions.restore:RESTORE",
     # local
     "smoke": "local.questions.smoke:SMOKE",
-    "demo": "local.questions.demo:ask_questions",
+    "demo": "local.questions.demo:DEMO",
     "traffic": "local.questions.traffic:TRAFFIC",
     "fingerprints_needed": "rules.questions.questions:OPEN_MAX",
     # bench

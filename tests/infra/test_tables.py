@@ -2,9 +2,10 @@
 
 import pytest
 
+from local.cloud.laptop_cloud import expiry_attributes
 from tests.support.declared import TABLES, indexes_of, properties
 from tests.support.parts import modules_of_parts
-from tests.support.template import resources, table_definition, template
+from tests.support.template import ROOT, resources, table_definition, template
 
 Key = tuple[str, str]
 # table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
@@ -135,3 +136,10 @@ def test_a_bucket_refuses_whoever_comes_without_tls(name: str) -> None:
 def test_a_stream_is_encrypted_and_on_demand(name: str) -> None:
     assert properties(name)["StreamEncryption"]["EncryptionType"] == "KMS"
     assert properties(name)["StreamModeDetails"] == {"StreamMode": "ON_DEMAND"}
+
+
+def test_what_expires_on_aws_expires_on_a_laptop() -> None:
+    attributes = expiry_attributes((ROOT / "template.yaml").read_text())
+    tables = resources("AWS::DynamoDB::Table")
+    assert attributes.keys() == {name for name, table in tables.items() if "TimeToLive" in str(table)}
+    assert (attributes["Notifications"], attributes["BPEvents"]) == ("expires_at", "ttl")

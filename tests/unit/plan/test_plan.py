@@ -25,7 +25,7 @@ TOLD = {
     for size, without, *dollars in ROW.findall((ROOT / "README.md").read_text())
 }
 NAMES = [each.name for each in TRAFFIC_OF_PARTS]
-TRAFFIC = Traffic(daily_actives=5000, lead_events=500, of_parts=dict.fromkeys(NAMES, 50.0))
+TRAFFIC = Traffic(daily_actives=5000, of_parts=dict.fromkeys(NAMES, 50.0))
 OURS = read_prices()
 
 
@@ -54,10 +54,7 @@ def test_a_part_that_is_left_out_costs_nothing(size: str, part: Part) -> None:
 
 @pytest.mark.parametrize(
     ("part", "traffic"),
-    [
-        ("leads", Traffic(1, lead_events=1)),
-        *((each.part, Traffic(1, of_parts={each.name: 1})) for each in TRAFFIC_OF_PARTS),
-    ],
+    [(each.part, Traffic(1, of_parts={each.name: 1})) for each in TRAFFIC_OF_PARTS],
 )
 def test_traffic_of_a_part_that_is_left_out_is_refused(part: str, traffic: Traffic) -> None:
     with pytest.raises(ValueError, match=f"there is traffic of {part}, and the deployment leaves {part} out"):
@@ -77,7 +74,6 @@ traffics = st.builds(
     daily_actives=st.floats(0, 1e7),
     events_per_user=st.floats(0, 60),
     events_per_batch=st.floats(1, 100),
-    lead_events=st.floats(0, 1e6),
     retention_days=st.floats(0, 2000),
     of_parts=st.fixed_dictionaries({name: st.floats(0, 1e5) for name in NAMES}),
 )
@@ -124,7 +120,6 @@ def test_the_first_limit_is_the_fullest_and_is_reached_where_it_says() -> None:
     there = replace(
         TRAFFIC,
         daily_actives=users,
-        lead_events=users / 10,
         of_parts=dict.fromkeys(NAMES, users / 100),
     )
     assert max(limits(day_of(there, settings), settings)).share == pytest.approx(1, rel=0.1)
