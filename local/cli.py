@@ -127,6 +127,10 @@ USE = {
 }
 ASK = {
     "sql": Lazy("local.analyst.sql:sql", "Ask the warehouse or the lake; without a query, a shell"),
+    "warehouse": Group(
+        "The warehouse's models, for other tools.",
+        {"dbt": Lazy("local.analyst.dbt_package:dbt_command", "Write them as a package of dbt")},
+    ),
     "report": Lazy("local.operate.html_report:report", "One HTML file of plots"),
     "plan": Lazy("local.plan.plan_command:plan", "What each size costs, and what ends first"),
 }

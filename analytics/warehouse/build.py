@@ -285,11 +285,11 @@ def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
     sql = model.sql
     for table, column in model.reads_by.items():
         where = f"({spans_condition(column, spans)})" + (f" AND {also}" if also else "")
-        sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
+        sql = replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
     return sql
 
 
-def _replace_table(sql: str, table: str, rows: str) -> str:
+def replace_table(sql: str, table: str, rows: str) -> str:
     """Put a subquery in a table's place. It gets the table's alias, or the table's own name."""
     name = table.partition(".")[2]
     pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"

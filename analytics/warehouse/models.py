@@ -293,7 +293,7 @@ def check(warehouse: Warehouse) -> list[Failure]:
 
 def check_model(warehouse: Warehouse, model: Model, scope: Scope = ALL) -> list[Failure]:
     """Run a model's tests in one query. Returns those that failed. Raises ModelError, StatementFailed."""
-    tests = dict(_tests(model, scope))
+    tests = dict(queries_of_tests(model, scope))
     counts = " UNION ALL ".join(
         f"SELECT {literal(name)} AS test, COUNT(*) AS broken FROM ({query}) AS found"  # noqa: S608 (our own SQL)
         for name, query in tests.items()
@@ -302,7 +302,7 @@ def check_model(warehouse: Warehouse, model: Model, scope: Scope = ALL) -> list[
     return [Failure(model.name, row["test"], int(row["broken"])) for row in failed]
 
 
-def _tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
+def queries_of_tests(model: Model, scope: Scope = ALL) -> Iterator[tuple[str, str]]:
     """Yield the name and the query of each test."""
     declared: dict[str, Any] = dict(model.tests)
     rows = f"(SELECT * FROM {model.name} WHERE {scope.rows}) AS rows_of_it" if scope.rows else model.name  # noqa: S608

@@ -9,7 +9,7 @@ import pytest
 from analytics.leads.lead_repair import LEADS
 from analytics.warehouse.build import build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.models import ModelError, _tests, ancestors, check_model, models
+from analytics.warehouse.models import ModelError, ancestors, check_model, models, queries_of_tests
 from tests.sql.conftest import Lake
 
 FIRST = "(SELECT MIN(event_id) FROM lake.events)"
@@ -82,4 +82,4 @@ def test_found(told: Lake, tmp_path: Path, name: str) -> None:
 def test_a_test_that_nobody_knows() -> None:
     wrong = replace(models()["staging.ledger"], tests={"not_nul": ["kind"]})
     with pytest.raises(ModelError, match="unknown tests"):
-        list(_tests(wrong))
+        list(queries_of_tests(wrong))

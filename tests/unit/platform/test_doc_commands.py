@@ -40,6 +40,15 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "docs/commands.md": {"streakline preflight --size standard --region eu-west-1": AWS},
     "docs/decisions/0016-packed-records.md": {'{"dt":"2026-11-21","hour":"05","rows":[': "a shape of lines"},
+    "docs/guides/analysts-tools.md": {
+        "curated/events/dt=2026-11-28/hour-07.parquet   rows of an hour (UTC)": "names of files",
+        'aws s3 sync s3://the-lake-bucket/curated lake --exclude "*" --include "events/dt=2026-11*" '
+        '--include "daily_activity/*"': AWS,
+        "INSTALL httpfs; LOAD httpfs;": "DuckDB would get it from its own site",
+        "packages:": "tests/sql/test_dbt_package.py runs the package by itself",
+        'pip install "dbt-core<1.12" dbt-duckdb': "tests/sql/test_dbt_package.py does it in an environment of uv's",
+        "GRANT USAGE ON SCHEMA lake TO ROLE streakline_analysts;": "DuckDB has no roles",
+    },
     "docs/guides/backup.md": {"streakline demo": "tests/integration/test_restore.py is the drill"},
     "docs/guides/operator.md": {
         "streakline preflight --parameter WithLeads=false --parameter WithQuestions=false": AWS,
@@ -82,6 +91,9 @@ ELSEWHERE = {
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
     ("docs/recipes/take-a-part-out.md", "bash"): "tests/recipes/test_taken_out_part.py",
     QUESTIONS: "tests/sql",
+    ("docs/guides/analysts-tools.md", "bash"): "tests/sql/test_analysts_tools.py",
+    ("docs/guides/analysts-tools.md", "python"): "tests/sql/test_analysts_tools.py",
+    ("docs/guides/analysts-tools.md", "sql"): "tests/sql/test_analysts_tools.py",
     ("docs/guides/sign-in.md", "*"): "tests/integration/test_sign_in_key.py",
     ("*", "ts"): "tests/e2e/test_documents.py",
     ("*", "json"): "below",
