@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -23,17 +24,33 @@ ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}
 @cache
 def packages() -> Path:
     """The folder of tools, as package-lock.json pins them; installed if need be."""
-    locked, installed = CLIENT / "package-lock.json", CLIENT / "node_modules" / ".package-lock.json"
+    _install(CLIENT)
+    return CLIENT / "node_modules" / ".bin"
+
+
+@cache
+def packages_of(folder: Path) -> Path:
+    """The packages of another package.json, in .local, as the lock beside it pins them; returns their node_modules."""
+    place = ROOT / ".local" / f"npm-{folder.name}"
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        if not (place / name).exists() or (place / name).read_bytes() != (folder / name).read_bytes():
+            shutil.copy(folder / name, place / name)
+    _install(place)
+    return place / "node_modules"
+
+
+def _install(folder: Path) -> None:
+    locked, installed = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
     (ROOT / ".local").mkdir(exist_ok=True)
     with (ROOT / ".local" / "npm.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not installed.exists() or installed.stat().st_mtime < locked.stat().st_mtime:
-            done = run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+            done = run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=folder)
             if done.returncode and ("ENOTFOUND" in done.stderr or "ECONNREFUSED" in done.stderr):
                 pytest.skip(f"npm's registry cannot be reached: {done.stderr[-200:]}")
             assert done.returncode == 0, done.stderr
             installed.touch()
-    return CLIENT / "node_modules" / ".bin"
 
 
 def run(*command: str, folder: Path = CLIENT) -> "subprocess.CompletedProcess[str]":

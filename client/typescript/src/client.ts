@@ -56,6 +56,7 @@ export class Streakline extends QuestionsApi {
   private isAgain = false;
   private isResting = false;
   private isClosed = false;
+  private readonly views = new Set<(profile: ShownProfile) => void>();
   /** Who waits for what an event does, by its key. */
   private readonly awaited = new Map<string, (applied?: Applied) => void>();
   /** The newest events of which the service has not said that it has applied them. A user's events are applied as they came. */
@@ -164,6 +165,14 @@ export class Streakline extends QuestionsApi {
     const taken = ahead.filter(({ keeps }) => keeps).map(({ date }) => date);
     const is_estimate = waiting + ahead.length > 0 || profile.as_of !== today;
     return { ...estimated(profile, [...dates, ...taken], today), waiting, is_estimate };
+  }
+
+  /** Have a view told of the profile as `onProfile` is: now, and whenever it changes. Returns how to end that. */
+  subscribe(view: (profile: ShownProfile) => void): () => void {
+    const one = (profile: ShownProfile): void => view(profile);
+    this.views.add(one);
+    void this.show();
+    return () => void this.views.delete(one);
   }
 
   /** Return why a date (YYYY-MM-DD) counts or not. */
@@ -285,10 +294,10 @@ export class Streakline extends QuestionsApi {
   }
 
   private async shown(): Promise<void> {
-    while (this.isStale && this.options.onProfile && !this.isClosed) {
+    while (this.isStale && (this.options.onProfile || this.views.size) && !this.isClosed) {
       this.isStale = false;
       const shown = await this.estimate().catch(() => null);
-      if (shown) this.tell(this.options.onProfile, shown);
+      if (shown) for (const view of [this.options.onProfile, ...this.views]) this.tell(view, shown);
     }
   }
 
@@ -318,7 +327,7 @@ export class Streakline extends QuestionsApi {
   }
 
   private isAwaited(): boolean {
-    return this.awaited.size > 0 || Boolean(this.options.onProfile ?? this.options.onApplied);
+    return this.awaited.size + this.views.size > 0 || Boolean(this.options.onProfile ?? this.options.onApplied);
   }
 
   /**

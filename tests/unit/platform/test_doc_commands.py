@@ -96,6 +96,7 @@ ELSEWHERE = {
     ("docs/guides/analysts-tools.md", "sql"): "tests/sql/test_analysts_tools.py",
     ("docs/guides/sign-in.md", "*"): "tests/integration/test_sign_in_key.py",
     ("*", "ts"): "tests/e2e/test_documents.py",
+    ("*", "tsx"): "tests/clients/test_typescript.py",
     ("*", "json"): "below",
     ("*", "yaml"): "below",
 }
