@@ -35,7 +35,7 @@ TAG_PATTERNS = (
     (r".* /v1/events$", "Events"),
     *((part.paths, part.tag) for part in PARTS),
     (r".*/(balance|ledger|holds|redemptions|clawbacks|rewards)\b.*", "Points and rewards"),
-    (r".* /v1/leaderboards/.*|.*/alias$", "Leaderboards"),
+    (r".* /v1/leaderboards/.*|.* /v1/boards\b.*|.*/(alias|boards|groups)$", "Leaderboards"),
     (r".* /v1/users/.*", "Streaks and profile"),
     (r".* /v1/webhook-endpoints\b.*", "Outgoing webhooks"),
     (r".* /v1/(rules|review|amnesties|operations)\b.*", "Administration"),

@@ -1,4 +1,8 @@
-"""Makes a snapshot of the boards every 5 minutes, and closes the cohorts of leagues that have ended.
+"""Makes a snapshot of the boards every 5 minutes, and the results of periods and leagues that have ended.
+
+Snapshot and final results are counted in one pass over the profiles. A final result follows from what the
+profiles have of the period, which no longer changes. So it does not matter when it is made, within two weeks,
+or by how many.
 
 In a deployment with Redis, it also makes the lists of the longest streaks each minute, from the index
 StreakLeaderboard.
@@ -8,7 +12,9 @@ import heapq
 import math
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,18 +23,31 @@ from adapters import clock
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import PARTITION
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, new_generation, write_snapshot
 from adapters.engagement.daily_terms_store import DailyTermsStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.period_boards import StandingStore
 from adapters.engagement.projections import LOWERED_MARKS, Projections
 from adapters.logs import Logger
-from adapters.platform.items import Item
+from adapters.platform.items import Item, decode_item
 from adapters.platform.tables import scan_all
+from rules.book.daily import DailyTerms
 from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import BoardSetting, is_hidden
 from rules.engagement.boards import Standings, is_due, with_ranks
+from rules.engagement.period_points import unpack_period_points
+from rules.engagement.period_standings import (
+    PeriodStandings,
+    missed_periods,
+    periods_to_close,
+    periods_waiting,
+)
+from rules.engagement.periods import final_at, unfinished_periods
 from rules.engagement.reconciliation import has_lapsed
+from rules.engagement.rest_days import NO_TERMS
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
@@ -42,6 +61,7 @@ LOWERED_MAX = 10_000
 # reserved word of DynamoDB, so it has another name.
 SCORE_ATTRIBUTES = (
     *("user_id", "#zone", "total_bestie_points", "bonus_points", "current_streak", "alias"),
+    *("period_points", "board_settings", "tz_review", "review_since", "reviewed_since", "released_at"),
     PARTITION,
 )
 
@@ -70,18 +90,41 @@ class RankBuilder:
     index: LeaderboardIndex
     cache: EngagementCache
     leagues: Leagues | None = None
+    daily_terms: Callable[[], DailyTerms] = lambda: NO_TERMS  # what the books say of boards
 
     def build(self, now: datetime) -> dict[str, Any]:
-        """Make a snapshot if one is due. Returns {"counted"}: how many users; None: no new snapshot."""
+        """Make a snapshot if one is due, and final results.
+
+        Returns {"counted"}: how many users; None: no new snapshot. If the book has boards, also {"closed"}:
+        the names of periods whose final result was made; and {"missed"}: of those whose result can no longer
+        be made, because no run has come within two weeks.
+        """
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
         if last and not is_due(last.as_of, last.users, now):
             return {"counted": None}
         until = time.monotonic() + SNAPSHOT_SECONDS
-        counted = count_scores(self.dynamodb, self.profiles_table, now, until)
-        standings = counted.standings
-        is_newest = write_snapshot(self.dynamodb, self.boards_table, standings)
+        terms = self.daily_terms()
+        store = StandingStore(self.dynamodb, self.boards_table)
+        has_boards = any(rules.boards for _, rules in terms)
+        known = store.look() if has_boards else {}
+        to_close = [period for period in periods_to_close(now, terms) if period not in known]
+        instants = dict.fromkeys(unfinished_periods(now, terms), now)
+        # Until the final result is there, the newest standing is shown.
+        waiting = [period for period in periods_waiting(now, terms) if period not in known]
+        instants |= {period: final_at(period, terms) for period in waiting}
+        periods = PeriodStandings(instants, terms)
+        counted = count_scores(self.dynamodb, self.profiles_table, now, until, periods)
+        standings, generation = counted.standings, new_generation(now)
+        store.write(periods, generation, now)
+        is_newest = write_snapshot(self.dynamodb, self.boards_table, standings, generation)
+        closed = [
+            period.name for period in to_close if store.close(periods, period, final_at(period, terms), now)
+        ]
         self._lower(counted.lapsed)
-        return {"counted": standings.users if is_newest else None}
+        result: dict[str, Any] = {"counted": standings.users if is_newest else None}
+        if missed := [period.name for period in missed_periods(now, terms) if period not in known]:
+            logger.error("periods have no final result", extra={"periods": missed})
+        return result | ({"closed": closed, "missed": missed} if has_boards else {})
 
     def _lower(self, lapsed: list[Item]) -> None:
         """Take lapsed streaks out of the index. What fails is left to the next run, or to the night."""
@@ -103,6 +146,7 @@ class Count:
     """What a pass over the profiles found."""
 
     standings: Standings
+    periods: PeriodStandings
     _longest: list[tuple[int, str, Item]] = field(default_factory=list)  # a heap
 
     @property
@@ -113,13 +157,37 @@ class Count:
     def add(self, scores: dict[str, Any], item: Item) -> None:
         """Count a user. item: the profile's attributes that were read."""
         self.standings.add(**scores)
+        if self.periods.instants and "period_points" in item:
+            with suppress(ValueError):  # a damaged profile is left out; the nightly run repairs it
+                self.periods.add(_contestant(item))
         if PARTITION not in item or not has_lapsed(scores["lapses_at"], self.standings.as_of):
             return
         keep = heapq.heappush if len(self._longest) < LOWERED_MAX else heapq.heappushpop
         keep(self._longest, (scores["streak"], scores["user_id"], item))
 
 
-def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = math.inf) -> Count:
+def _contestant(item: Item) -> Profile:
+    """Return what PeriodStandings.add takes of a profile. Raises ValueError for a damaged one."""
+    read = decode_item(item)
+    return Profile(
+        read["user_id"],
+        alias=read.get("alias"),
+        period_points=unpack_period_points(read["period_points"]),
+        board_settings=tuple(map(BoardSetting.of, read.get("board_settings") or ())),
+        tz_review=bool(read.get("tz_review")),
+        review_since=read.get("review_since") or "",
+        reviewed_since=read.get("reviewed_since") or "",
+        released_at=read.get("released_at") or "",
+    )
+
+
+def count_scores(
+    dynamodb: Any,
+    profiles: str,
+    now: datetime,
+    until: float = math.inf,
+    periods: PeriodStandings | None = None,
+) -> Count:
     """Count all users' scores, and find the streaks to take out of the index.
 
     The reads are eventually consistent, at half the price.
@@ -127,7 +195,7 @@ def count_scores(dynamodb: Any, profiles: str, now: datetime, until: float = mat
     A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
     monotonic second `until`.
     """
-    found, lock = Count(Standings(now)), threading.Lock()
+    found, lock = Count(Standings(now), periods or PeriodStandings({}, NO_TERMS)), threading.Lock()
 
     def count(segment: int) -> None:
         items = scan_all(
@@ -163,6 +231,7 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
             "streak": int(profile.get("current_streak", zero)["N"]),
             "lapses_at": int(profile.get("lapses_at", zero)["N"]),
             "alias": profile.get("alias", {"S": ""})["S"],
+            "is_hidden": is_hidden(map(BoardSetting.of, decode_item(profile).get("board_settings") or ())),
         }
     except (KeyError, ValueError):
         return None
@@ -178,7 +247,7 @@ def _parts(config: RanksSettings, client: ClientOf) -> RankBuilder:
     ledger = LedgerStore(dynamodb, "")  # profiles alone are read
     accounts = AccountStore(dynamodb, profiles, days, ledger, shards=0, daily_terms=terms.recent)
     leagues = Leagues(LeagueStore(dynamodb, config.boards_table, days), accounts)
-    return RankBuilder(dynamodb, profiles, config.boards_table, index, cache, leagues)
+    return RankBuilder(dynamodb, profiles, config.boards_table, index, cache, leagues, terms.recent)
 
 
 @logger.inject_lambda_context

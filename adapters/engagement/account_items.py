@@ -12,6 +12,7 @@ from rules.book.daily import DailyTerms
 from rules.days import key_of_stamp, region_of, stamp_of_key
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.board_settings import BoardSetting, is_hidden
 from rules.engagement.boards import partition_of
 from rules.engagement.brought_forward import bring_forward, settled_checkpoints
 from rules.engagement.carriers import carried_drafts, carried_text
@@ -82,7 +83,8 @@ class KeptItems:
 
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
     """Return a profile as plain attributes. shards: of a region in the index StreakLeaderboard; 0: without
-    the index's attribute, as in Redis. A profile without a streak is not in the index.
+    the index's attribute, as in Redis. A profile without a streak, or of a user who has left the boards, is
+    not in the index.
     """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
@@ -103,8 +105,10 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "review_state": UNDER_REVIEW if profile.tz_review else None,
         "review_since": profile.review_since or None,
         "review_evidence": list(profile.review_evidence) or None,
+        "reviewed_since": profile.reviewed_since or None,
         "released_at": profile.released_at or None,
         "alias": profile.alias,
+        "board_settings": [each.text for each in profile.board_settings] or None,
         "applied_through": profile.applied_through or None,
         "repairs": [repair.text for repair in profile.repairs] or None,
         "holds": [hold.text for hold in profile.holds] or None,
@@ -134,6 +138,7 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
 
 def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[str, Any]:
     lapses_at = profile.start_of(lapse_date(streak, profile.cover))
+    is_listed = shards and not is_hidden(profile.board_settings)
     return {
         "current_streak": streak.length,
         "longest_streak": streak.longest,
@@ -141,7 +146,7 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "active_days": streak.active_days,
         "freezes_spent": pack_dates(streak.spent) or None,
         "streak_checkpoints": [checkpoint.text for checkpoint in streak.checkpoints],
-        PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if shards else None,
+        PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if is_listed else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
 
@@ -201,8 +206,10 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
         tz_review=bool(attributes.get("tz_review")),
         review_since=attributes.get("review_since") or "",
         review_evidence=tuple(attributes.get("review_evidence") or ()),
+        reviewed_since=attributes.get("reviewed_since") or "",
         released_at=attributes.get("released_at") or "",
         alias=attributes.get("alias"),
+        board_settings=tuple(map(BoardSetting.of, attributes.get("board_settings") or ())),
         updated_at=attributes["streak_updated_at"],
         applied_through=attributes.get("applied_through") or "",
         repairs=tuple(map(Repair.of, attributes.get("repairs") or ())),

@@ -17,6 +17,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import Refresh, get_all, get_one, put_all, query_all, write_if
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
+from rules.engagement.board_settings import BoardSetting, is_hidden
 from rules.engagement.boards import (
     GLOBAL,
     HASH_DIGITS,
@@ -62,13 +63,19 @@ class BoardManifest:
         return now - self.as_of > max(OLD_AFTER, 2 * pause_between(self.users))
 
 
-def write_snapshot(dynamodb: Any, table: str, standings: Standings) -> bool:
+def new_generation(as_of: datetime) -> str:
+    """Return what the sort keys of a snapshot's parts begin with."""
+    return f"{stamp(as_of)}-{uuid4().hex[:8]}"
+
+
+def write_snapshot(dynamodb: Any, table: str, standings: Standings, generation: str = "") -> bool:
     """Write the parts of a snapshot, then the manifest that names them; returns whether it is the newest now.
 
-    Raises Unprocessed before the manifest is written. Then nobody sees the parts.
+    generation: that of parts which are written already; "": there are none. Raises Unprocessed before the
+    manifest is written. Then nobody sees the parts.
     """
     as_of = stamp(standings.as_of)
-    generation = f"{as_of}-{uuid4().hex[:8]}"
+    generation = generation or new_generation(standings.as_of)
     expires_at = int((standings.as_of + SNAPSHOTS_KEPT).timestamp())
     parts: list[Item] = []
     index: Item = {}
@@ -162,18 +169,30 @@ class BoardNames:
     def __init__(self, dynamodb: Any, profiles: str, hashed: KeyedHash) -> None:
         self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed
         self._since, self._aliases = EPOCH, dict[str, str]()
+        self._hidden = set[str]()  # of those whose aliases were read, who have left the boards
 
     def names_of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
         """Return the name of each user: `Swift Heron 42` for one without an alias."""
         users = set(user_ids)
         if now - self._since > NAMES_KEPT:
-            self._since, self._aliases = now, {}
+            self._since, self._aliases, self._hidden = now, {}, set()
         unread = sorted(users - self._aliases.keys())
         keys = [{"user_id": user} for user in unread]
-        profiles = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, alias"))
+        items = get_all(self._dynamodb, self._profiles, keys, "user_id, alias, board_settings")
+        profiles = list(map(decode_item, items))
         aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
+        self._hidden |= {
+            profile["user_id"]
+            for profile in profiles
+            if is_hidden(map(BoardSetting.of, profile.get("board_settings") or ()))
+        }
         self._aliases |= {user: aliases.get(user, "") for user in unread}
         return {user: self.name_of(user, self._aliases[user]) for user in users}
+
+    def listed_names_of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str | None]:
+        """Return the name of each user, as names_of; None for one who has left the boards."""
+        names = self.names_of(user_ids, now)
+        return {user: None if user in self._hidden else name for user, name in names.items()}
 
     def name_of(self, user_id: str, alias: str | None) -> str:
         """Return the alias, or the pseudonym of a user without one.

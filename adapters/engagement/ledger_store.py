@@ -183,6 +183,16 @@ class LedgerStore:
         entries, _ = with_carried(map(entry_from, answer["Items"]))
         return [entry for entry in entries[::-1] if since <= entry.created_at < until][:limit]
 
+    def between(self, account_id: str, since: str, until: str, most: int) -> list[Entry]:
+        """Return the entries with since <= created_at < until, oldest first, some moments old.
+
+        Raises TooManyEntries if more than `most` are stored.
+        """
+        span = {":since": key_of_stamp(since), ":until": key_of_stamp(until)}
+        stored = self._query(SPAN, {":account": account_id, **span})
+        entries, _ = with_carried(map(entry_from, _at_most(stored, most)))
+        return [entry for entry in entries if since <= entry.created_at < until]
+
     def check_few(self, head: Head | None, account_id: str, place: str, most: int) -> None:
         """Raise TooManyEntries if more than `most` entries follow a place, by their numbers.
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.engagement.leagues import remove_member
+from adapters.engagement.period_boards import pack_places, unpack_places
 from adapters.platform.items import Item, encode_item
 from adapters.platform.redis import Redis
-from adapters.platform.tables import chunks, scan_all, write_if
+from adapters.platform.tables import chunks, get_one, scan_all, write_if
 from adapters.privacy.erasers import (
     Clients,
     ItemEraser,
@@ -28,7 +29,8 @@ from adapters.privacy.erasers import (
 )
 from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
-from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
+from rules.engagement.boards import ALL_REGIONS, Standing, pack_rows, unpack_rows
+from rules.engagement.period_standings import first_places, without_user
 from rules.parts import said
 from rules.privacy.erasures import Person
 from rules.user_ids import kept_partition, user_holder
@@ -43,6 +45,7 @@ RATES = (
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"  # in the keys of the boards' parts with the best rows
+ROWS = "#rows"  # and of the pages of periods
 EXPORTS = "exports/"  # the bucket keeps them for a day
 READ_AT_ONCE = 16  # objects of an export; a client has this many connections
 
@@ -199,52 +202,67 @@ class RedisEraser:
 
 @dataclass(frozen=True, slots=True)
 class BoardEraser:
-    """Erases rows of the boards' snapshots, and names in cohorts of leagues that are not finished.
+    """Erases rows of the boards' snapshots, and names of final results and of cohorts that are not finished.
 
-    The parts of a snapshot are written again without the user.
+    Parts with the first rows are written again without the user, pages of periods with a row without a name.
     """
 
     dynamodb: Any
     table: str
 
-    def find(self, person: Person) -> list[tuple[Item, bytes | str]]:
-        """Return the keys of the parts that have the user, each with its rows without the user, packed.
+    def find(self, person: Person) -> list[tuple[Item, Item | str]]:
+        """Return the keys of the parts that have the user, each with what it has in place of them.
 
         A cohort comes with the user's id instead.
         """
         parts = scan_all(
             self.dynamodb,
             TableName=self.table,
-            FilterExpression="contains(#part, :top) OR contains(#members, :user)",
+            FilterExpression=("contains(#part, :top) OR contains(#part, :rows) OR contains(#members, :user)"),
             ExpressionAttributeNames={"#part": "part", "#members": "members"},
-            ExpressionAttributeValues=encode_item({":top": TOP, ":user": person.user_id}),
+            ExpressionAttributeValues=encode_item({":top": TOP, ":rows": ROWS, ":user": person.user_id}),
         )
-        changes: list[tuple[Item, bytes | str]] = []
-        for part in parts:
-            if "members" in part:
-                changes.append(({name: part[name] for name in ("board", "part")}, person.user_id))
-                continue
-            rows = unpack_rows(part["data"]["B"])
-            others = [row for row in rows if row.user_id != person.user_id]
-            if len(others) < len(rows):
-                key = {name: part[name] for name in ("board", "part")}
-                changes.append((key, pack_rows(others)))
-        return changes
+        return [
+            ({name: part[name] for name in ("board", "part")}, new)
+            for part in parts
+            if (new := person.user_id if "members" in part else self._without(part, person.user_id))
+        ]
 
-    def remove(self, items: Sequence[tuple[Item, bytes | str]]) -> None:
+    def _without(self, part: Item, user_id: str) -> Item:
+        """Return the attributes that a part has without a user; {} if it does not have the user."""
+        rows, name, new = unpack_rows(part["data"]["B"]), part["part"]["S"], Item()
+        if any(row.user_id == user_id for row in rows):
+            others = without_user(rows, user_id)
+            new["data"] = {"B": pack_rows(others if ROWS in name else [row for row in others if row.user_id])}
+        places = unpack_places(part["firsts"]["B"]) if "firsts" in part else []
+        if any(first == user_id for _, first in places):
+            for number, (_, first) in enumerate(places):
+                if first == user_id and (page := without_user(self._page(part, number), user_id)):
+                    (places[number],) = first_places([page])
+            new["firsts"] = {"B": pack_places(places)}
+        return new
+
+    def _page(self, first: Item, number: int) -> list[Standing]:
+        """Return the rows of another page of the standing whose first page this is."""
+        name = first["part"]["S"].partition(ROWS)[0] + f"{ROWS}{number}"
+        item = get_one(self.dynamodb, self.table, {"board": first["board"]["S"], "part": name})
+        return unpack_rows(item["data"]["B"]) if item else []
+
+    def remove(self, items: Sequence[tuple[Item, Item | str]]) -> None:
         """Write the parts without the user. A part that has expired since is not written."""
-        for key, data in items:
-            if isinstance(data, str):
-                remove_member(self.dynamodb, self.table, key, data)
+        for key, new in items:
+            if isinstance(new, str):
+                remove_member(self.dynamodb, self.table, key, new)
                 continue
+            names = {f"#{name}": name for name in new}
             write_if(
                 self.dynamodb.update_item,
                 TableName=self.table,
                 Key=key,
-                UpdateExpression="SET #data = :data",
+                UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in new),
                 ConditionExpression="attribute_exists(board)",
-                ExpressionAttributeNames={"#data": "data"},
-                ExpressionAttributeValues={":data": {"B": data}},
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={f":{name}": value for name, value in new.items()},
             )
 
 

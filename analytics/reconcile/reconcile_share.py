@@ -47,7 +47,8 @@ ZONES_SPAN = timedelta(days=2)
 # The fields of a profile that entries set
 SETTINGS = (
     *("cover", "chosen_zone", "observed_zone", "observed_at", "tz_changes", "zones_seen", "skews_seen"),
-    *(*REVIEW, "released_at", "holds", "repairs", "past_entry", "amnesties"),
+    *(*REVIEW, "reviewed_since", "released_at", "holds", "repairs", "past_entry", "amnesties"),
+    "period_points",
 )
 
 

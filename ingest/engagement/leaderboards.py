@@ -14,8 +14,10 @@ from ingest.web.json_schema import FLAG, TEXT, closed_object, flag, list_of, tex
 from rules.days import EPOCH, region_of, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.aliases import INNER, LENGTH_MAX, alias_of
+from rules.engagement.board_settings import is_hidden
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, with_ranks
 
+BACK = 'PUT /v1/users/{user_id}/boards with {"hidden": false} brings the user back within five minutes'
 LIST_AGE_MAX = timedelta(minutes=1)
 ALIAS = closed_object(
     {
@@ -63,6 +65,12 @@ def checked_alias(alias: str | None) -> str | None:
         return None if alias is None else alias_of(alias)
     except ValueError as error:
         raise invalid_field("alias", str(error)) from None
+
+
+def check_listed(profile: Profile) -> None:
+    """Raise 409 for a user who has left the boards."""
+    if is_hidden(profile.board_settings):
+        raise ApiError(409, "boards_left", f"the user has left the boards: {BACK}")
 
 
 def check_board(board: str, region: str) -> None:
@@ -148,10 +156,12 @@ class Leaderboards:
         """Return a user's exact rank, null if they are not on the board.
 
         The user's score is that of now. Raises 404 or 400 (check_board), and 503 before there is any
-        snapshot; a rank among streaks is counted in the index then, as long as that is small.
+        snapshot; a rank among streaks is counted in the index then, as long as that is small. 409 for a user
+        who has left the boards.
         """
         check_board(board, region)
         profile = self.profiles.get(user_id)
+        check_listed(profile)
         score = self._score(board, profile, now)
         as_of, rank, is_old = now, None, False  # so it stays for who is not on the board
         if score and region in (GLOBAL, region_of(profile.zone)):

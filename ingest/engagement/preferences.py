@@ -38,6 +38,7 @@ from rules.book.daily import REST_DAYS_MAX, WEEKDAYS, Weekday, weekday_names
 from rules.days import UnknownZone, stamp
 from rules.engagement.account import change_timezone, decide_settings
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.board_settings import HIDDEN, YES, groups_of, with_settings
 from rules.engagement.rest_days import ChoiceTooSoon, chosen_anew
 from rules.engagement.review import end_review
 from rules.engagement.streak import YEAR, paused_dates_a_year
@@ -148,6 +149,20 @@ class Preferences:
         """Set the name under which the user is on the boards; None: a pseudonym."""
         return self._change(user_id, now, lambda profile: replace(profile, alias=alias))
 
+    def set_hidden(self, user_id: str, hidden: bool, now: datetime) -> Profile:
+        """Take the user off all boards, or bring the user back."""
+        values = {HIDDEN: YES if hidden else ""}
+        return self._change(user_id, now, lambda profile: _with_board_settings(profile, values, now))
+
+    def set_groups(self, user_id: str, groups: Mapping[str, str], now: datetime) -> Profile:
+        """Set all groups that the user is in: attributes with their values."""
+
+        def change(profile: Profile) -> Profile:
+            values = dict.fromkeys(groups_of(profile.board_settings), "") | dict(groups)
+            return _with_board_settings(profile, values, now)
+
+        return self._change(user_id, now, change)
+
     def release(self, user_id: str, now: datetime) -> Profile:
         """End a review (rule 8)."""
         return self._change(user_id, now, lambda profile: end_review(profile, now))
@@ -226,6 +241,10 @@ class Preferences:
             now,
             lambda profile: (change(profile), ()),
         )
+
+
+def _with_board_settings(profile: Profile, values: Mapping[str, str], now: datetime) -> Profile:
+    return replace(profile, board_settings=with_settings(profile.board_settings, values, now))
 
 
 def accounts_under_review(

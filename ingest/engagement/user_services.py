@@ -19,6 +19,7 @@ from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.expiry import Settler
 from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.period_boards import PeriodPages, StandingStore
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
@@ -26,6 +27,7 @@ from adapters.privacy.tombstones import tombstones_of
 from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.period_boards import PeriodBoards
 from ingest.engagement.points.balance import HOLD_ID, Balances
 from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.engagement.points.commands import Commands, SpendingCommands
@@ -120,6 +122,16 @@ class UserServices:
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
         league_store = LeagueStore(dynamodb, config.boards_table, config.daily_activity_table)
         self.leagues = Leagues(league_store, accounts)
+        self.period_boards = PeriodBoards(
+            self.profiles,
+            self.boards.snapshots,
+            StandingStore(dynamodb, config.boards_table),
+            PeriodPages(dynamodb, config.boards_table),
+            self.names,
+            ledger,
+            books.daily_terms,
+            self.is_erased,
+        )
 
         counters = SharedCounters(lambda: dynamodb, config.limits_table)
         most = config.commands_per_minute
@@ -157,6 +169,7 @@ app = Api(
         "hold_id": text(pattern=HOLD_ID),
         "name": text(pattern=GOAL_NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
+        "board_name": text("a board of the book", pattern=GOAL_NAME),
         "number": text(pattern="^[0-9]{1,6}$"),
     },
 )

@@ -30,6 +30,17 @@ from ingest.engagement.goal_views import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS
 from ingest.engagement.history import ACTIVITY_VIEW, covered_span
 from ingest.engagement.leaderboards import ALIAS, ALIAS_VIEW, RANK, TOP_LIST, board_view, checked_alias
 from ingest.engagement.leagues import LEAGUE_VIEW, TAKING_PART, TAKING_PART_VIEW, league_view
+from ingest.engagement.period_boards import (
+    BOARD_VIEW,
+    BOARDS_VIEW,
+    GROUPS,
+    PLACE_VIEW,
+    SWITCH,
+    USER_BOARDS_VIEW,
+    BoardQuery,
+    checked_groups,
+    user_boards_view,
+)
 from ingest.engagement.points import points_api  # noqa: F401 (its routes are this function's, too)
 from ingest.engagement.preferences import (
     PAUSE,
@@ -60,6 +71,7 @@ from rules.book.daily import Weekday
 from rules.days import OTHER_REGION, REGIONS
 from rules.engagement import boards
 from rules.engagement.boards import GLOBAL
+from rules.engagement.periods import NAMES
 from rules.user_ids import user_id_problem
 
 logger = app.logger
@@ -72,6 +84,8 @@ IDS = in_query(
     "ids", text(f"1 to {IDS_MAX} user ids, with commas between them; a comma within an id is %252C"), True
 )
 TOP_DEFAULT = 10
+PERIOD = in_query("period", text(f"{NAMES}; left out: that of the user's today"))
+GROUP = in_query("group", text("of a divided board; left out: the user's own"))
 REGION = in_query("region", one_of([GLOBAL, *REGIONS, OTHER_REGION]))
 
 
@@ -275,6 +289,68 @@ def put_league(user_id: str) -> dict[str, Any]:
     takes_part = app.body()["taking_part"]
     services().leagues.take_part(user_id, clock.now(), takes_part=takes_part)
     return {"user_id": user_id, "taking_part": takes_part}
+
+
+@app.route("PUT /v1/users/{user_id}/boards", body=SWITCH, answer=USER_BOARDS_VIEW)
+def put_boards(user_id: str) -> dict[str, Any]:
+    """Leave all boards, or come back.
+
+    Who has left is on no list and in no count, from the next snapshot on: five minutes, of many users up to
+    the pause between two snapshots. Own ranks answer 409.
+    """
+    user_services.require_command(user_id)
+    profile = services().preferences.set_hidden(user_id, app.body()["hidden"], clock.now())
+    services().names.forget(user_id)
+    return user_boards_view(profile)
+
+
+@app.route("GET /v1/users/{user_id}/boards", answer=USER_BOARDS_VIEW)
+def get_user_boards(user_id: str) -> dict[str, Any]:
+    """Whether a user has left the boards, and in which groups the user is."""
+    user_services.require_reach(user_id)
+    return user_boards_view(services().profiles.get(user_id))
+
+
+@app.route("PUT /v1/users/{user_id}/groups", body=GROUPS, answer=USER_BOARDS_VIEW)
+def put_groups(user_id: str) -> dict[str, Any]:
+    """Say in which groups a user is: all of them (servers).
+
+    Boards that are divided by an attribute rank each of its groups. A change counts for all periods that are
+    not final.
+    """
+    caller = user_services.any_caller(user_id)
+    caller.check_server()
+    user_services.count_command(caller, user_id)
+    profile = services().preferences.set_groups(user_id, checked_groups(app.body()), clock.now())
+    return user_boards_view(profile)
+
+
+@app.route("GET /v1/boards", answer=BOARDS_VIEW)
+def get_boards() -> dict[str, Any]:
+    """The boards of the book, with their periods: those that go on, and final results."""
+    app.caller()
+    return services().period_boards.boards(clock.now())
+
+
+@app.route("GET /v1/boards/{board_name}", [PERIOD, GROUP, limit_to(boards.LISTED_MAX)], answer=BOARD_VIEW)
+def get_board(board_name: str) -> dict[str, Any]:
+    """A board of a period: the best, and for a user the own rank and the rows around."""
+    app.check_path("board_name", board_name)
+    asked, limit = _board_query(board_name), integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX)
+    return services().period_boards.top(asked, app.caller(), limit, clock.now())
+
+
+def _board_query(board_name: str) -> BoardQuery:
+    app.check_path("board_name", board_name)
+    return BoardQuery(board_name, app.query.get("period"), app.query.get("group"))
+
+
+@app.route("GET /v1/boards/{board_name}/users/{user_id}", [PERIOD, GROUP], answer=PLACE_VIEW)
+def get_place(board_name: str, user_id: str) -> dict[str, Any]:
+    """A user's rank on a board of a period, with the rows around."""
+    user_services.require_reach(user_id)
+    asked = _board_query(board_name)
+    return services().period_boards.place(asked, user_id, clock.now())
 
 
 @app.route("GET /v1/amnesties", answer=AMNESTIES)

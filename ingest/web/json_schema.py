@@ -13,6 +13,7 @@ from rules.user_ids import LENGTH_MAX, USER_ID
 CODES = {
     "already_reversed": "the redemption has been reversed before",
     "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
+    "boards_left": "the user has left the boards; the message says how to come back",
     "conflict": "the key was used with another body; or somebody else was first, as the message says",
     "contract_broken": "the properties are not as the event type's data contract says",
     "endpoint_ended": "the endpoint has ended, and can only be deleted",

@@ -67,7 +67,7 @@ def _cover_changes(before: Profile, after: Profile) -> Iterator[tuple[Setting, s
 def _review_changes(before: Profile, after: Profile) -> Iterator[tuple[Setting, str]]:
     if after.released_at != before.released_at:
         before = end_review(before, unstamp(after.released_at))
-        yield Setting.RELEASE, after.released_at
+        yield Setting.RELEASE, f"{after.released_at} {after.reviewed_since}".rstrip()
     for reason in after.review_evidence:
         if reason not in before.review_evidence:
             yield Setting.REVIEW, f"{after.review_since} {reason}"
@@ -121,7 +121,9 @@ def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0
         case Setting.REVIEW:
             return put_under_review(profile, unstamp(at), rest)
         case Setting.RELEASE:
-            return end_review(replace(profile, tz_review=True), unstamp(text))
+            # A review that a nightly comparison began is no entry, so its end says when it began.
+            begun = replace(profile, tz_review=True, review_since=rest or profile.review_since)
+            return end_review(begun, unstamp(at))
         case Setting.HOLD:
             return replace(profile, holds=(*profile.holds, Hold.of(text)))
         case Setting.HOLD_ENDED:

@@ -19,6 +19,7 @@ from rules.days import (
     local_date,
     start_of,
 )
+from rules.engagement.board_settings import BoardSettings
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.period_points import PeriodPoints
@@ -86,8 +87,10 @@ class Profile:
     tz_review: bool = False  # redemptions wait until an admin releases the account (review.py)
     review_since: str = ""
     review_evidence: tuple[str, ...] = ()  # why, in words
-    released_at: str = ""  # when the last review ended
+    reviewed_since: str = ""  # when the last review that has ended began
+    released_at: str = ""  # when it ended
     alias: str | None = None  # the name that the user chose for the boards
+    board_settings: BoardSettings = ()  # the user's groups, and whether the user has left the boards
     updated_at: str = ""
     # Every event up to this stream position is applied (rules.engagement.events); "": unknown.
     applied_through: str = ""

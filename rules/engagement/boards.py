@@ -82,10 +82,22 @@ class Standings:
         self._best: dict[Board, list[tuple[int, str, str]]] = defaultdict(list)
 
     def add(  # noqa: PLR0913, PLR0917 (a row of the table)
-        self, user_id: str, zone: str, points: int, streak: int, lapses_at: int, alias: str = ""
+        self,
+        user_id: str,
+        zone: str,
+        points: int,
+        streak: int,
+        lapses_at: int,
+        alias: str = "",
+        is_hidden: bool = False,
     ) -> None:
-        """Count a user, once. A score of 0, and a streak that has lapsed by as_of, are on no board."""
+        """Count a user, once.
+
+        A score of 0, a streak that has lapsed by as_of, and who has left the boards, are on none.
+        """
         self.users += 1
+        if is_hidden:
+            return
         region = region_of(zone)
         if points > 0:
             self._counts["points", region][points] += 1

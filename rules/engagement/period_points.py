@@ -6,7 +6,7 @@ fold of the ledger's entries, so a profile that is made again has the same.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rules.book.daily import DailyTerms
 from rules.days import unstamp
@@ -42,7 +42,7 @@ def with_period_points(
     by_period = {each.period: each for each in counted}
     for entry in entries:
         draft = entry.draft
-        if draft.kind not in EARNING or not draft.activity_date or draft.event_type == OPENING_TYPE:
+        if not is_counted(entry):
             continue
         written_at = unstamp(entry.created_at)
         for period in counting_periods(draft.day, terms):
@@ -56,6 +56,21 @@ def with_period_points(
     newest = unstamp(entries[-1].created_at)
     kept = (each for each in by_period.values() if newest < counted_until(each.period, terms))
     return tuple(sorted(each for each in kept if each.points or each.late))
+
+
+def is_counted(entry: Entry) -> bool:
+    """Whether boards count an entry at all."""
+    draft = entry.draft
+    return draft.kind in EARNING and bool(draft.activity_date) and draft.event_type != OPENING_TYPE
+
+
+def final_points(entries: Iterable[Entry], period: Period, final: datetime) -> int:
+    """Return the points of a period that is final. entries: at least those from its beginning to `final`."""
+    return sum(
+        entry.draft.points
+        for entry in entries
+        if is_counted(entry) and period.has(entry.draft.day) and unstamp(entry.created_at) < final
+    )
 
 
 def points_in(counted: Iterable[PeriodPoints], period: Period) -> int:

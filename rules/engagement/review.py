@@ -74,7 +74,21 @@ def end_review(profile: Profile, now: datetime) -> Profile:
     """End a review. Earlier evidence is no reason for another one."""
     if not profile.tz_review:
         return profile
-    return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=stamp(now))
+    return replace(
+        profile,
+        tz_review=False,
+        review_since="",
+        review_evidence=(),
+        reviewed_since=profile.review_since,
+        released_at=stamp(now),
+    )
+
+
+def was_under_review(profile: Profile, at: datetime) -> bool:
+    """Whether an account was under review at an instant. Of ended reviews, the last one is known."""
+    if profile.tz_review and profile.review_since < stamp(at):
+        return True
+    return profile.reviewed_since < stamp(at) <= profile.released_at
 
 
 def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:

@@ -305,6 +305,7 @@ STREAKS = Entity(
                 "amnesties",
             ),
             *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
+            *("reviewed_since", "board_settings"),
             *("applied_through", "streak_checkpoints", "holds", "repairs", "past_entry", "period_points"),
             *("bonus_points", "expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
         }

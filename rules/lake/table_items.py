@@ -63,6 +63,7 @@ PROFILE_ATTRIBUTES = frozenset(
             "skews_seen",
         ),
         *("amnesties", "backfilled", "tz_review", "review_since", "review_evidence", "released_at", "alias"),
+        *("reviewed_since", "board_settings"),
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }
 )

@@ -52,6 +52,8 @@ BOUND_OTHERWISE = {
     "/v1/users": "a hundred profiles",
     "/v1/webhook-endpoints": "rules.outgoing.notices.ENDPOINTS_MAX",
     "/v1/leaderboards/{board}": "the first of a board",
+    "/v1/boards": "the results of a year",
+    "/v1/boards/{board_name}": "the first of a board, and two of its pages",
     "/v1/leads": "one event",
     "/v1/leads/{lead_id}/events": "a page",
     "/v1/leads/{lead_id}/memory": "ingest.leads.lead_views.MEMORY_MAX",
@@ -95,6 +97,7 @@ class Histories:
             "user_id": self.users[number],
             "name": "weekly",
             "board": "points",
+            "board_name": "weekly",
             "entry_id": self.entries[number],
         }
         told = routes()[path]["parameters"]

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 48319895842cc154b17c22f29848926a28da4c214b90337bdcb6c90816898d42."""
+"""Made by `make clients` from the API with the digest 8f613189d9e5ff1e4dfdf16682463043f09ee24adfb36df5284cc3b90858fc3c."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "boards_left", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
@@ -350,6 +350,104 @@ PostAmnestiesNumberRevokeResponse = TypedDict(
         "revoked_at": NotRequired[str | None],
     },
 )
+
+
+class GetBoardsResponseBoardNext(TypedDict):
+    period: str
+    first: str
+    last: str
+
+
+class GetBoardsResponseBoardPeriod(TypedDict):
+    period: str
+    first: str
+    last: str
+    state: Literal["open", "provisional", "final"]
+    ends_at: str
+    final_at: str
+
+
+class GetBoardsResponseBoard(TypedDict):
+    board: str
+    per: Literal["week", "month"] | None
+    group: str | None
+    next: GetBoardsResponseBoardNext | None
+    periods: list[GetBoardsResponseBoardPeriod]
+
+
+class GetBoardsResponse(TypedDict):
+    boards: list[GetBoardsResponseBoard]
+
+
+class GetBoardsBoardNameResponseGroup(TypedDict):
+    name: str
+    value: str
+
+
+class GetBoardsBoardNameResponseEntry(TypedDict):
+    rank: int
+    alias: str | None
+    score: int
+    is_me: bool
+
+
+class GetBoardsBoardNameResponseMe(TypedDict):
+    score: int
+    rank: int | None
+
+
+class GetBoardsBoardNameResponseAroundItem(TypedDict):
+    rank: int
+    alias: str | None
+    score: int
+    is_me: bool
+
+
+class GetBoardsBoardNameResponse(TypedDict):
+    board: str
+    period: str
+    first: str
+    last: str
+    state: Literal["open", "provisional", "final"]
+    ends_at: str
+    final_at: str
+    group: NotRequired[GetBoardsBoardNameResponseGroup]
+    as_of: str
+    is_old: bool
+    users: int
+    entries: list[GetBoardsBoardNameResponseEntry]
+    me: NotRequired[GetBoardsBoardNameResponseMe]
+    around: NotRequired[list[GetBoardsBoardNameResponseAroundItem]]
+
+
+class GetBoardsBoardNameUsersUserIdResponseGroup(TypedDict):
+    name: str
+    value: str
+
+
+class GetBoardsBoardNameUsersUserIdResponseAroundItem(TypedDict):
+    rank: int
+    alias: str | None
+    score: int
+    is_me: bool
+
+
+class GetBoardsBoardNameUsersUserIdResponse(TypedDict):
+    board: str
+    period: str
+    first: str
+    last: str
+    state: Literal["open", "provisional", "final"]
+    ends_at: str
+    final_at: str
+    group: NotRequired[GetBoardsBoardNameUsersUserIdResponseGroup]
+    as_of: str
+    is_old: bool
+    user_id: str
+    alias: str
+    score: int
+    rank: int | None
+    around: list[GetBoardsBoardNameUsersUserIdResponseAroundItem]
 
 
 class GetErasuresErasureIdResponse(TypedDict):
@@ -1287,6 +1385,22 @@ class GetUsersUserIdBalanceResponse(TypedDict):
     expiring: NotRequired[list[GetUsersUserIdBalanceResponseExpiringItem]]
 
 
+class GetUsersUserIdBoardsResponse(TypedDict):
+    user_id: str
+    hidden: bool
+    groups: dict[str, Any]
+
+
+class PutUsersUserIdBoardsRequest(TypedDict):
+    hidden: bool
+
+
+class PutUsersUserIdBoardsResponse(TypedDict):
+    user_id: str
+    hidden: bool
+    groups: dict[str, Any]
+
+
 class PostUsersUserIdClawbacksRequest(TypedDict):
     event_id: str
     reason: str
@@ -1350,6 +1464,15 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     created_at: str
     occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
+
+
+PutUsersUserIdGroupsRequest: TypeAlias = dict[str, str]
+
+
+class PutUsersUserIdGroupsResponse(TypedDict):
+    user_id: str
+    hidden: bool
+    groups: dict[str, Any]
 
 
 class PostUsersUserIdHoldsRequest(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 48319895842cc154b17c22f29848926a28da4c214b90337bdcb6c90816898d42.
+// Made by `make clients` from the API with the digest 8f613189d9e5ff1e4dfdf16682463043f09ee24adfb36df5284cc3b90858fc3c.
 
 export interface paths {
     "/": {
@@ -101,6 +101,57 @@ export interface paths {
         put?: never;
         /** Revoke an amnesty (admins) */
         post: operations["postAmnestiesNumberRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/boards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The boards of the book, with their periods: those that go on, and final results */
+        get: operations["getBoards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/boards/{board_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A board of a period: the best, and for a user the own rank and the rows around */
+        get: operations["getBoardsBoardName"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/boards/{board_name}/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A user's rank on a board of a period, with the rows around */
+        get: operations["getBoardsBoardNameUsersUserId"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -891,6 +942,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/boards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a user has left the boards, and in which groups the user is */
+        get: operations["getUsersUserIdBoards"];
+        /**
+         * Leave all boards, or come back
+         * @description Who has left is on no list and in no count, from the next snapshot on: five minutes, of many users up to the pause between two snapshots. Own ranks answer 409.
+         */
+        put: operations["putUsersUserIdBoards"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/clawbacks": {
         parameters: {
             query?: never;
@@ -969,6 +1041,26 @@ export interface paths {
          * @description Some a month are free, further ones cost points. What an admin gives is free.
          */
         post: operations["postUsersUserIdFreezes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Say in which groups a user is: all of them (servers)
+         * @description Boards that are divided by an attribute rank each of its groups. A change counts for all periods that are not final.
+         */
+        put: operations["putUsersUserIdGroups"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1712,10 +1804,10 @@ export interface components {
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_repairable: no run of the user can be repaired; details.reason says why; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: it has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; boards_left: the user has left the boards; the message says how to come back; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_repairable: no run of the user can be repaired; details.reason says why; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: it has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
-                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_repairable" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "boards_left" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_repairable" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
                 details?: unknown;
                 message: string;
             };
@@ -1996,6 +2088,246 @@ export interface operations {
                         /** Format: date-time */
                         to?: string;
                         zones?: string[] | null;
+                    };
+                };
+            };
+        };
+    };
+    getBoards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The boards of the book, with their periods: those that go on, and final results */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        boards: {
+                            board: string;
+                            /** @description the attribute that divides it */
+                            group: string | null;
+                            /** @description the first period that has begun nowhere; null: there is none */
+                            next: {
+                                /**
+                                 * Format: date
+                                 * @description its first date
+                                 */
+                                first: string;
+                                /**
+                                 * Format: date
+                                 * @description and its last one
+                                 */
+                                last: string;
+                                /** @description 2026-W48, 2026-11, or the first and the last date of a season: 2027-06-01--2027-08-31 */
+                                period: string;
+                            } | null;
+                            /** @enum {string|null} */
+                            per: "week" | "month" | null;
+                            /** @description those that have begun, the latest first; final results a year back */
+                            periods: {
+                                /**
+                                 * Format: date-time
+                                 * @description when it has ended everywhere on earth
+                                 */
+                                ends_at: string;
+                                /**
+                                 * Format: date-time
+                                 * @description from when on nothing changes it
+                                 */
+                                final_at: string;
+                                /**
+                                 * Format: date
+                                 * @description its first date
+                                 */
+                                first: string;
+                                /**
+                                 * Format: date
+                                 * @description and its last one
+                                 */
+                                last: string;
+                                /** @description 2026-W48, 2026-11, or the first and the last date of a season: 2027-06-01--2027-08-31 */
+                                period: string;
+                                /**
+                                 * @description open: it goes on; provisional: late events may come; final: nothing changes it
+                                 * @enum {string}
+                                 */
+                                state: "open" | "provisional" | "final";
+                            }[];
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    getBoardsBoardName: {
+        parameters: {
+            query?: {
+                group?: string;
+                limit?: number;
+                period?: string;
+            };
+            header?: never;
+            path: {
+                board_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A board of a period: the best, and for a user the own rank and the rows around */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description the rows around that user, with the user's own */
+                        around?: {
+                            /** @description chosen by the user, or a stable pseudonym; null: erased, or has left the boards */
+                            alias: string | null;
+                            is_me: boolean;
+                            rank: number;
+                            score: number;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description when the scores were compared
+                         */
+                        as_of: string;
+                        board: string;
+                        /**
+                         * Format: date-time
+                         * @description when it has ended everywhere on earth
+                         */
+                        ends_at: string;
+                        entries: {
+                            /** @description chosen by the user, or a stable pseudonym; null: erased, or has left the boards */
+                            alias: string | null;
+                            is_me: boolean;
+                            rank: number;
+                            score: number;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description from when on nothing changes it
+                         */
+                        final_at: string;
+                        /**
+                         * Format: date
+                         * @description its first date
+                         */
+                        first: string;
+                        /** @description of whom the list is; left out: the board is undivided */
+                        group?: {
+                            name: string;
+                            value: string;
+                        };
+                        /** @description the standing is older than it is in ordinary running */
+                        is_old: boolean;
+                        /**
+                         * Format: date
+                         * @description and its last one
+                         */
+                        last: string;
+                        /** @description of a caller who is a user, and has not left the boards */
+                        me?: {
+                            /** @description null: not on this board */
+                            rank: number | null;
+                            /** @description as it is now; of a final result as it was then */
+                            score: number;
+                        };
+                        /** @description 2026-W48, 2026-11, or the first and the last date of a season: 2027-06-01--2027-08-31 */
+                        period: string;
+                        /**
+                         * @description open: it goes on; provisional: late events may come; final: nothing changes it
+                         * @enum {string}
+                         */
+                        state: "open" | "provisional" | "final";
+                        /** @description on the list */
+                        users: number;
+                    };
+                };
+            };
+        };
+    };
+    getBoardsBoardNameUsersUserId: {
+        parameters: {
+            query?: {
+                group?: string;
+                period?: string;
+            };
+            header?: never;
+            path: {
+                board_name: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A user's rank on a board of a period, with the rows around */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description under which others see the user */
+                        alias: string;
+                        around: {
+                            /** @description chosen by the user, or a stable pseudonym; null: erased, or has left the boards */
+                            alias: string | null;
+                            is_me: boolean;
+                            rank: number;
+                            score: number;
+                        }[];
+                        /** Format: date-time */
+                        as_of: string;
+                        board: string;
+                        /**
+                         * Format: date-time
+                         * @description when it has ended everywhere on earth
+                         */
+                        ends_at: string;
+                        /**
+                         * Format: date-time
+                         * @description from when on nothing changes it
+                         */
+                        final_at: string;
+                        /**
+                         * Format: date
+                         * @description its first date
+                         */
+                        first: string;
+                        group?: {
+                            name: string;
+                            value: string;
+                        };
+                        is_old: boolean;
+                        /**
+                         * Format: date
+                         * @description and its last one
+                         */
+                        last: string;
+                        /** @description 2026-W48, 2026-11, or the first and the last date of a season: 2027-06-01--2027-08-31 */
+                        period: string;
+                        /** @description null: not on this board */
+                        rank: number | null;
+                        /** @description as it is now; of a final result as it was then */
+                        score: number;
+                        /**
+                         * @description open: it goes on; provisional: late events may come; final: nothing changes it
+                         * @enum {string}
+                         */
+                        state: "open" | "provisional" | "final";
+                        user_id: string;
                     };
                 };
             };
@@ -4098,6 +4430,65 @@ export interface operations {
             };
         };
     };
+    getUsersUserIdBoards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether a user has left the boards, and in which groups the user is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        groups: Record<string, unknown>;
+                        hidden: boolean;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    putUsersUserIdBoards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description true: on no list, in no count and in no group, from the next snapshot on */
+                    hidden: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Leave all boards, or come back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        groups: Record<string, unknown>;
+                        hidden: boolean;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
     postUsersUserIdClawbacks: {
         parameters: {
             query?: never;
@@ -4291,6 +4682,38 @@ export interface operations {
                         reason?: string;
                         /** @description of a SETTING: what is set, such as zone, pause or hold */
                         setting?: string;
+                    };
+                };
+            };
+        };
+    };
+    putUsersUserIdGroups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Say in which groups a user is: all of them (servers) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        groups: Record<string, unknown>;
+                        hidden: boolean;
+                        user_id: string;
                     };
                 };
             };
