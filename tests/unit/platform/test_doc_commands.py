@@ -100,7 +100,7 @@ ELSEWHERE = {
     ("*", "json"): "below",
     ("*", "yaml"): "below",
 }
-SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline"}
+SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline", "boards"}
 MINUTES = {"type": "object", "properties": {"minutes": {"type": "integer", "minimum": 0, "maximum": 1440}}}
 ALL = [each for document in documents() for each in blocks(document)]
 MARKED_BLOCKS = [each for each in ALL if each.mark]

@@ -27,7 +27,6 @@ from tests.support.template import ROOT
         ("PUT", "/v1/users/v/timezone", 403, "forbidden"),
         ("GET", "/v1/leaderboards/points/users/v", 403, "forbidden"),
         ("GET", "/v1/boards/weekly/users/v", 403, "forbidden"),
-        ("GET", "/v1/boards/Weekly", 400, "invalid_parameter"),
         ("GET", "/v1/users/v/boards", 403, "forbidden"),
         ("PUT", "/v1/users/v/boards", 403, "forbidden"),
         ("PUT", "/v1/users/v/groups", 403, "forbidden"),
