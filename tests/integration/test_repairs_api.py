@@ -163,10 +163,51 @@ def test_a_later_book_without_repairs_keeps_what_was_bought(api: Site, move: Mov
     assert api.admin("POST", "/v1/rules", body)[0] == 201
     move(FIRST + 3 * DAY + timedelta(minutes=3))
     assert repair(api, user, idempotency_key="one")[1]["entries"] == told["entries"]
-    assert refused(repair(api, user)) == (409, "not_repairable", "not_offered")
+    for again in ({}, {"idempotency_key": "other"}):
+        status, second = repair(api, user, **again)
+        assert (status, second["entries"], second["duplicate"]) == (201, told["entries"], True)
+    other = user_of(api, move, 3, points=1)
+    move(FIRST + 3 * DAY + timedelta(minutes=4))
+    assert refused(repair(api, other)) == (409, "not_repairable", "not_offered")
     assert profile(api, user)["current_streak"] == 2
     send(api, user, event("CONTRIBUTION", FIRST + 2 * DAY))
     assert profile(api, user)["balance"] == 200 - 20 + 20 + 10
+    assert refused(repair(api, user)) == (409, "not_repairable", "not_offered"), "it was given back"
+
+
+def test_a_freeze_that_is_granted_later_is_one_more_and_a_reversal_by_hand_keeps_the_streak(
+    api: Site, move: Move
+) -> None:
+    user = user_of(api, move, 0, 1)
+    move(FIRST + 3 * DAY)
+    before = profile(api, user)["freezes_available"]
+    _, told = repair(api, user)
+    grant = {"granted_on": told["dates"][0], "idempotency_key": "sorry"}
+    assert api.admin("POST", f"/v1/users/{user}/freezes", grant)[0] == 201
+    shown = profile(api, user)
+    assert (shown["balance"], shown["current_streak"]) == (200 - 20, 2), "what was bought stays bought"
+    assert shown["freezes_available"] == before + 1
+    path = f"/v1/users/{user}/redemptions/{told['entries'][0]['entry_id']}/reversal"
+    assert api.admin("POST", path, {})[0] == 201
+    shown = profile(api, user)
+    assert (shown["balance"], shown["current_streak"], shown["freezes_available"]) == (200, 2, before)
+    late = event("CONTRIBUTION", FIRST + 2 * DAY)
+    send(api, user, late)
+    shown = profile(api, user)
+    assert (shown["balance"], shown["current_streak"], shown["freezes_available"]) == (210, 3, before + 1)
+
+
+def test_a_run_that_breaks_again_under_a_book_without_repairs_is_no_second_call(
+    api: Site, move: Move
+) -> None:
+    user = user_of(api, move, 0, 1)
+    move(FIRST + 3 * DAY)
+    assert repair(api, user)[0] == 201
+    body = {"book": book(), "effective": (FIRST + 3 * DAY + timedelta(minutes=2)).isoformat()}
+    assert api.admin("POST", "/v1/rules", body)[0] == 201
+    move(FIRST + 4 * DAY)
+    assert profile(api, user)["streak_status"] == "broken"
+    assert refused(repair(api, user)) == (409, "not_repairable", "not_offered")
 
 
 def test_a_client_repairs_and_learns_why_it_cannot(api: Site, move: Move) -> None:

@@ -7,6 +7,7 @@ reverse either are in SpendingCommands below; others are in redemptions.py, hold
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -30,7 +31,7 @@ from ingest.engagement.preferences import Change, change_profile
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import DATE, KEY, closed_object, flag, list_of, open_object, text, whole
 from rules.book.book import Books, FreezeRules
-from rules.book.daily import REPAIRED_MAX
+from rules.book.daily import REPAIRED_MAX, RepairRules
 from rules.book.rewards import FREEZE_REWARD
 from rules.days import MICROSECOND, stamp, unstamp
 from rules.engagement.account import decide
@@ -39,6 +40,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Insuffi
 from rules.engagement.lots import held_points, holds_without
 from rules.engagement.repairs import (
     NotRepairable,
+    RepairOffer,
     RepairRefusal,
     is_repair,
     newest_repair,
@@ -397,15 +399,14 @@ class SpendingCommands:
     def _repair_by(self, books: Books, profile: Profile, price_shown: int | None, now: datetime) -> Command:
         """Return what repairs a run; raises 409, RepairedBefore and InsufficientBalance."""
         version, today_of_user = books.at(now), date_at(profile, now)
-        rules, accounts = version.book.repairs, self.commands.accounts
-        run = accounts.newest_break(profile, rules, today_of_user)
+        rules, bought = version.book.repairs, [repair.place for repair in profile.repairs]
         try:
-            offer = offered_repair(run, profile.cover, profile.repairs, rules, today_of_user)
+            if bought and not rules.dates_max:
+                # Whether a second call is about what was bought, the book of that time says.
+                with suppress(NotRepairable):
+                    self._offer(profile, books.at(unstamp(max(bought))).book.repairs, today_of_user)
+            offer = self._offer(profile, rules, today_of_user)
         except NotRepairable as refused:
-            if refused.refusal is RepairRefusal.NOTHING and (
-                repaired := newest_repair(profile.repairs, rules, today_of_user)
-            ):
-                raise RepairedBefore(repaired.place) from None
             details = {"reason": refused.refusal.value}
             raise ApiError(409, "not_repairable", str(refused), details) from None
         price = offer.price_points
@@ -416,6 +417,17 @@ class SpendingCommands:
         check_covered(price, spendable(profile.balance, reserved, is_capture=False))
         *earlier, draft = repair_drafts(offer, version.number)
         return Command(draft, entries_before=tuple(earlier))
+
+    def _offer(self, profile: Profile, rules: RepairRules, today: date) -> RepairOffer:
+        """Return what the user may repair; raises NotRepairable, and RepairedBefore if it was just bought."""
+        run = self.commands.accounts.newest_break(profile, rules, today)
+        try:
+            return offered_repair(run, profile.cover, profile.repairs, rules, today)
+        except NotRepairable as refused:
+            is_repaired = refused.refusal is RepairRefusal.NOTHING
+            if is_repaired and (repaired := newest_repair(profile.repairs, rules, today)):
+                raise RepairedBefore(repaired.place) from None
+            raise
 
     def _entries_of_repair(self, last: Entry) -> list[Entry]:
         """Return the entries of a repair, oldest first: one for each date, a microsecond apart."""
