@@ -58,9 +58,9 @@ class Fingerprints:
         """Return the hashes of the person whom an agent knows by this identifier."""
         return self._hashes_of(f"device:{fingerprint}", is_signed_in=False)
 
-    def answer_key(self, user_id: str, question_id: str) -> str:
-        """Return the idempotency key of an answer's event: without the hash's key it leads to no question."""
-        return hash_under_key(self._keyed.ring.keys[0], f"award:{user_id}\x00{question_id}", HASH_CHARACTERS)
+    def of_text(self, text: str) -> str:
+        """Return a text's hash under the newest key, 32 hexadecimal digits."""
+        return self._keyed.of(text, HASH_CHARACTERS)
 
     def _hashes_of(self, text: str, *, is_signed_in: bool) -> PersonHashes:
         ring = self._keyed.ring

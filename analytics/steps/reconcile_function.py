@@ -85,9 +85,9 @@ class ReconcileSteps:
     deployed: Collection[Part] = ALL_PARTS
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures, has_answers.
+        """Collect the findings of all shares of users: {"run_id", "repair"?} -> their figures, part_steps.
 
-        has_answers: whether a part's items, such as stats of answers, are to be compared, too.
+        part_steps: the names of the steps that compare the items of parts.
         """
         findings = self.shares.collect(event, now)
         counts = findings.counts
@@ -97,9 +97,9 @@ class ReconcileSteps:
         _measure("LakeDisagreements", counts["lake_disagreements"])
         if findings.root:
             logger.info("root", extra={"root": findings.root})
-        deployed = [each for each in NIGHTS_OF_PARTS if each.part in self.deployed]
+        part_steps = [each.step for each in NIGHTS_OF_PARTS if each.part in self.deployed]
         root = {"root": findings.root["root"]} if findings.root else {}
-        return {"counts": counts, "has_answers": bool(deployed), **root}
+        return {"counts": counts, "part_steps": part_steps, **root}
 
     def compare_part(self, step: Step, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """Take a part's step: {"run_id", ...} -> its answer, with the figures."""

@@ -103,7 +103,8 @@ class Answers:
     def _event(self, response: Response, user_id: str, books: Books) -> Event | None:
         """Return the event of an answer, which alone names the user; None if the book has no such type."""
         zone = None if response.timezone else self.zones.chosen([user_id])[user_id]
-        key = self.fingerprints.answer_key(user_id, response.question_id)
+        # The event's key: without the hash's key it leads to no question.
+        key = self.fingerprints.of_text(f"award:{user_id}\x00{response.question_id}")
         return event_of_answer(response, user_id, key, zone, books)
 
 
