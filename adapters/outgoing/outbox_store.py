@@ -25,13 +25,21 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, if_unchanged, query_all, transact
 from rules.days import key_of_stamp, stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
-from rules.outgoing.notices import KEPT, KINDS_OF_PARTS, Endpoint, Notice, NoticeType, Notification, is_user
+from rules.outgoing.notices import (
+    BOARD,
+    KEPT,
+    KINDS_OF_PARTS,
+    Endpoint,
+    Notice,
+    NoticeType,
+    Notification,
+    is_user,
+)
 
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
-ONCE = tuple(
-    kind.holder for kind in KINDS_OF_PARTS.values() if kind.is_last
-)  # holders that are notified once
+# What holders that are notified once begin with
+ONCE = (BOARD, *(kind.holder for kind in KINDS_OF_PARTS.values() if kind.is_last))
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages
 STATE = "state"  # the sort key of the state that a holder's notifications have led to
 LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes

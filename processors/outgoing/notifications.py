@@ -12,8 +12,9 @@ which has the streak that was last notified. It returns a notice and the new sta
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from adapters.engagement.account_items import profile_from, with_daily_terms
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.period_boards import FinalResult, StandingStore
 from adapters.engagement.rewards import redemption_from
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
@@ -45,13 +47,16 @@ from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombston
 from adapters.settings import with_settings
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.part_changes import PartChanges, ReadChange
+from rules.book.board_rules import BoardRule
 from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.levels import Level
 from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals import DeclaredAchievement, declared_achievements
+from rules.engagement.periods import boards_in
 from rules.outgoing.derivation import (
+    ItemNoticeState,
     ThingChange,
     UserNoticeState,
     due_at,
@@ -59,12 +64,14 @@ from rules.outgoing.derivation import (
     notices_of_achievements,
     notices_of_profile,
     notices_of_redemption,
+    notices_of_result,
     offered_achievements,
 )
 from rules.outgoing.notices import (
     Notice,
     NoticeType,
     Notification,
+    board_holder,
     is_user,
     number_notices,
 )
@@ -76,6 +83,7 @@ RESERVE_SECONDS = 20
 Change = Profile | Redemption | ThingChange
 Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
+RESULTS_TOLD = timedelta(days=7)  # older final results are no news to an endpoint that is new
 CHANGES_OF_PARTS: list[PartChanges] = list(said("noticed_changes"))
 
 
@@ -187,6 +195,8 @@ class NotificationWriter:
     endpoints: EndpointStore
     steps: NoticeSteps = NoticeSteps()
     readers: Mapping[str, ReadChange] = field(default_factory=dict)  # of parts' items
+    results: StandingStore | None = None  # of boards; only sweep() needs it
+    told: set[str] = field(default_factory=set)  # holders of results that this process has notified
 
     def write(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
         """Write the notifications of records, holder by holder.
@@ -280,7 +290,35 @@ class NotificationWriter:
                 shares |= self._write_steps(holder, [step], now)
             except OutboxConflict:
                 continue
+        return shares | self._finished_boards(now)
+
+    def _finished_boards(self, now: datetime) -> set[EndpointShare]:
+        """Write the notifications of final results of the last week. See sweep."""
+        if not (self.results and self.steps.books and self._may_want(NoticeType.BOARD_FINISHED)):
+            return set()
+        terms, shares = self.steps.books.daily_terms(), set[EndpointShare]()
+        if not any(rules.boards for _, rules in terms):
+            return set()
+        for period, result in self.results.recent().items():
+            if now - result.closed_at > RESULTS_TOLD:
+                continue
+            for rule in boards_in(period, terms):
+                holder = board_holder(rule.name, period.name)
+                if holder in self.told:
+                    continue
+                step = partial(
+                    _result_notices, rule=rule, result=result, users=result.users.get(rule.group, 0)
+                )
+                with suppress(OutboxConflict):
+                    shares |= self._write_steps(holder, [step], now)
+                    self.told.add(holder)
         return shares
+
+
+def _result_notices(
+    state: ItemNoticeState, rule: BoardRule, result: FinalResult, users: int
+) -> tuple[list[Notice], ItemNoticeState]:
+    return notices_of_result(state, rule, result.period, users, result.final_at)
 
 
 def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str, Change] | None:
@@ -322,6 +360,7 @@ class OwnNotificationSettings(ConsumerSettings):
     rewards_ledger_table: str
     rule_books_table: str
     notifications_table: str
+    boards_table: str
     webhook_endpoints_table: str
     event_bus_name: str  # "" for none
     deliver_function: str
@@ -367,6 +406,7 @@ def _parts(config: OwnNotificationSettings, client: ClientOf) -> _Parts:
             endpoints,
             _notice_steps(config, dynamodb),
             readers,
+            StandingStore(dynamodb, config.boards_table),
         ),
         LaneStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),

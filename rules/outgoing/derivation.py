@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from rules.book.board_rules import BoardRule
 from rules.book.book import Books
 from rules.book.daily import NO_REPAIRS, RepairRules
 from rules.book.levels import Level, standing_of
@@ -21,6 +22,7 @@ from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import definition_digest
 from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.ledger import debt_of, entry_id
+from rules.engagement.periods import Period
 from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offered_repair, repair_view
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.outgoing.notices import Notice, NoticeType
@@ -423,3 +425,24 @@ class ThingChange:
     type: str  # of its notices
     # Returns the notices of the change at an instant, and the next state
     notices: Callable[[ItemNoticeState, datetime], tuple[list[Notice], ItemNoticeState]]
+
+
+def notices_of_result(
+    state: ItemNoticeState, rule: BoardRule, period: Period, users: int, final_at: datetime
+) -> tuple[list[Notice], ItemNoticeState]:
+    """Return the only notice of a board's final result; none if it was returned before.
+
+    users: on the board, in all of its groups. The notice names nobody: whoever wants the rows asks for them.
+    """
+    if state.version:
+        return [], state
+    data = {
+        "board": rule.name,
+        "period": period.name,
+        "first": period.first.isoformat(),
+        "last": period.last.isoformat(),
+        "group": rule.group or None,
+        "users": users,
+        "final_at": stamp(final_at),
+    }
+    return [Notice(NoticeType.BOARD_FINISHED, data)], ItemNoticeState(1, 1, stamp(final_at), data)

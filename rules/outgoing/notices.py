@@ -24,7 +24,8 @@ from rules.user_ids import user_holder, user_id_problem, user_of_holder
 KINDS_OF_PARTS: dict[str, NoticeKind] = {kind.type: kind for kinds in said("notices") for kind in kinds}
 # Those of which an endpoint says whose it wants
 OWNED_KINDS = tuple(kind for kind in KINDS_OF_PARTS.values() if kind.whose)
-HOLDER_NAMES = {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
+BOARD = "board/"  # begins the holder of a final result: board/weekly/2026-W48
+HOLDER_NAMES = {BOARD: "result"} | {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
@@ -45,6 +46,11 @@ KEPT = timedelta(days=30)  # how long a notification is kept, for replays and fo
 def is_user(holder: str) -> bool:
     """Return whether a holder is a user. The holder of an endpoint's test messages counts as a user."""
     return not holder.startswith(tuple(HOLDER_NAMES))
+
+
+def board_holder(board: str, period: str) -> str:
+    """Return the holder of the notification of a final result. period: its name."""
+    return f"{BOARD}{board}/{period}"
 
 
 def holder_names(holder: str) -> dict[str, str]:
@@ -75,6 +81,7 @@ class NoticeType(StrEnum):
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
+    BOARD_FINISHED = "board.finished"  # the result of a period is final
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"  # somebody asked for it
@@ -108,6 +115,11 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
         "price_points": int,
     },
     NoticeType.HOLD_EXPIRED: {**_OF_USER, "hold_id": str, "points": int, "reward_id": str, "until": str},
+    NoticeType.BOARD_FINISHED: {
+        **dict.fromkeys(("result", "board", "period", "first", "last", "group", "final_at"), str),
+        "users": int,
+        "number": int,
+    },
     NoticeType.PROFILE_CHANGED: _OF_USER,
     **{kind.type: kind.fields for kind in KINDS_OF_PARTS.values()},
 }

@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from adapters.engagement.period_boards import CONTEST, StandingStore, part_of
+from adapters.outgoing.endpoint_store import EndpointStore
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.outbox_store import OutboxStore
 from adapters.platform.items import decode_item
 from adapters.platform.tables import get_one, scan_all
 from adapters.privacy.stores import BoardEraser
@@ -15,6 +19,7 @@ from ingest.engagement.leaderboards import RANK
 from ingest.engagement.period_boards import BOARD_VIEW, BOARDS_VIEW, PLACE_VIEW, BoardQuery
 from ingest.web.caller import ApiError, Caller
 from ingest.web.validate import first_problem
+from processors.outgoing.notifications import NoticeSteps, NotificationWriter
 from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.daily import DailyRules, DailyTerms
 from rules.days import stamp
@@ -26,6 +31,7 @@ from rules.engagement.period_points import PeriodPoints
 from rules.engagement.period_standings import CLOSING_DELAY
 from rules.engagement.periods import counted_until, final_at, period_named
 from rules.engagement.streak import Streak
+from rules.outgoing.notices import Endpoint, NoticeType, board_holder
 from rules.privacy.erasures import Person
 from tests.support.board_tables import BoardTables
 from tests.support.capacity import ReadCount
@@ -372,3 +378,28 @@ def test_final_results_do_not_name_who_has_left_since(tables: BoardTables) -> No
     later_life(tables)
     board = top(tables, at=CLOSING + timedelta(hours=3), period="2026-W48")
     assert [each["alias"] is None for each in board["entries"]][:2] == [True, False]
+
+
+# ---- who is notified
+
+
+def test_a_final_result_is_notified_once_also_if_two_processes_find_it(tables: BoardTables) -> None:
+    tables.builder().build(CLOSING)
+    endpoints = EndpointStore(tables.dynamodb, "WebhookEndpoints")
+    wanted = frozenset({NoticeType.BOARD_FINISHED})
+    endpoints.put(Endpoint("finished", "acme", "https://a.example.com/", types=wanted))
+    store, lanes = OutboxStore(tables.dynamodb, "Notifications"), LaneStore(tables.dynamodb, "Notifications")
+    for _ in range(2):
+        books: Any = SimpleNamespace(daily_terms=lambda: tables.terms)  # all that is asked of it
+        steps = NoticeSteps(books=books)
+        results = StandingStore(tables.dynamodb, tables.boards)
+        known = EndpointStore(tables.dynamodb, "WebhookEndpoints")
+        writer = NotificationWriter(tables.dynamodb, tables.users, store, known, steps, results=results)
+        writer.sweep(CLOSING, lambda: False)
+    for board, users in (("classes", 0), ("weekly", 8)):
+        holder = board_holder(board, WEEK.name)
+        (notification,) = lanes.log(holder, 0)
+        assert notification.notice.type == NoticeType.BOARD_FINISHED
+        assert (notification.notice.data["board"], notification.notice.data["users"]) == (board, users)
+        assert lanes.get(holder, "finished")
+    endpoints.remove("finished")

@@ -8,17 +8,21 @@ from datetime import timedelta
 
 import pytest
 
+from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.levels import Level
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
+from rules.engagement.periods import period_named
 from rules.outgoing.derivation import (
+    ItemNoticeState,
     OfferedAchievement,
     notices_of_achievements,
     notices_of_profile,
     notices_of_redemption,
+    notices_of_result,
 )
-from rules.outgoing.notices import TYPES, Notice, NoticeType, Notification
+from rules.outgoing.notices import TYPES, Notice, NoticeType, Notification, board_holder
 from tests.support.message_schema import SCHEMA, problems
 from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
@@ -54,6 +58,12 @@ def bodies() -> Iterator[tuple[str, bytes]]:
         yield notice.type, Notification("ann", number, AT, notice).body
     for module in modules_of_parts("notices"):
         yield from module.bodies()
+    week = period_named("2026-W48")
+    for rule in (BoardRule("all", BoardPeriod.WEEK), BoardRule("classes", BoardPeriod.WEEK, group="class")):
+        holder = board_holder(rule.name, week.name)
+        (notice,), state = notices_of_result(ItemNoticeState(), rule, week, 8, noon(2))
+        assert notices_of_result(state, rule, week, 8, noon(2))[0] == [], "a result is final once"
+        yield notice.type, Notification(holder, 1, AT, notice).body
     yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body
 
 

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 8f613189d9e5ff1e4dfdf16682463043f09ee24adfb36df5284cc3b90858fc3c."""
+"""Made by `make clients` from the API with the digest 4f4a4d8802a993cbf6a70847539752b0888350dc36cc10f9acf3be1844aa1c71."""
 
 from __future__ import annotations
 
@@ -1849,6 +1849,10 @@ class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
     at_least: float
 
 
+class GetWebhookEndpointsResponseEndpointFiltersBoardFinished(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
     at_least: float
 
@@ -1897,6 +1901,7 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
     "GetWebhookEndpointsResponseEndpointFilters",
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
+        "board.finished": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLevelChanged]]],
@@ -1920,7 +1925,7 @@ class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     filters: GetWebhookEndpointsResponseEndpointFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 
@@ -1929,6 +1934,10 @@ class GetWebhookEndpointsResponse(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersBoardFinished(TypedDict):
     at_least: float
 
 
@@ -1980,6 +1989,7 @@ PostWebhookEndpointsRequestFilters = TypedDict(
     "PostWebhookEndpointsRequestFilters",
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersAchievementEarned]]],
+        "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLevelChanged]]],
@@ -2001,7 +2011,7 @@ PostWebhookEndpointsRequestAgent: TypeAlias = str
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
     agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
@@ -2011,6 +2021,10 @@ PostWebhookEndpointsResponseAgent: TypeAlias = str
 
 
 class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersBoardFinished(TypedDict):
     at_least: float
 
 
@@ -2062,6 +2076,7 @@ PostWebhookEndpointsResponseFilters = TypedDict(
     "PostWebhookEndpointsResponseFilters",
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersAchievementEarned]]],
+        "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLevelChanged]]],
@@ -2085,7 +2100,7 @@ class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
     secret: str
 
@@ -2102,6 +2117,10 @@ PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersBoardFinished(TypedDict):
     at_least: float
 
 
@@ -2153,6 +2172,7 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
     "PostWebhookEndpointsEndpointIdEnableResponseFilters",
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned]]],
+        "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLevelChanged]]],
@@ -2176,7 +2196,7 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 8f613189d9e5ff1e4dfdf16682463043f09ee24adfb36df5284cc3b90858fc3c.
+// Made by `make clients` from the API with the digest 4f4a4d8802a993cbf6a70847539752b0888350dc36cc10f9acf3be1844aa1c71.
 
 export interface paths {
     "/": {
@@ -5718,6 +5718,11 @@ export interface operations {
                                         at_least: number;
                                     })[];
                                 };
+                                "board.finished"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "hold.expired"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
@@ -5776,7 +5781,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -5801,6 +5806,11 @@ export interface operations {
                     /** @description by type: the values that a text or number of `data` must have, or how much at least */
                     filters?: {
                         "achievement.earned"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "board.finished"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -5863,7 +5873,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -5888,6 +5898,11 @@ export interface operations {
                         /** @description by type: the values that a text or number of `data` must have, or how much at least */
                         filters: {
                             "achievement.earned"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "board.finished"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -5952,7 +5967,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -6019,6 +6034,11 @@ export interface operations {
                                     at_least: number;
                                 })[];
                             };
+                            "board.finished"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
@@ -6077,7 +6097,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
