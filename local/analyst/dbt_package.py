@@ -77,7 +77,7 @@ def dbt_command(stack: Stack, directory: Path, engine: str | None, materialized:
     DIRECTORY is new or empty, or has such a package, which is replaced.
     """
     package = Package(
-        models(stack.campaign_grace_days, stack.parts),
+        models(stack.model_settings, stack.parts),
         engine or (DUCKDB if stack.is_laptop else REDSHIFT),
         materialized,
         tuple(declared_tables(stack.parts)),
