@@ -53,6 +53,7 @@ NOT_IN_THE_LAKE = {
     "IdempotencyKeys": "digests of leads' events, states of orders, counts of hooks, and notes of imports;"
     " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
     "PayloadBucket": "large webhooks; the bucket may still have them",
+    "Friends": "requests and blocks; users ask and block again",
     "Boards": "nothing; the next snapshot makes them anew",
     "Limits": "counts of the last minute; they start again",
     "Redis": "nothing; rounds fill it",

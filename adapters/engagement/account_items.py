@@ -1,13 +1,13 @@
 """Profiles, days and ledger entries as table attributes, and back (keys and indexes: template.yaml)."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, TypeVar
 
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
-from adapters.platform.tables import get_one
+from adapters.platform.tables import get_all, get_one
 from rules.book.daily import DailyTerms
 from rules.days import key_of_stamp, region_of, stamp_of_key
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
@@ -31,12 +31,12 @@ from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.repairs import Repair
 from rules.engagement.rest_days import NO_TERMS, RestDays, choice_of_text, choice_text
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, Streak, lapse_date
-from rules.user_ids import kept_partition
+from rules.user_ids import kept_partition, user_of_partition
 
-# A user has more items in DailyActivity, with a word in place of a date: the settled part of streaks and of
-# achievements (KeptItems), and the place in the leagues (adapters/engagement/leagues.py). They have a
-# partition of their own, so that a query of the user gives days alone.
-GOALS, ACHIEVEMENTS, LEAGUE = "goals", "totals", "league"
+# A user has more items in DailyActivity, with a word in place of a date: the settled part of streaks, of
+# achievements and of active dates (KeptItems), and the place in the leagues (adapters/engagement/leagues.py).
+# They have a partition of their own, so that a query of the user gives days alone.
+GOALS, ACHIEVEMENTS, ACTIVE_DATES, LEAGUE = "goals", "totals", "dates", "league"
 # A profile's item that is larger is brought forward, by whole months. So it is this much below the 1,024
 # bytes of a write unit, which is enough for the freezes and pauses of one more month.
 PROFILE_BYTES_MAX = 800
@@ -68,10 +68,16 @@ class KeptItems:
         """
         key = {"user_id": kept_partition(user_id), "activity_date": self._sort_key}
         item = get_one(self._dynamodb, self._days, key, is_strong)
-        try:
-            return read(zlib.decompress(item["packed"]["B"]).decode()) if item else None
-        except (KeyError, TypeError, ValueError, zlib.error):
-            return None
+        return _content(item, read) if item else None
+
+    def get_all(self, user_ids: Iterable[str], read: Callable[[str], Value]) -> dict[str, Value]:
+        """Return the contents of users' items, strongly consistent; a missing or damaged one is left out."""
+        keys = [{"user_id": kept_partition(user), "activity_date": self._sort_key} for user in user_ids]
+        found = {
+            user_of_partition(item["user_id"]["S"]): _content(item, read)
+            for item in get_all(self._dynamodb, self._days, keys)
+        }
+        return {user: content for user, content in found.items() if content is not None}
 
     def put(self, user_id: str, text: str) -> dict[str, Any]:
         """Return the arguments of a put of a user's item."""
@@ -79,6 +85,14 @@ class KeptItems:
         # No day has this attribute: the publisher makes no row of days of an item that has it.
         packed: Item = {"packed": {"B": zlib.compress(text.encode())}}
         return {"TableName": self._days, "Item": item | packed}
+
+
+def _content(item: Item, read: Callable[[str], Value]) -> Value | None:
+    """Return the content of a kept item; None for a damaged one."""
+    try:
+        return read(zlib.decompress(item["packed"]["B"]).decode())
+    except (KeyError, TypeError, ValueError, zlib.error):
+        return None
 
 
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:

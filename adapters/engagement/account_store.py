@@ -191,9 +191,13 @@ class AccountStore:
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
+        return History(self.active_dates(profile.user_id, first, until, is_strong), start)
+
+    def active_dates(self, user_id: str, first: date, last: date, is_strong: bool = True) -> list[date]:
+        """Return a user's active dates between two, both included, ascending."""
         only = {"ProjectionExpression": "activity_date", "FilterExpression": ACTIVE}
-        items = self._query_days(profile.user_id, first, until, ConsistentRead=is_strong, **only)
-        return History([date.fromisoformat(item["activity_date"]["S"]) for item in items], start)
+        items = self._query_days(user_id, first, last, ConsistentRead=is_strong, **only)
+        return [date.fromisoformat(item["activity_date"]["S"]) for item in items]
 
     def newest_break(
         self, profile: Profile, rules: RepairRules, today: date, is_strong: bool = True

@@ -13,9 +13,10 @@ from itertools import chain
 from typing import Any
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
+from adapters.engagement.friend_store import ties_back
 from adapters.engagement.leagues import remove_member
 from adapters.engagement.period_boards import pack_places, unpack_places
-from adapters.platform.items import Item, encode_item
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, get_one, scan_all, write_if
 from adapters.privacy.erasers import (
@@ -60,6 +61,7 @@ class OwnErasureSettings:
     rewards_ledger_table: str
     rewards_table: str
     idempotency_keys_table: str
+    friends_table: str
     limits_table: str
     notifications_table: str
     payload_bucket: str
@@ -95,6 +97,14 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
 
     days = table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions)
     events = table(tables.bp_events_table, "user_id", "event_id")
+    ties = table(tables.friends_table, "user_id", "friend_id")
+
+    def all_ties(person: Person) -> Iterator[Item]:
+        # The person's own ties name those who have one to the person. So they are deleted last.
+        own = list(ties.items(person))
+        yield from items_of_keys(dynamodb, ties.table, ties_back(map(decode_item, own)))
+        yield from own
+
     return {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
         "BPEvents": events,
@@ -103,6 +113,7 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
         "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
+        "Friends": replace(ties, items=all_ties),
         "Limits": ItemEraser(
             dynamodb,
             tables.limits_table,

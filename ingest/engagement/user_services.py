@@ -11,12 +11,14 @@ from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_store import AccountStore, ReviewIndex
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
+from adapters.engagement.active_dates import ActiveDatesReader
 from adapters.engagement.amnesty_store import AmnestyApplier, AmnestyStore
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.expiry import Settler
+from adapters.engagement.friend_store import FriendStore
 from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.period_boards import PeriodPages, StandingStore
@@ -24,6 +26,7 @@ from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
+from ingest.engagement.friends import Friends
 from ingest.engagement.goal_views import AchievementViews, GoalViews
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
@@ -63,6 +66,7 @@ class UsersApiSettings(Allowance):
     bp_events_table: str
     idempotency_keys_table: str
     boards_table: str
+    friends_table: str
     redis_url: str
     rule_books_table: str
     fingerprint_secret_arn: str
@@ -119,6 +123,13 @@ class UserServices:
         index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
         hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
         self.boards = Leaderboards(self.profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis)
+        self.friends = Friends(
+            FriendStore(dynamodb, config.friends_table),
+            accounts,
+            ActiveDatesReader.of(accounts),
+            books,
+            self.is_erased,
+        )
         self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
         league_store = LeagueStore(dynamodb, config.boards_table, config.daily_activity_table)
         self.leagues = Leagues(league_store, accounts)
@@ -165,6 +176,7 @@ app = Api(
     "UsersApi",
     {
         "user_id": user_id(),
+        "friend_id": user_id("of another user"),
         "entry_id": text(pattern="^[0-9]{8}T[0-9]{12}Z$"),
         "hold_id": text(pattern=HOLD_ID),
         "name": text(pattern=GOAL_NAME),

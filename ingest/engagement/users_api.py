@@ -14,7 +14,10 @@ from adapters import clock
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty_store import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
-from ingest.engagement import user_services
+from ingest.engagement import (
+    friends_api,  # noqa: F401 (its routes are this function's, too)
+    user_services,
+)
 from ingest.engagement.amnesty_bodies import (
     AMNESTIES,
     AMNESTY,

@@ -12,6 +12,8 @@ from rules.user_ids import LENGTH_MAX, USER_ID
 # code that is used and not listed, and for one that is listed and not used.
 CODES = {
     "already_reversed": "the redemption has been reversed before",
+    "blocked": "one of the two users has blocked the other",
+    "blocked_max": "the user has blocked as many others as are allowed",
     "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
     "boards_left": "the user has left the boards; the message says how to come back",
     "conflict": "the key was used with another body; or somebody else was first, as the message says",
@@ -23,6 +25,8 @@ CODES = {
     "forbidden": "the caller may not do this, or not for this user",
     "freezes_held_max": "the user holds as many freezes as are allowed",
     "in_the_future": "the event is more than 5 minutes ahead",
+    "friends_max": "one of the two users has as many friends as the book of rules allows",
+    "friends_not_offered": "the book of rules has no friends",
     "hold_ended": "the hold was captured, released or has lapsed",
     "holds_max": "too many holds are open already",
     "insufficient_balance": "the balance does not cover the points",
@@ -39,6 +43,7 @@ CODES = {
     "rate_limited": "too many requests in this minute, or of a dear kind today; see Retry-After",
     "redemption_ended": "what became of the redemption is settled; details say how",
     "receipt_refused": "the time receipt proves nothing: it is forged, foreign, used, out of order, expired",
+    "requests_max": "too many requests to be a friend wait for an answer",
     "rest_days_kept": "rest days may be changed once in 28 days; details say when again",
     "rest_days_not_offered": "the book of rules lets nobody choose rest days",
     "reward_limit": "the user has as many of this reward as one user may have",

@@ -70,6 +70,14 @@ INVENTORY = (
         DELETED,
         found="the first rows of each board, which are put again without the user",
     ),
+    Store(
+        "Friends",
+        TABLE,
+        "who is whose friend, has asked whom, has blocked whom",
+        DELETED,
+        "user_id",
+        found="also as the friend in items of those whom the user's own items name",
+    ),
     Store("RuleBooks", TABLE, "books of rules, amnesties", IMPERSONAL),
     Store("WebhookEndpoints", TABLE, "addresses of the customer's systems", IMPERSONAL),
     Store(

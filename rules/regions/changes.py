@@ -30,6 +30,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "BPEvents": ("user_id", "event_id"),
     "IdempotencyKeys": ("user_id", "idempotency_key"),
     "Rewards": ("holder", "place"),
+    "Friends": ("user_id", "friend_id"),
     "RuleBooks": ("book", "version"),
     "Erasures": ("part", "place"),
     **{name: table.key for tables in said("followed_tables") for name, table in tables.items()},

@@ -138,7 +138,7 @@ def settings_unseen(old: Mapping[str, object], new: Mapping[str, object]) -> lis
 
 UNSEEN_POLICIES: Mapping[str, UnseenPolicy] = {
     **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents"), UnseenPolicy.CARRIED),
-    **dict.fromkeys(("Rewards", "RuleBooks"), UnseenPolicy.LISTED),
+    **dict.fromkeys(("Rewards", "Friends", "RuleBooks"), UnseenPolicy.LISTED),
     **{name: table.unseen for tables in said("followed_tables") for name, table in tables.items()},
     **dict.fromkeys(("WebhookEndpoints", "Notifications"), UnseenPolicy.LISTED),
     "DailyActivity": UnseenPolicy.DERIVED,

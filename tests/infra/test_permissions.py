@@ -78,12 +78,13 @@ ROLES = {
         "logs:PutLogEvents",
     },
 }
-# Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them;
+# Where items may be deleted: a day that no ledger entry knows; what users ask of each other; subscriptions, with what marks them;
 # an erasure that is finished. ErasureFunction deletes persons
 # from all tables but those that know none (dynamodb:BatchWriteItem).
 DELETED = {
     "ReceiverFunction": set(FOLLOWED),  # what the other region has deleted
     "ReconcileFunction": {"DailyActivity"},
+    "UsersApiFunction": {"Friends"},  # requests that are taken back or declined, blocks that are lifted
     "ErasureFunction": {"Erasures"},
     "EndpointsApiFunction": {"WebhookEndpoints"},
     "WebhookDeliveryFunction": {"Notifications"},  # lanes in which nothing waits

@@ -30,6 +30,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
     "Rewards": (("holder", "place"), {}, "", "NEW_IMAGE"),
     "Limits": (("counter", ""), {}, "expires_at", ""),
+    "Friends": (("user_id", "friend_id"), {}, "expires_at", "NEW_IMAGE"),
     "RuleBooks": (("book", "version"), {}, "", "NEW_IMAGE"),
     "Erasures": (("part", "place"), {}, "", "NEW_IMAGE"),
     "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", "NEW_IMAGE"),

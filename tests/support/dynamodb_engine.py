@@ -24,7 +24,7 @@ from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 
 TABLES = (
-    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards", "Friends"),
     *("Limits", "RuleBooks", "Rewards", "Erasures"),
     *("Event", "Memory", "Feature", "GroupEvents"),
     *("Questions", "Responses", "Subscriptions", "UserStats"),
@@ -65,6 +65,7 @@ CONSTANTS = {
     "REWARDS_TABLE": "Rewards",
     "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
     "BOARDS_TABLE": "Boards",
+    "FRIENDS_TABLE": "Friends",
     "EVENT_TABLE": "Event",
     "MEMORY_TABLE": "Memory",
     "FEATURE_TABLE": "Feature",

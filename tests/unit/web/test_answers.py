@@ -30,6 +30,9 @@ from tests.support.template import ROOT
         ("GET", "/v1/users/v/boards", 403, "forbidden"),
         ("PUT", "/v1/users/v/boards", 403, "forbidden"),
         ("PUT", "/v1/users/v/groups", 403, "forbidden"),
+        ("GET", "/v1/users/v/friends", 403, "forbidden"),
+        ("PUT", "/v1/users/v/friends/w", 403, "forbidden"),
+        ("DELETE", "/v1/users/v/blocked/w", 403, "forbidden"),
         ("GET", "/v1/users/u%00", 400, "invalid_parameter"),
     ],
 )

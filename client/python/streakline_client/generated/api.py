@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 4f4a4d8802a993cbf6a70847539752b0888350dc36cc10f9acf3be1844aa1c71."""
+"""Made by `make clients` from the API with the digest 1e9937930a76fe7126bb7f8df20e8b2011294461017b1841a4021234b11307d0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "boards_left", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "blocked", "blocked_max", "boards_left", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "friends_max", "friends_not_offered", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "requests_max", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
@@ -1385,6 +1385,20 @@ class GetUsersUserIdBalanceResponse(TypedDict):
     expiring: NotRequired[list[GetUsersUserIdBalanceResponseExpiringItem]]
 
 
+class DeleteUsersUserIdBlockedFriendIdResponse(TypedDict):
+    user_id: str
+    friend_id: str
+    state: Literal["friend", "asked", "request", "blocked", "none"]
+    since: str | None
+
+
+class PutUsersUserIdBlockedFriendIdResponse(TypedDict):
+    user_id: str
+    friend_id: str
+    state: Literal["friend", "asked", "request", "blocked", "none"]
+    since: str | None
+
+
 class GetUsersUserIdBoardsResponse(TypedDict):
     user_id: str
     hidden: bool
@@ -1464,6 +1478,56 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     created_at: str
     occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdFriendsResponseFriend(TypedDict):
+    user_id: str
+    since: str
+    alias: str | None
+    streak: int
+    at_risk: bool
+    today: str
+    active_today: bool
+    friend_active_today: bool
+
+
+class GetUsersUserIdFriendsResponseRequest(TypedDict):
+    user_id: str
+    since: str
+    alias: str | None
+
+
+class GetUsersUserIdFriendsResponseAskedItem(TypedDict):
+    user_id: str
+    since: str
+
+
+class GetUsersUserIdFriendsResponseBlockedItem(TypedDict):
+    user_id: str
+    since: str
+
+
+class GetUsersUserIdFriendsResponse(TypedDict):
+    user_id: str
+    friends_max: int
+    friends: list[GetUsersUserIdFriendsResponseFriend]
+    requests: list[GetUsersUserIdFriendsResponseRequest]
+    asked: list[GetUsersUserIdFriendsResponseAskedItem]
+    blocked: list[GetUsersUserIdFriendsResponseBlockedItem]
+
+
+class DeleteUsersUserIdFriendsFriendIdResponse(TypedDict):
+    user_id: str
+    friend_id: str
+    state: Literal["friend", "asked", "request", "blocked", "none"]
+    since: str | None
+
+
+class PutUsersUserIdFriendsFriendIdResponse(TypedDict):
+    user_id: str
+    friend_id: str
+    state: Literal["friend", "asked", "request", "blocked", "none"]
+    since: str | None
 
 
 PutUsersUserIdGroupsRequest: TypeAlias = dict[str, str]

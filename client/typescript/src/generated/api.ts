@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 4f4a4d8802a993cbf6a70847539752b0888350dc36cc10f9acf3be1844aa1c71.
+// Made by `make clients` from the API with the digest 1e9937930a76fe7126bb7f8df20e8b2011294461017b1841a4021234b11307d0.
 
 export interface paths {
     "/": {
@@ -942,6 +942,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/blocked/{friend_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Block another user
+         * @description A pair ends, and requests of the other user are not shown any more. The other user does not learn of it.
+         */
+        put: operations["putUsersUserIdBlockedFriendId"];
+        post?: never;
+        /** Let another user ask again */
+        delete: operations["deleteUsersUserIdBlockedFriendId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/boards": {
         parameters: {
             query?: never;
@@ -1042,6 +1063,47 @@ export interface paths {
          */
         post: operations["postUsersUserIdFreezes"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/friends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Friends, the streak that the user has with each, and requests
+         * @description Of friends there are dates, and no times, events or points.
+         */
+        get: operations["getUsersUserIdFriends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/friends/{friend_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Ask another user to be a friend, or answer such a request
+         * @description The pair begins when both have done so. A server begins it at once: it says that both have agreed.
+         */
+        put: operations["putUsersUserIdFriendsFriendId"];
+        post?: never;
+        /** End a pair, decline a request, or take one back */
+        delete: operations["deleteUsersUserIdFriendsFriendId"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1804,10 +1866,10 @@ export interface components {
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; boards_left: the user has left the boards; the message says how to come back; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_repairable: no run of the user can be repaired; details.reason says why; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: it has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; blocked: one of the two users has blocked the other; blocked_max: the user has blocked as many others as are allowed; boards_left: the user has left the boards; the message says how to come back; conflict: the key was used with another body; or somebody else was first, as the message says; contract_broken: the properties are not as the event type's data contract says; endpoint_ended: the endpoint has ended, and can only be deleted; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; friends_max: one of the two users has as many friends as the book of rules allows; friends_not_offered: the book of rules has no friends; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_repairable: no run of the user can be repaired; details.reason says why; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: it has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute, or of a dear kind today; see Retry-After; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; requests_max: too many requests to be a friend wait for an answer; rest_days_kept: rest days may be changed once in 28 days; details say when again; rest_days_not_offered: the book of rules lets nobody choose rest days; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_entries: the answer follows from more ledger entries than one request reads; see the message; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
-                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "boards_left" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_repairable" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "blocked" | "blocked_max" | "boards_left" | "conflict" | "contract_broken" | "endpoint_ended" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "friends_max" | "friends_not_offered" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_repairable" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "requests_max" | "rest_days_kept" | "rest_days_not_offered" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_entries" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
                 details?: unknown;
                 message: string;
             };
@@ -4430,6 +4492,78 @@ export interface operations {
             };
         };
     };
+    putUsersUserIdBlockedFriendId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                friend_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Block another user */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        friend_id: string;
+                        /**
+                         * Format: date-time
+                         * @description the instant; null: there is nothing
+                         */
+                        since: string | null;
+                        /**
+                         * @description what the user has with the other one: a friend, a request to or from, a block, or nothing
+                         * @enum {string}
+                         */
+                        state: "friend" | "asked" | "request" | "blocked" | "none";
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteUsersUserIdBlockedFriendId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                friend_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Let another user ask again */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        friend_id: string;
+                        /**
+                         * Format: date-time
+                         * @description the instant; null: there is nothing
+                         */
+                        since: string | null;
+                        /**
+                         * @description what the user has with the other one: a friend, a request to or from, a block, or nothing
+                         * @enum {string}
+                         */
+                        state: "friend" | "asked" | "request" | "blocked" | "none";
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
     getUsersUserIdBoards: {
         parameters: {
             query?: never;
@@ -4682,6 +4816,143 @@ export interface operations {
                         reason?: string;
                         /** @description of a SETTING: what is set, such as zone, pause or hold */
                         setting?: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdFriends: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Friends, the streak that the user has with each, and requests */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description whom the user has asked, and who may still answer */
+                        asked: {
+                            /** Format: date-time */
+                            since: string;
+                            user_id: string;
+                        }[];
+                        /** @description by the user */
+                        blocked: {
+                            /** Format: date-time */
+                            since: string;
+                            user_id: string;
+                        }[];
+                        /** @description the oldest pair first */
+                        friends: {
+                            /** @description whether the user was active on that date */
+                            active_today: boolean;
+                            /** @description the name on the boards that the friend chose */
+                            alias: string | null;
+                            /** @description one of both must still be active today, so that the streak goes on */
+                            at_risk: boolean;
+                            friend_active_today: boolean;
+                            /** Format: date-time */
+                            since: string;
+                            /** @description dates on which both were active, in their current runs since then */
+                            streak: number;
+                            /**
+                             * Format: date
+                             * @description the pair's: it lasts until the later midnight of both
+                             */
+                            today: string;
+                            user_id: string;
+                        }[];
+                        /** @description the book's */
+                        friends_max: number;
+                        /** @description of others: they wait for an answer */
+                        requests: {
+                            alias: string | null;
+                            /** Format: date-time */
+                            since: string;
+                            user_id: string;
+                        }[];
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    putUsersUserIdFriendsFriendId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                friend_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ask another user to be a friend, or answer such a request */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        friend_id: string;
+                        /**
+                         * Format: date-time
+                         * @description the instant; null: there is nothing
+                         */
+                        since: string | null;
+                        /**
+                         * @description what the user has with the other one: a friend, a request to or from, a block, or nothing
+                         * @enum {string}
+                         */
+                        state: "friend" | "asked" | "request" | "blocked" | "none";
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteUsersUserIdFriendsFriendId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                friend_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End a pair, decline a request, or take one back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        friend_id: string;
+                        /**
+                         * Format: date-time
+                         * @description the instant; null: there is nothing
+                         */
+                        since: string | null;
+                        /**
+                         * @description what the user has with the other one: a friend, a request to or from, a block, or nothing
+                         * @enum {string}
+                         */
+                        state: "friend" | "asked" | "request" | "blocked" | "none";
+                        user_id: string;
                     };
                 };
             };

@@ -1,0 +1,106 @@
+"""Friends: the table Friends (docs/rules.md, rule 26).
+
+An item is a user's tie to another one. A pair is two items, so the list of a user is one query. Each user has
+one more item, the *head*, with a version that each change of the user's ties replaces. A change is decided by
+all ties of both, and written on condition that nobody has changed them since. So no bound is ever passed,
+and the two sides of a pair always agree.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended
+from adapters.platform.aws import pauses
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import Action, delete_action, put_action, query_all, transact
+from rules.engagement.friends import Circle, Tie, Ties, TieState
+
+HEAD = "#"  # in place of a friend's id: no user id has it
+Decide = Callable[[Circle, Circle], Ties]
+
+
+class FriendStore:
+    """Users' ties to others."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        """table: the name of the table Friends."""
+        self._dynamodb, self._table = dynamodb, table
+
+    def circle(self, user_id: str, is_strong: bool = False) -> Circle:
+        """Return all ties of a user, also those that have ended or lapsed."""
+        version, ties = "", dict[str, Tie]()
+        items = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="user_id = :user",
+            ExpressionAttributeValues=encode_item({":user": user_id}),
+            ConsistentRead=is_strong,
+        )
+        for item in map(decode_item, items):
+            if item["friend_id"] == HEAD:
+                version = item["version"]
+            else:
+                ties[item["friend_id"]] = _tie_from(item)
+        return Circle(user_id, ties, version)
+
+    def change(self, user_id: str, friend_id: str, decide: Decide, now: datetime) -> Tie | None:
+        """Write what `decide` returns of both users' circles; returns the first one's tie.
+
+        decide: is called again if somebody has changed one of them meanwhile, and may raise. Raises
+        AccountContended.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            circles = self.circle(user_id, is_strong=True), self.circle(friend_id, is_strong=True)
+            tie, back = decide(*circles)
+            mine = self._changes(circles[0], friend_id, tie, now)
+            actions = [*mine, *self._changes(circles[1], user_id, back, now)]
+            if not actions or not transact(self._dynamodb, actions):
+                return tie
+        raise AccountContended(user_id)
+
+    def _changes(self, circle: Circle, other: str, tie: Tie | None, now: datetime) -> Iterator[Action]:
+        """Yield the actions that give a user a tie in place of the one that stands; None: none."""
+        if tie == circle.tie(other, now):
+            return
+        key = {"user_id": circle.user_id, "friend_id": other}
+        head_key = key | {"friend_id": HEAD}
+        if tie:
+            yield put_action(self._table, encode_item(_attributes(tie)))
+        else:
+            yield delete_action(self._table, key)
+        condition, values = "attribute_not_exists(user_id)", None
+        if circle.version:
+            condition, values = "version = :version", encode_item({":version": circle.version})
+        if tie or circle.ties.keys() - {other}:
+            head = encode_item({**head_key, "version": uuid4().hex})
+            yield put_action(self._table, head, condition, values)
+        else:
+            yield delete_action(self._table, head_key, condition, values)
+
+
+def _attributes(tie: Tie) -> dict[str, Any]:
+    expires = tie.expires_at
+    return {
+        "user_id": tie.user_id,
+        "friend_id": tie.friend_id,
+        "state": tie.state.value,
+        "since": tie.since,
+        **({"pair_id": tie.pair_id} if tie.pair_id else {}),
+        **({"ended_at": tie.ended_at} if tie.ended_at else {}),
+        **({"expires_at": int(expires.timestamp())} if expires else {}),
+    }
+
+
+def _tie_from(item: dict[str, Any]) -> Tie:
+    state = TieState(item["state"])
+    ids = item["user_id"], item["friend_id"]
+    return Tie(*ids, state, item["since"], item.get("pair_id", ""), item.get("ended_at", ""))
+
+
+def ties_back(own: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
+    """Yield the keys of the ties that others have to a user. own: the attributes of the user's items."""
+    for item in own:
+        if item["friend_id"] != HEAD:
+            yield {"user_id": item["friend_id"], "friend_id": item["user_id"]}

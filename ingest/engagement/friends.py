@@ -1,0 +1,221 @@
+"""What users ask of each other as friends, and what a user sees of friends (docs/rules.md, rule 26)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import uuid4
+
+from adapters.book_store import BookStore
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.active_dates import ActiveDatesReader
+from adapters.engagement.friend_store import FriendStore
+from ingest.web.api import ERASED_REASON
+from ingest.web.caller import ApiError
+from ingest.web.json_schema import (
+    COUNT,
+    FLAG,
+    INSTANT,
+    TEXT,
+    closed_object,
+    flag,
+    list_of,
+    one_of,
+    open_object,
+    text,
+    text_or_null,
+    whole,
+)
+from rules.engagement.account_state import Profile
+from rules.engagement.friends import (
+    Circle,
+    Consent,
+    FriendsRefused,
+    Tie,
+    TieState,
+    befriend,
+    block,
+    part,
+    unblock,
+)
+from rules.engagement.pair_streaks import (
+    ActiveDates,
+    Friend,
+    Need,
+    PairStreak,
+    first_date,
+    need_of,
+    pair_streak,
+    pair_today,
+    run_reaches,
+)
+from rules.user_ids import new_user_problem
+
+NONE = "none"
+TIE = closed_object(
+    {
+        "user_id": TEXT,
+        "friend_id": TEXT,
+        "state": one_of(
+            [TieState.FRIEND, TieState.ASKED, TieState.REQUEST, TieState.BLOCKED, NONE],
+            "what the user has with the other one: a friend, a request to or from, a block, or nothing",
+        ),
+        "since": text_or_null("the instant; null: there is nothing", format="date-time"),
+    }
+)
+_OTHER = {"user_id": TEXT, "since": INSTANT}
+FRIEND = open_object(
+    {
+        **_OTHER,
+        "alias": text_or_null("the name on the boards that the friend chose"),
+        "streak": COUNT
+        | {"description": "dates on which both were active, in their current runs since then"},
+        "at_risk": flag("one of both must still be active today, so that the streak goes on"),
+        "today": text("the pair's: it lasts until the later midnight of both", format="date"),
+        "active_today": flag("whether the user was active on that date"),
+        "friend_active_today": FLAG,
+    }
+)
+FRIENDS = open_object(
+    {
+        "user_id": TEXT,
+        "friends_max": whole("the book's", 1),
+        "friends": list_of(FRIEND, description="the oldest pair first"),
+        "requests": list_of(
+            closed_object({**_OTHER, "alias": text_or_null()}),
+            description="of others: they wait for an answer",
+        ),
+        "asked": list_of(
+            closed_object(_OTHER), description="whom the user has asked, and who may still answer"
+        ),
+        "blocked": list_of(closed_object(_OTHER), description="by the user"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Friends:
+    """Changes and shows users' ties."""
+
+    store: FriendStore
+    accounts: AccountStore
+    dates: ActiveDatesReader
+    books: BookStore
+    is_erased: Callable[[str], bool]
+
+    def befriend(self, user_id: str, friend_id: str, now: datetime, *, vouched: bool) -> dict[str, Any]:
+        """Let a user consent to be another's friend; vouched: a server says that both have agreed.
+
+        Raises 409 friends_not_offered, friends_max, requests_max or blocked; 410 if a server names somebody
+        who was erased.
+        """
+        most, is_erased = self._friends_max(now), self.is_erased(friend_id)
+        if vouched and is_erased:
+            raise ApiError(410, "erased", f"the user {ERASED_REASON}")
+        consent = Consent(now, most, uuid4().hex, vouched, not is_erased)
+        return self._change(user_id, friend_id, now, lambda mine, theirs: befriend(mine, theirs, consent))
+
+    def part(self, user_id: str, friend_id: str, now: datetime) -> dict[str, Any]:
+        """End a pair, decline a request, or take one back. What is not there is no error."""
+        return self._change(user_id, friend_id, now, lambda mine, theirs: part(mine, theirs, now))
+
+    def block(self, user_id: str, friend_id: str, now: datetime) -> dict[str, Any]:
+        """Block another user. Raises 409 blocked_max."""
+        return self._change(user_id, friend_id, now, lambda mine, theirs: block(mine, theirs, now))
+
+    def unblock(self, user_id: str, friend_id: str, now: datetime) -> dict[str, Any]:
+        """Let another user ask again."""
+        return self._change(user_id, friend_id, now, lambda mine, theirs: unblock(mine, theirs, now))
+
+    def view(self, user_id: str, now: datetime) -> dict[str, Any]:
+        """Return a user's friends, each with the common streak, and requests. Raises friends_not_offered."""
+        most, circle = self._friends_max(now), self.store.circle(user_id)
+        friends, requests = (
+            [tie for tie in circle.of(state, now) if not self.is_erased(tie.friend_id)]
+            for state in (TieState.FRIEND, TieState.REQUEST)
+        )
+        profiles = self.accounts.profiles([user_id, *(tie.friend_id for tie in (*friends, *requests))])
+        streaks = self._streaks(profiles, user_id, friends, now)
+        return {
+            "user_id": user_id,
+            "friends_max": most,
+            "friends": [
+                _tie_view(tie) | {"alias": profiles[tie.friend_id].alias} | _streak_view(streak)
+                for tie, streak in zip(friends, streaks, strict=True)
+            ],
+            "requests": [_tie_view(tie) | {"alias": profiles[tie.friend_id].alias} for tie in requests],
+            "asked": list(map(_tie_view, circle.of(TieState.ASKED, now))),
+            "blocked": list(map(_tie_view, circle.of(TieState.BLOCKED, now))),
+        }
+
+    def _streaks(
+        self, profiles: dict[str, Profile], user_id: str, ties: Sequence[Tie], now: datetime
+    ) -> list[PairStreak]:
+        """Return the streak of each pair of a user."""
+        me, needs = profiles[user_id], dict[str, Need]()
+        pairs: list[tuple[str, date, date]] = []  # the friend, the first date that counts, the pair's today
+        for tie in ties:
+            friend, first = profiles[tie.friend_id], first_date(tie.since)
+            today, run_first = pair_today(me, friend, now), max(run_reaches(me), run_reaches(friend))
+            pairs.append((tie.friend_id, first, today))
+            for profile in (me, friend):
+                if need := need_of(profile, first, run_first, today):
+                    before = needs.get(profile.user_id, need)
+                    spans = min(before.first, need.first), max(before.last, need.last)
+                    needs[profile.user_id] = Need(*spans)
+        dates = self.dates.dates(profiles, needs, now)
+
+        def side(user: str) -> Friend:
+            return Friend(profiles[user], dates.get(user, ActiveDates()))
+
+        return [pair_streak(side(user_id), side(friend), first, today) for friend, first, today in pairs]
+
+    def _friends_max(self, now: datetime) -> int:
+        most = self.books.books().at(now).book.friends_max
+        if not most:
+            raise ApiError(409, "friends_not_offered", "the book of rules has no friends")
+        return most
+
+    def _change(
+        self,
+        user_id: str,
+        friend_id: str,
+        now: datetime,
+        decide: Callable[[Circle, Circle], tuple[Tie | None, Tie | None]],
+    ) -> dict[str, Any]:
+        """Change a user's tie to another one, and return it."""
+        if self.is_erased(user_id):  # servers may reach users whom they are not told to be erased
+            raise ApiError(410, "erased", f"the user {ERASED_REASON}")
+        try:
+            tie = self.store.change(user_id, friend_id, decide, now)
+        except FriendsRefused as refused:
+            raise ApiError(409, refused.code, str(refused)) from None
+        is_there = tie is not None and tie.state is not TieState.ENDED
+        return {
+            "user_id": user_id,
+            "friend_id": friend_id,
+            "state": tie.state.value if tie and is_there else NONE,
+            "since": tie.since if tie and is_there else None,
+        }
+
+
+def check_other(user_id: str, friend_id: str) -> None:
+    """Raise 400 for an id that can be no other user's."""
+    problem = "is the user's own id" if friend_id == user_id else new_user_problem(friend_id)
+    if problem:
+        raise ApiError(400, "invalid_parameter", f"friend_id {problem}")
+
+
+def _tie_view(tie: Tie) -> dict[str, Any]:
+    return {"user_id": tie.friend_id, "since": tie.since}
+
+
+def _streak_view(streak: PairStreak) -> dict[str, Any]:
+    active_today, friend_active_today = streak.active_today
+    return {
+        "streak": streak.length,
+        "at_risk": streak.is_at_risk,
+        "today": streak.today.isoformat(),
+        "active_today": active_today,
+        "friend_active_today": friend_active_today,
+    }
