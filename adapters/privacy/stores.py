@@ -98,13 +98,6 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
     days = table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions)
     events = table(tables.bp_events_table, "user_id", "event_id")
     ties = table(tables.friends_table, "user_id", "friend_id")
-
-    def all_ties(person: Person) -> Iterator[Item]:
-        # The person's own ties name those who have one to the person. So they are deleted last.
-        own = list(ties.items(person))
-        yield from items_of_keys(dynamodb, ties.table, ties_back(map(decode_item, own)))
-        yield from own
-
     return {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
         "BPEvents": events,
@@ -113,7 +106,7 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
         "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
-        "Friends": replace(ties, items=all_ties),
+        "Friends": TieEraser(dynamodb, ties.table, ties.key, ties.items),
         "Limits": ItemEraser(
             dynamodb,
             tables.limits_table,
@@ -131,6 +124,17 @@ def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
     """Return a lead with all leaves and identities that are stored now."""
     finder = next(store for store in stores.values() if isinstance(store, PersonFinder))
     return finder.person(lead)
+
+
+@dataclass(frozen=True, slots=True)
+class TieEraser(ItemEraser):
+    """Erases a user's ties, and those that others have to the user. An export has the user's own ones."""
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the items' keys. The user's own come last, because they name the others."""
+        own = list(self.items(person))
+        back = items_of_keys(self.dynamodb, self.table, ties_back(map(decode_item, own)))
+        return [{name: item[name] for name in self.key} for item in (*back, *own)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,20 @@ def site(engine: Engine, lone_redis_url: str) -> Iterator[Site]:
             module._parts.cache_clear()
 
 
+def test_pairs_requests_and_blocks_leave_both_sides(site: Site) -> None:
+    user, friend, asked, asking, blocked = (canary() for _ in range(5))
+    for one, other in ((user, friend), (friend, user), (user, asked), (asking, user), (friend, asked)):
+        assert site.call(one, "PUT", f"/v1/users/{one}/friends/{other}")[0] == 200
+    assert site.call(user, "PUT", f"/v1/users/{user}/blocked/{blocked}")[0] == 200
+    assert site.call(blocked, "PUT", f"/v1/users/{blocked}/friends/{user}")[0] == 200
+    erase(site, user)
+    finish()
+    items = site.engine.client("dynamodb").scan(TableName="Friends")["Items"]
+    assert not [item for item in items if user in str(item)]
+    left = {(item["user_id"]["S"], item["friend_id"]["S"]) for item in items if friend in str(item)}
+    assert left >= {(friend, asked), (asked, friend)}, "others keep what they have"
+
+
 def canary() -> str:
     return f"canary{uuid.uuid4().hex[:12]}"
 

@@ -23,7 +23,7 @@ def codes_in(source: str) -> Iterator[str]:
     """Yield the codes that a module's refusals carry: ApiError(status, CODE, ...), InputRefused(CODE, ...)."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            place = {"ApiError": 1, "InputRefused": 0}.get(node.func.id)
+            place = {"ApiError": 1, "InputRefused": 0, "FriendsRefused": 0}.get(node.func.id)
             if place is not None and len(node.args) > place:
                 given = node.args[place]
                 if isinstance(given, ast.Constant) and isinstance(given.value, str):
