@@ -223,7 +223,7 @@ def _user_content(state: UserNoticeState) -> dict[str, Any]:
         "redeemed": state.newest_redemption,
         "changes_at": state.changes_at,
         "achievements": state.achievements,
-        "asked": state.seen_forms,
+        "asked": None if state.seen_forms is None else sorted(state.seen_forms),
         "book": state.book,
         "looked_at": state.looked_at,
     }
@@ -253,7 +253,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         newest_redemption=content["redeemed"],
         changes_at=content["changes_at"],
         achievements=content.get("achievements", {}),
-        seen_forms=content.get("asked"),
+        seen_forms=frozenset(asked) if (asked := content.get("asked")) is not None else None,
         book=content.get("book", 0),
         looked_at=content.get("looked_at", ""),
     )

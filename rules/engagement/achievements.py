@@ -276,9 +276,9 @@ class AchievementSnapshot:
     head: str = ""  # the newest entry at that time
     totals: Mapping[str, int] = field(default_factory=dict)  # see UserHistory
     earned: Mapping[str, Position] = field(default_factory=dict)  # by name, those earned before `until`
-    # What `earned` follows from, as digests: by name, the definitions of the achievements that were read; and
-    # the freezes and pauses before `until`
-    definitions: Mapping[str, str] = field(default_factory=dict)
+    # What `earned` follows from, as digests: the definitions of the achievements that were read; and the
+    # freezes and pauses before `until`. It has no names: exports show it, and achievements may be secret.
+    definitions: frozenset[str] = frozenset()
     cover: str = ""
     # By name, instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -294,7 +294,7 @@ class AchievementSnapshot:
         history = [self.until.isoformat(), self.head, dict(self.totals), earned]
         bonuses = [dict(self.bonuses), self.bonuses_through]
         return json.dumps(
-            [*history, dict(self.definitions), self.cover, dict(self.shown), self.version, *bonuses]
+            [*history, sorted(self.definitions), self.cover, dict(self.shown), self.version, *bonuses]
         )
 
     @classmethod
@@ -308,7 +308,8 @@ class AchievementSnapshot:
             if not bonuses:  # of before there were bonuses
                 return cls(shown=shown)
             return cls(
-                *(date.fromisoformat(until), head, totals, earned, definitions, cover, shown, version),
+                *(date.fromisoformat(until), head, totals, earned, frozenset(definitions), cover, shown),
+                version,
                 *bonuses,
             )
         except (AttributeError, RecursionError, TypeError) as error:
@@ -356,7 +357,7 @@ class AchievementSnapshot:
             history.head_of_the_past <= self.head
             and self.cover == _cover_digest(streaks.cover, self.until)
             and not is_rewritten(streaks.books, self.version, self.until)
-            and self.definitions.items() >= _definition_digests(declared).items()
+            and self.definitions >= _definition_digests(declared)
         )
 
 
@@ -370,13 +371,13 @@ def is_about(rule: AchievementRule, event_types: Container[str], streaks: Mappin
     return has_points or any(each in event_types for types in counted for each in types)
 
 
-def definition_digest(achievement: DeclaredAchievement) -> str:
-    """Return a digest by which two definitions of an achievement differ."""
-    return _digest(achievement)
+def definition_digest(name: str, achievement: DeclaredAchievement) -> str:
+    """Return a digest by which two definitions of achievements differ, or their names."""
+    return _digest((name, achievement))
 
 
-def _definition_digests(declared: Mapping[str, DeclaredAchievement]) -> dict[str, str]:
-    return {name: definition_digest(achievement) for name, achievement in declared.items()}
+def _definition_digests(declared: Mapping[str, DeclaredAchievement]) -> frozenset[str]:
+    return frozenset(definition_digest(name, achievement) for name, achievement in declared.items())
 
 
 def _cover_digest(cover: Cover, until: date) -> str:

@@ -69,8 +69,9 @@ class UserNoticeState:
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
     # The user's achievements by name, each with its instant
     achievements: Mapping[str, str] = field(default_factory=dict)
-    # The book's achievements at the last look: by name, a digest of the definition; None: nobody has looked
-    seen_forms: Mapping[str, str] | None = None
+    # A digest of each achievement of the book at the last look; None: nobody has looked. It has no names:
+    # exports show it, and achievements may be secret.
+    seen_forms: frozenset[str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
 
@@ -113,7 +114,7 @@ def notices_of_profile(
     if is_past_alone:
         seen_forms = None  # the achievements that an imported history brings are no news
     elif is_new:
-        seen_forms = {}  # all that a new user achieves is news
+        seen_forms = frozenset()  # all that a new user achieves is news
     changes_at = next_change(profile, unstamp(as_of))
     return notices, replace(
         state,
@@ -328,7 +329,7 @@ class OfferedAchievement:
     """An achievement of the book in force."""
 
     title: str
-    form: str  # a digest of its definition
+    form: str  # a digest of its name and definition
     since: str  # a stamp: from then on, a version with this form was published and in force
     points: int = 0  # of its bonus; 0: none
 
@@ -349,7 +350,7 @@ def offered_achievements(
             if version.book.achievements.get(name) != achievement.rule:
                 break
             since = max(version.effective_at, version.published_at)
-        form = definition_digest(achievement)
+        form = definition_digest(name, achievement)
         rule = achievement.rule
         offered[name] = OfferedAchievement(rule.title, form, stamp(since), rule.points)
     return offered
@@ -376,7 +377,7 @@ def notices_of_achievements(
         for name in achieved
         if seen is not None
         and name not in state.achievements
-        and (seen.get(name) == offered[name].form or achieved[name] >= offered[name].since)
+        and (offered[name].form in seen or achieved[name] >= offered[name].since)
     ]
     fields = {"achievements": achieved, "profile": state.shown}
     notices = [
@@ -394,7 +395,7 @@ def notices_of_achievements(
     ]
     if not notices and achieved != state.achievements:
         notices = [Notice(NoticeType.PROFILE_CHANGED, fields)]
-    seen_forms = {name: achievement.form for name, achievement in sorted(offered.items())}
+    seen_forms = frozenset(achievement.form for achievement in offered.values())
     return notices, replace(
         state, number=state.number + len(notices), achievements=achieved, seen_forms=seen_forms
     )

@@ -45,7 +45,7 @@ def somebody() -> UserNoticeState:
 
 
 def known(since: int = -30, form: str = "a") -> dict[str, OfferedAchievement]:
-    return {name: OfferedAchievement(name.title(), form, on(since)) for name in ("bold", "rich")}
+    return {name: OfferedAchievement(name.title(), f"{form} {name}", on(since)) for name in ("bold", "rich")}
 
 
 def told_of(

@@ -48,7 +48,7 @@ def told_of_a_user() -> Iterator[Notice]:
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
     offered = {"rich": OfferedAchievement("Rich", "a", AT)}
-    notices, told = notices_of_achievements(replace(told, seen_forms={"rich": "a"}), offered, {"rich": AT})
+    notices, told = notices_of_achievements(replace(told, seen_forms=frozenset({"a"})), offered, {"rich": AT})
     yield from notices
     yield from notices_of_achievements(told, offered, {})[0]
 
