@@ -81,10 +81,12 @@ def reference(
     stylesheet: str = STYLESHEET,
     script: str = SCRIPT,
     is_within_site: bool = False,
+    tag: str = "",
 ) -> str:
     """Return the page of an OpenAPI document, as HTML. Its texts are escaped.
 
-    is_within_site: only what a page of the documentation site has between its head and its foot.
+    is_within_site: only what a page of the documentation site has between its head and its foot. There the
+    operations of each tag have a page, and the page without a tag lists them all, with what is common.
     """
     operations = [
         (method, path, operation)
@@ -102,13 +104,15 @@ def reference(
         "tag_id": tag_id,
         "with_current_time": with_current_time,
         "shell_settings": SHELL_SETTINGS,
+        "home": "../api.html" if tag else "",
     }
     return environment.from_string(TEMPLATE.read_text()).render(
         document=document,
         stylesheet=stylesheet,
         script=script,
         is_within_site=is_within_site,
-        groups=[_group(tag, operations) for tag in TAGS],
+        tag=tag,
+        groups=[_group(each, operations) for each in TAGS if tag in ("", each)],
         framed=framed,
         meaning=meaning,
     )

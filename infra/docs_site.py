@@ -6,7 +6,7 @@ site. A link to another file of the repository becomes its text. A link to a mis
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ SHARED = {
     "openapi.json": "ingest/openapi.json",
 }
 API_PAGE, MODELS_PAGE = "api.md", "models.md"
+# A page for the calls of each tag
+TAG_PAGES = {f"api/{tag_id(tag)}.md": tag for tag in TAGS}
 # A page for each schema of the warehouse
 SCHEMA_PAGES = {
     schema: f"models/{schema}.md" for schema in sorted({name.partition(".")[0] for name in models()})
@@ -52,16 +54,11 @@ START = """
 
 ![The page: a streak of 44 days, points, and why a date counts](images/you.png)
 """
-# Pages that name everything once: whoever searches for a word wants the page that explains it before these
-LISTS = {
-    "runbook.md": 0.3,
-    "settings.md": 0.3,
-    "CHANGELOG.md": 0.3,
-    MODELS_PAGE: 0.2,
-    **dict.fromkeys(SCHEMA_PAGES.values(), 0.2),
-    API_PAGE: 0.2,
-    "lake.md": 0.2,
-}
+# Whoever searches for a word wants the page that explains it. After it come those that say why something is
+# so, then those that name everything once.
+REASONS_BOOST, LISTS_BOOST = 0.3, 0.05
+LISTS = {"runbook.md", "settings.md", "CHANGELOG.md", "lake.md", MODELS_PAGE, *SCHEMA_PAGES.values()}
+API_BOOST = 0.2
 LLMS_HEAD = """# Streakline
 
 > An open-source server of streaks and points for your own AWS account. It stays exact when events arrive
@@ -95,7 +92,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "client-python.md",
         "client-typescript.md",
     ]
-    nav.append({"Reference": [{"Overview": "overview.md"}, API_PAGE, *pages]})
+    api = [API_PAGE, *TAG_PAGES]
+    nav.append({"Reference": [{"Overview": "overview.md"}, {"API": api}, *pages]})
     nav.append({"Decisions": [f"decisions/{decision}" for decision in decisions]})
     config.nav = nav
     return config
@@ -109,7 +107,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, MODELS_PAGE, content="\n".join(_models_index())))
     for schema, path in SCHEMA_PAGES.items():
         files.append(File.generated(config, path, content="\n".join(_schema_text(schema))))
-    files.append(File.generated(config, API_PAGE, content="# API reference"))
+    for path, title in {API_PAGE: "API reference", **TAG_PAGES}.items():
+        files.append(File.generated(config, path, content=f"# {title}"))
     for file_path, source in SHARED.items():
         files.append(File.generated(config, file_path, abs_src_path=str(ROOT / source)))
     return files
@@ -121,8 +120,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if page_path == "index.md":
         title, first, rest = markdown.split("\n\n", 2)
         markdown = f"{title}\n\n{first}\n\n{START}\n\n{rest}"
-    if page_path in LISTS:
-        page.meta["search"] = {"boost": LISTS[page_path]}
+    if (boost := _boost(page_path)) != 1:
+        page.meta["search"] = {"boost": boost}
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
     is_made = page_path in (MODELS_PAGE, *SCHEMA_PAGES.values())  # its links are those of the site already
     written = markdown
@@ -130,17 +129,35 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         written = CODE_OR_LINK.sub(
             lambda match: match[0] if match[2] is None else _site_link(match, source, page_path), markdown
         )
-    if page_path != API_PAGE:
+    if page_path != API_PAGE and page_path not in TAG_PAGES:
         _markdown[page_path] = page.title or page_path, written
     return written
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill the page of the API. Let the keyboard come to tables, which scroll on narrow screens."""
-    if page.file.src_uri != API_PAGE:
-        return html.replace("<table>", '<table tabindex="0">')
-    page.toc = get_toc([{"level": 2, "id": tag_id(tag), "name": tag, "children": []} for tag in TAGS])
-    return reference(document(), script="docs.js", is_within_site=True)
+    """Fill the pages of the API. Let the keyboard come to tables, which scroll on narrow screens."""
+    described = document()
+    if page.file.src_uri == API_PAGE:
+        tags = ((tag_id(tag), tag) for tag in TAGS)
+        common = (("errors", "Errors"), ("schemas", "Schemas"))
+        page.toc = get_toc(_entries((("first", "Send the first event"), *tags, *common)))
+        return reference(described, script="docs.js", is_within_site=True)
+    if tag := TAG_PAGES.get(page.file.src_uri):
+        page.toc = get_toc(
+            _entries(
+                (operation["operationId"], f"{method.upper()} {path}")
+                for path, methods in described["paths"].items()
+                for method, operation in methods.items()
+                if operation["tags"] == [tag]
+            )
+        )
+        return reference(described, script="../docs.js", is_within_site=True, tag=tag)
+    return html.replace("<table>", '<table tabindex="0">')
+
+
+def _entries(headings: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return a table of contents of headings, each with its id and its text."""
+    return [{"level": 2, "id": anchor, "name": name, "children": []} for anchor, name in headings]
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
@@ -157,6 +174,15 @@ def on_post_build(*, config: MkDocsConfig) -> None:
         path.write_text(text, encoding="utf-8")
         lines.append(f"- [{title}]({page_path})")
     (site / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _boost(page_path: str) -> float:
+    """Return how much a page counts in the search."""
+    if page_path in LISTS:
+        return LISTS_BOOST
+    if page_path == API_PAGE or page_path in TAG_PAGES:
+        return API_BOOST
+    return REASONS_BOOST if page_path.startswith(("decisions/", "recipes/")) else 1
 
 
 def _models_of(schema: str) -> Iterator[tuple[str, Model]]:

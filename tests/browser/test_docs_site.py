@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from analytics.warehouse.models import models
-from infra.docs_site import OUTSIDE
+from infra.api_reference import tag_id
+from infra.docs_site import LISTS, OUTSIDE
+from ingest.openapi import document
 from tests.browser.conftest import PHONE, WIDE, shoot
 from tests.browser.test_docs import FEW_CALLS
 from tests.browser.test_page import violations
@@ -88,11 +90,61 @@ def test_search_finds_a_word_from_files(folder: Path, page: Any) -> None:
     assert "amnest" in page.locator(".md-content").text_content().lower()
 
 
+EXPLAINED = {
+    "reward": "rules/points.html",
+    "upgrade": "guides/upgrade.html",
+    "undo": "guides/undo-a-book.html",
+    "backup": "guides/backup.html",
+    "freeze": "book.html",
+    "react": "guides/react.html",
+    "dbt": "guides/analysts-tools.html",
+    "webhook": "webhooks.html",
+}
+
+
+def test_who_searches_for_a_word_finds_the_page_that_explains_it_first(browser: Any, folder: Path) -> None:
+    page = browser.new_page(viewport=WIDE)
+    pages: dict[str, list[str]] = {}
+    for word in EXPLAINED:
+        page.goto((folder / "figures.html").as_uri())
+        page.get_by_role("textbox", name="Search").press_sequentially(word)
+        page.locator(".md-search-result__meta", has_text="matching document").wait_for()
+        links = page.locator(".md-search-result__item > a.md-search-result__link").all()
+        found = [str(each.get_attribute("href")).partition("#")[0].partition("?")[0] for each in links[:6]]
+        pages[word] = [each.removeprefix(f"{folder.as_uri()}/") for each in dict.fromkeys(found)]
+    page.close()
+    lists = {path.replace(".md", ".html") for path in LISTS}
+    for word, wanted in EXPLAINED.items():
+        assert wanted in pages[word][:2], (word, pages[word])
+        assert not lists & {*pages[word][:2]}, (word, pages[word])
+
+
 def test_search_finds_calls_and_columns(folder: Path) -> None:
     found = {
         each["location"] for each in json.loads((folder / "search/search_index.json").read_text())["docs"]
     }
-    assert {"api.html#postEvents", "models/marts.html#martsstickiness"} <= found
+    assert {"api/events.html#postEvents", "models/marts.html#martsstickiness"} <= found
+
+
+def test_each_call_is_on_the_page_of_its_tag_and_no_page_is_endless(folder: Path) -> None:
+    """The first page of the API lists them all; what they share, errors and schemas, is there alone."""
+    calls = {
+        operation["operationId"]: tag_id(operation["tags"][0])
+        for methods in document()["paths"].values()
+        for operation in methods.values()
+    }
+    pages = {path: (folder / path).read_text() for path in {f"api/{tag}.html" for tag in calls.values()}}
+    listed = (folder / "api.html").read_text()
+    for name, tag in calls.items():
+        assert f'href="api/{tag}.html#{name}"' in listed
+        assert [path for path, text in pages.items() if f'id="{name}"' in text] == [f"api/{tag}.html"]
+    for path, text in pages.items():
+        assert max(map(len, pages.values())) < 3 * len(listed), (
+            "a page of calls is no longer than a few screens"
+        )
+        for target in set(re.findall(r'href="\.\./api\.html#([\w-]+)"', text)):
+            assert f'id="{target}"' in listed, (path, target)
+        assert not re.findall(r'href="#(?:errors|schema-)', text), "what is common is on another page"
 
 
 def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
@@ -111,7 +163,7 @@ def test_every_model_and_column_has_its_meaning(folder: Path) -> None:
         ("figures.html", "dark"),
         ("index.html", "dark"),
         ("figures.html", "light"),
-        ("api.html", "light"),
+        ("api/points-and-rewards.html", "light"),
         ("api.html", "dark"),
     ][: effort(2, soak=6)],
 )
@@ -135,6 +187,6 @@ def test_the_first_page_shows_what_it_is_and_where_to_begin(folder: Path, page: 
 
 
 def test_a_call_needs_the_address_of_an_api(folder: Path, page: Any) -> None:
-    page.goto((folder / "api.html").as_uri() + "#postEvents")
+    page.goto((folder / "api/events.html").as_uri() + "#postEvents")
     page.locator("details[open]:has(#postEvents)").get_by_role("button", name="Send").click()
     assert page.evaluate("document.activeElement.id") == "address"
