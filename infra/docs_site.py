@@ -155,7 +155,7 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
     return html.replace("<table>", '<table tabindex="0">')
 
 
-def _entries(headings: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+def _entries(headings: Iterable[tuple[str, str]]) -> Any:
     """Return a table of contents of headings, each with its id and its text."""
     return [{"level": 2, "id": anchor, "name": name, "children": []} for anchor, name in headings]
 
