@@ -18,7 +18,7 @@ from adapters.engagement.claims import ClaimKey, ClaimStore, IdempotencyClaim, c
 from adapters.engagement.event_store import EventStore, ZoneStore
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of, time_problems
+from ingest.engagement.event_body import EVENT, RefusedIfNew, RequestContext, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
 from rules.engagement.events import APPS, NO_SKEW, Event, InputRefused, body_hash
@@ -79,6 +79,7 @@ class _ValidEvent:
 
     event: Event
     digest: str
+    refusal: AcceptResult | None = None  # the result if the event was not accepted before; None: it is taken
 
     @property
     def key(self) -> ClaimKey:
@@ -88,13 +89,6 @@ class _ValidEvent:
         """Return the claim of the event's key."""
         event_id, created_at = self.event.event_id, self.event.created_at
         return IdempotencyClaim(*self.key, self.digest, event_id, created_at, derived_fields(self.event))
-
-
-@dataclass(frozen=True, slots=True)
-class _RefusedIfNew(_ValidEvent):
-    """A valid event that is refused if it was not accepted before."""
-
-    refusal: AcceptResult
 
 
 class Acceptor:
@@ -128,7 +122,7 @@ class Acceptor:
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, skew, proof)
         checks = [self._check(body, request) for body in bodies]
-        if any(isinstance(check, _RefusedIfNew) for check in checks):
+        if any(isinstance(check, _ValidEvent) and check.refusal for check in checks):
             # One that is still among them afterwards has been accepted before. So it wins no claim, and
             # becomes a duplicate.
             checks = self._refuse_new(checks, now)
@@ -173,23 +167,23 @@ class Acceptor:
             if self._erased.forbids(user_subject(event.user_id), event.event_id):
                 raise InputRefused(ERASED, "user_id", "was erased")
             return _ValidEvent(event, body_hash(body))
-        except RefusedNow as refused:
-            return _RefusedIfNew(refused.event, body_hash(body), _rejection(body, refused))
+        except RefusedIfNew as refused:
+            return _ValidEvent(refused.event, body_hash(body), _rejection(body, refused))
         except InputRefused as refused:
             return _rejection(body, refused)
 
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
     ) -> list[_ValidEvent | AcceptResult]:
-        """Put the refusal in place of each _RefusedIfNew, unless the claim of its key has this very body.
+        """Put its refusal in place of each event that has one, unless the claim of its key has this very body.
 
         Then it was accepted before, and is a duplicate.
         """
-        keys = {check.key for check in checks if isinstance(check, _RefusedIfNew)}
+        keys = {check.key for check in checks if isinstance(check, _ValidEvent) and check.refusal}
         digests = {key: claim.body_hash for key, claim in self._claims.get(keys, now).items()}
         return [
             check.refusal
-            if isinstance(check, _RefusedIfNew) and digests.get(check.key) != check.digest
+            if isinstance(check, _ValidEvent) and check.refusal and digests.get(check.key) != check.digest
             else check
             for check in checks
         ]

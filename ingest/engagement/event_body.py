@@ -116,7 +116,7 @@ PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 
-class RefusedNow(InputRefused):
+class RefusedIfNew(InputRefused):
     """The event is refused if it comes for the first time. If it was accepted before, it is a duplicate."""
 
     def __init__(self, refused: InputRefused, event: Event) -> None:
@@ -138,10 +138,10 @@ class RequestContext:
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
-    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow.
+    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedIfNew.
 
     It fixes the user, the date that the event claims (rule 1) and its points before the cap (rule 5), and
-    refuses what is too late (rule 3). RefusedNow has the event all the same: if its key has a claim with this
+    refuses what is too late (rule 3). RefusedIfNew has the event all the same: if its key has a claim with this
     body, it was accepted before, and the caller answers "duplicate".
     """
     occurred_at, moment = occurred_at_of(body, request.skew)
@@ -182,7 +182,7 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
         # What is wrong with type, properties or sender is said before what is wrong with the time.
         refusal = refusal or refused
     if refusal:
-        raise RefusedNow(refusal, event)
+        raise RefusedIfNew(refusal, event)
     return event
 
 

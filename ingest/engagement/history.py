@@ -45,7 +45,7 @@ from rules.engagement.events import FUTURE_MAX, stamp_of
 from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
-NEAR = 2 * DAY  # an event is within a day of its activity date, in any zone
+MARGIN = 2 * DAY  # an event is within a day of its activity date, in any zone
 COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
 
@@ -98,8 +98,8 @@ class Histories:
         since, dates = span.since, self.accounts.first_and_last_day(user_id)
         if dates:  # without any, the tables may be on their way back from the lake (rule 21)
             first, last = dates
-            since = max(since, _midnight(first - NEAR))
-            until = min(until, _midnight(last + NEAR))
+            since = max(since, _midnight(first - MARGIN))
+            until = min(until, _midnight(last + MARGIN))
             if since >= until:
                 return PastPage([], span.since)
         count_past()

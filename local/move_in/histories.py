@@ -20,7 +20,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import BEFORE_ALL
 from adapters.privacy.tombstones import ErasureCheck
-from ingest.engagement.event_body import EVENT, RefusedNow, RequestContext, event_of
+from ingest.engagement.event_body import EVENT, RefusedIfNew, RequestContext, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience
@@ -76,7 +76,7 @@ def check_row(row: FileRow, books: Books, now: datetime, erased: ErasureCheck) -
         event = event_of(body, RequestContext(OPERATOR, {}, now, IMPORTED, books))
         if erased.forbids(user_subject(event.user_id), event.event_id):
             return RefusedRow(row.line, "user_id", "was erased", row.values)
-    except (RefusedNow, InputRefused) as refused:
+    except (RefusedIfNew, InputRefused) as refused:
         return RefusedRow(row.line, refused.field, refused.reason, row.values)
     return body
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.claims import IdempotencyClaim, claimed_event, derived_fields
-from ingest.engagement.event_body import RefusedNow, RequestContext, event_of
+from ingest.engagement.event_body import RefusedIfNew, RequestContext, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.events import (
@@ -114,7 +114,7 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     won = event_of(body, sailor)
     assert won.offline_since == stamp(since)
     claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
-    with pytest.raises(RefusedNow) as refused:
+    with pytest.raises(RefusedIfNew) as refused:
         event_of(body, replace(sailor, now=NOW + HOUR, proof=None))
     assert claimed_event(refused.value.event, claim) == won
 
@@ -128,7 +128,7 @@ def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> Non
     )
     assert event_of(said(NOW - 90 * HOUR), server).offline_since is None
     assert event_of(said(NOW - 70 * HOUR), user).offline_since is None
-    with pytest.raises(RefusedNow, match="is forged"):
+    with pytest.raises(RefusedIfNew, match="is forged"):
         event_of(said(NOW - 90 * HOUR), user)
 
 
