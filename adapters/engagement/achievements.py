@@ -272,7 +272,7 @@ class AchievementReader:
             self.ledger.check_few(request.head, user, place, limit)
         # Entries for the next snapshot must be read strongly.
         is_strong = request.is_strong or snapshot.until < snapshot.next_until(now)
-        entries, _ = self.ledger.after(user, place, consistent=is_strong, most=limit)
+        entries, _ = self.ledger.after(user, place, is_strong=is_strong, most=limit)
         return snapshot.history_with(entries)
 
 

@@ -56,24 +56,24 @@ class LedgerStore:
         self._dynamodb, self._table = dynamodb, table
 
     def after(
-        self, account_id: str, created_at: str, consistent: bool = True, most: int | None = None
+        self, account_id: str, created_at: str, is_strong: bool = True, most: int | None = None
     ) -> tuple[list[Entry], list[Entry]]:
         """Return the entries newer than a place, oldest first, and those of them not stored yet.
 
-        consistent: strongly consistent; if not, some moments old, at half the price. A carried entry is among
+        is_strong: strongly consistent; if not, some moments old, at half the price. A carried entry is among
         them as soon as its carrier is stored. Raises TooManyEntries if more than `most` are stored.
         """
-        stored = self.stored_after(account_id, created_at, consistent)
+        stored = self.stored_after(account_id, created_at, is_strong)
         entries, missing = with_carried(map(entry_from, stored if most is None else _at_most(stored, most)))
         return (
             [entry for entry in entries if entry.created_at > created_at],
             [entry for entry in missing if entry.created_at > created_at],
         )
 
-    def stored_after(self, account_id: str, created_at: str, consistent: bool = True) -> Iterator[Item]:
+    def stored_after(self, account_id: str, created_at: str, is_strong: bool = True) -> Iterator[Item]:
         """Yield the items newer than a place, oldest first, as they are stored."""
         values = {":account": account_id, ":place": key_of_stamp(created_at)}
-        return self._query("account_id = :account AND created_at > :place", values, ConsistentRead=consistent)
+        return self._query("account_id = :account AND created_at > :place", values, ConsistentRead=is_strong)
 
     def _query(self, condition: str, values: dict[str, str], **options: Any) -> Iterator[Item]:
         return query_all(

@@ -148,7 +148,7 @@ class UserView:
 def _counted_day(stored: Item, when: str, entries: Sequence[Entry]) -> ProjectionState:
     """Return the state of a stored day. entries: those of its date, because a day counts no others."""
     try:
-        place = day_from(decode_item(stored)).ledger_head
+        place = day_from(decode_item(stored)).watermark
         expected = days_of(entries_up_to(entries, place)).get(when)
     except UNREADABLE:
         return WRONG_STATE
@@ -160,13 +160,13 @@ def day_item(day: Day | None) -> Item | None:
     return encode_item(day_attributes(day)) if day else None
 
 
-def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
+def journal_of(ledger: LedgerStore, user_id: str, is_strong: bool = True) -> tuple[list[Entry], list[str]]:
     """Return an account's entries, oldest first, and how they break rule 6.
 
     There are no entries if one of them cannot be read; then this is the fault.
     """
     try:
-        entries, _ = ledger.after(user_id, BEFORE_ALL, consistent)
+        entries, _ = ledger.after(user_id, BEFORE_ALL, is_strong)
         for entry in entries:
             _check_types(entry)
     except UNREADABLE as error:

@@ -329,7 +329,7 @@ class ShareReconciliation:
         again.
         """
         tree, goal_rows = self.reconciler.previous_tree, self.reconciler.goal_rows
-        entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, consistent=False)
+        entries, faults = journal_of(self.reconciler.accounts.ledger, user_id, is_strong=False)
         check = tree.check(user_id, entries) if tree else NO_CHECK
         if faults or check.faults or contradictions(entries, figures_of(lake)):
             return False

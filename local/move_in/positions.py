@@ -210,7 +210,7 @@ class PositionFiles:
     def _compare_account(self, position: OpeningPosition) -> ComparedPosition:
         """Compare a position with the user's account."""
         profile = self.importer.accounts.profile(position.user_id)
-        entries, _ = self.importer.accounts.ledger.after(position.user_id, BEFORE_ALL, consistent=False)
+        entries, _ = self.importer.accounts.ledger.after(position.user_id, BEFORE_ALL, is_strong=False)
         in_file, in_account = _figures_in_file(position), _figures_in_account(profile, position)
         outcome = _outcome(profile, entries, position)
         if outcome == SAME and in_account != in_file:

@@ -103,7 +103,7 @@ class Balances:
         balance = newest[0].balance if newest else 0
         try:
             ledger.check_few(profile.head, user_id, place, ENTRIES_MAX)
-            entries, _ = ledger.after(user_id, place, consistent=False, most=ENTRIES_MAX)
+            entries, _ = ledger.after(user_id, place, is_strong=False, most=ENTRIES_MAX)
         except TooManyEntries:
             raise invalid_field("as_of", self._too_many(profile, place, now)) from None
         return {
