@@ -190,7 +190,7 @@ def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return the entries that begin a chain of hashes, as texts of their seq and the chain's salt."""
     assert isinstance(ledger, ItemEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))
-    return [f"{entry['seq']} {entry['seal']}" for entry in entries if entry.get("seal")]
+    return [f"{entry['seq']} {entry['salt']}" for entry in entries if entry.get("salt")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,7 +308,7 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "events_count": day.events_count,
         "points_earned": day.points_earned,
         "points_by_cap": dict(day.points_by_cap),
-        "ledger_head": day.ledger_head,
+        "ledger_head": day.watermark,
         "created_at": day.created_at,
         "last_event_id": day.last_event_id,
         "passive_events": day.passive_events or None,
@@ -328,7 +328,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
         events_count=attributes["events_count"],
         points_earned=attributes["points_earned"],
         points_by_cap=attributes.get("points_by_cap") or {},
-        ledger_head=attributes["ledger_head"],
+        watermark=attributes["ledger_head"],
         created_at=attributes["created_at"],
         last_event_id=attributes.get("last_event_id", ""),
         passive_events=attributes.get("passive_events") or 0,
@@ -354,7 +354,7 @@ def entry_item(entry: Entry) -> Item:
             "active": entry.active or None,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
-            "seal": entry.salt.hex() or None,
+            "salt": entry.salt.hex() or None,
             "carried": carried_text(entry.carried) if entry.carried else None,
         }
     )
@@ -373,5 +373,5 @@ def entry_from(stored: Item) -> Entry:
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",
-        salt=bytes.fromhex(attributes.get("seal") or ""),
+        salt=bytes.fromhex(attributes.get("salt") or ""),
     )

@@ -388,7 +388,7 @@ class AccountStore:
 
     def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return the arguments of a put of a day in place of the one that was read, `before`."""
-        condition = if_unchanged("user_id", "ledger_head", before.ledger_head if before else None)
+        condition = if_unchanged("user_id", "ledger_head", before.watermark if before else None)
         return {"TableName": self.days_table, "Item": encode_item(day_attributes(day)), **condition}
 
 

@@ -186,7 +186,7 @@ def days_with_entries(days: Mapping[date, Day | None], entries: Iterable[Entry])
             if draft.kind is not EntryKind.EARN or draft.event_id is None:
                 continue  # no ledger has this: only points that were earned are taken back
             day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
-        if entry.created_at <= day.ledger_head:
+        if entry.created_at <= day.watermark:
             continue
         changed[when] = _with_entry(day, entry)
     return changed
@@ -208,7 +208,7 @@ def _with_entry(day: Day, entry: Entry) -> Day:
         events_count=day.events_count + events,
         points_earned=day.points_earned + draft.points,
         points_by_cap={**day.points_by_cap, key: day.points_by_cap.get(key, 0) + draft.points},
-        ledger_head=entry.created_at,
+        watermark=entry.created_at,
         created_at=day.created_at,
         passive_events=day.passive_events + events * draft.is_passive,
         lots=lots,

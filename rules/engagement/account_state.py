@@ -41,7 +41,7 @@ class Day:
     events_count: int  # with the passive ones
     points_earned: int
     points_by_cap: Mapping[str, int]  # by event type and its cap: `CHECK_IN 5/day` (docs/rules.md, rule 5)
-    ledger_head: str  # the day's watermark: place of the newest entry counted in
+    watermark: str  # created_at of the newest entry that is counted in
     created_at: str
     last_event_id: str = ""  # the last event, in the same way
     passive_events: int = 0  # how many of events_count keep no streak

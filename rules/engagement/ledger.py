@@ -186,7 +186,7 @@ class Entry:
     active: bool = False  # whether it is the head
     reversed_by: str | None = None  # created_at of the entry that reversed this one
     applied_through: str = ""  # of a head: see Profile
-    salt: bytes = b""  # of the first entry: a secret of the account's proofs (proof.py); stored as `seal`
+    salt: bytes = b""  # of the first entry: a secret of the account's proofs (proof.py)
 
     @property
     def head(self) -> Head:

@@ -312,7 +312,7 @@ def is_only_behind(
         day_of_profile, stored = days_of_profile.get(when), days.get(when)
         if stored is None or not stored.is_right:
             return False
-        if day_of_profile is not None and stored.place < day_of_profile.ledger_head:
+        if day_of_profile is not None and stored.place < day_of_profile.watermark:
             return False
     return True
 

@@ -217,7 +217,13 @@ LEDGER = Entity(
         Field(
             "measures", TEXT, "EARN: what the event adds to streaks; CLAWBACK: what it no longer adds", 512
         ),
-        Field("seal", TEXT, "the first entry: the salt of proofs; a residue: the commitment (rule 19)", 160),
+        Field(
+            "seal",
+            TEXT,
+            "the first entry: the salt of proofs; a residue: the commitment (rule 19)",
+            160,
+            attribute="salt",
+        ),
         Field("timezone", TEXT, "EARN, CLAWBACK: the zone that the event itself named", 64),
         Field("setting", TEXT, "SETTING: what is set, such as zone, pause or review", 16),
         Field("set_to", TEXT, "SETTING: what it is set to", 1024),

@@ -128,7 +128,7 @@ def no_watermark_on_days(patch: Patch) -> None:
     real = rules.engagement.account.days_with_entries
 
     def absorb(days: Any, entries: Any) -> Any:
-        return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
+        return real({when: day and replace(day, watermark="") for when, day in days.items()}, entries)
 
     patch.setattr(rules.engagement.account, "days_with_entries", absorb)
 

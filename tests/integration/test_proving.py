@@ -360,7 +360,7 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
     town.curate()
     user, other = town.users[:2]
     chain = chain_of(user, lake_copies(town.objects, [user])[user])
-    seals = tuple(f"{each['seq']['N']} {each['seal']['S']}" for each in town.entries(user) if "seal" in each)
+    seals = tuple(f"{each['seq']['N']} {each['salt']['S']}" for each in town.entries(user) if "salt" in each)
     jobs, at = MemoryJobs(), town.now + timedelta(days=3)
     jobs.add("e", town.now, user=user, seals=seals)
     town.objects.put("runs/forget/tasks.json", b"[]")

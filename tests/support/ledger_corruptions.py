@@ -96,7 +96,7 @@ LEDGER = {
     "points as text": edit_entry(value("points", {"S": "5"})),
     "type as number": edit_entry(value("event_type", {"N": "-3"})),
     "head's mark as number": edit_entry(value("active", {"N": "1"})),
-    "seal gone": edit_entry(without("seal"), kind="OPEN"),
+    "salt gone": edit_entry(without("salt"), kind="OPEN"),
     "no date that is": edit_entry(value("activity_date", {"S": "2026-02-30"})),
     "half a point": edit_entry(value("points", {"N": "1.5"})),
     "marked as reversed": edit_entry(value("reversed_by", {"S": "2026-03-20T12:00:00.000000Z"})),

@@ -97,7 +97,7 @@ days = st.builds(
     events_count=st.integers(1, 999),
     points_earned=st.integers(0, 999),
     points_by_cap=st.dictionaries(names, st.integers(0, 999), max_size=4),
-    ledger_head=instants.map(stamp),
+    watermark=instants.map(stamp),
     created_at=instants.map(stamp),
 )
 

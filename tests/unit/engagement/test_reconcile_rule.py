@@ -58,7 +58,7 @@ def test_a_day_that_counts_less_than_the_profile_is_wrong(made: list[Draft], dat
     entries = journal(made)
     counted = days_of(entries)
     assume(counted)
-    days = {when: ProjectionState(day.ledger_head, is_right=True) for when, day in counted.items()}
+    days = {when: ProjectionState(day.watermark, is_right=True) for when, day in counted.items()}
     profile = ProjectionState(entries[-1].created_at, is_right=True)
     when = data.draw(st.sampled_from(sorted(days)))
     assert is_only_behind(entries, profile, days, has_had_profile=True)

@@ -106,7 +106,7 @@ OTHERS: dict[str, Any] = {
     "events_count": 3,
     "points_earned": 6,
     "points_by_cap": {"CHECK_IN": 6},
-    "ledger_head": stamp(EPOCH),
+    "watermark": stamp(EPOCH),
     "created_at": stamp(EPOCH),
     "last_event_id": "z",
     "passive_events": 1,
