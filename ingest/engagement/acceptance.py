@@ -175,7 +175,7 @@ class Acceptor:
     def _refuse_new(
         self, checks: Sequence[_ValidEvent | AcceptResult], now: datetime
     ) -> list[_ValidEvent | AcceptResult]:
-        """Put its refusal in place of each event that has one, unless the claim of its key has this very body.
+        """Put its refusal in place of an event that has one, unless the claim of its key has this very body.
 
         Then it was accepted before, and is a duplicate.
         """

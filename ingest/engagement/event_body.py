@@ -141,8 +141,8 @@ def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedIfNew.
 
     It fixes the user, the date that the event claims (rule 1) and its points before the cap (rule 5), and
-    refuses what is too late (rule 3). RefusedIfNew has the event all the same: if its key has a claim with this
-    body, it was accepted before, and the caller answers "duplicate".
+    refuses what is too late (rule 3). RefusedIfNew has the event all the same: if its key has a claim with
+    this body, it was accepted before, and the caller answers "duplicate".
     """
     occurred_at, moment = occurred_at_of(body, request.skew)
     user = _user_of(body, request.caller)
