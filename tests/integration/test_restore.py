@@ -23,6 +23,7 @@ from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copy_table
 from local.stack import Stack
+from processors import expiry
 from rules.days import stamp
 from rules.engagement.proof import chain_of, link_of, own_faults
 from rules.lake.table_items import KEYS
@@ -32,13 +33,20 @@ from tests.support.dying import Dying, Killed
 from tests.support.dynamodb_engine import SECRET, TABLES
 from tests.support.effort import SOAK, effort
 from tests.support.engine import running
-from tests.support.restore_drill import Drill, keys_of, tombstones
+from tests.support.gateway import CONTEXT
+from tests.support.restore_drill import KINDS, Drill, keys_of, tombstones
 from tests.support.rewards import publish, with_rewards
 from tests.support.site import PRODUCERS, Site, site
 from tests.support.template import table_definition
 from tests.support.typed_command import typed
 
 SEEDS = range(1, effort(1, soak=30) + 1)
+DAY = timedelta(days=1)
+PAYS = {"withdrawn": "when_untrue"}
+PAYING = {
+    "first": {"all": [{"points_earned": 1}], "points": 50, **PAYS},
+    "some": {"any": [{"count": each, "at_least": 3} for each in KINDS], "points": 7, "secret": True, **PAYS},
+}
 LOST = (
     *(("RewardsLedger", "BPEvents"), ("UserStreaks", "DailyActivity"), ("IdempotencyKeys", "Rewards")),
     *(("RuleBooks", "Erasures"), ("Subscriptions", "Limits")),
@@ -55,7 +63,14 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def api(redis_url: str) -> Iterator[Site]:
     """A site whose tables nobody else has: they are lost again and again."""
-    with running() as engine, site(engine, redis_url, LEADERBOARD_SHARDS="2") as prepared:
+    settings = {"LEADERBOARD_SHARDS": "2"}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        running() as engine,
+        site(engine, redis_url, **settings) as prepared,
+    ):
+        # The drill's users have done all that they do before its book is published, and are to have bonuses.
+        patch.setattr("rules.engagement.goals.first_date_to_come", lambda now: (now - 60 * DAY).date())
         yield prepared
 
 
@@ -63,7 +78,7 @@ def lived_in(api: Site, folder: Path, seed: int, published: Sequence[str] = ()) 
     api.settle()  # what an earlier restore has put into streams
     drill = Drill(api, folder, seed, os.environ["REDIS_URL"])
     drill.lose()
-    publish(api, with_rewards(mug={"stock": 50, "limit_per_user": 3}))
+    publish(api, with_rewards(mug={"stock": 50, "limit_per_user": 3}) | {"achievements": PAYING})
     drill.live()
     drill.publish(*published)
     return drill
@@ -109,14 +124,24 @@ def same(drill: Drill, before: dict[str, Any]) -> None:
         drill.api.settle()
 
 
+def bonuses(told: Any) -> list[Any]:
+    """The entries of bonuses that a user was shown."""
+    return [each for each in told["/ledger?limit=100"][1]["entries"] if each["kind"] == "BONUS"]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_tables_are_lost_and_every_answer_is_the_same(api: Site, tmp_path: Path, seed: int) -> None:
     drill = lived_in(api, tmp_path, seed)
     before = drill.shown()
     assert any(told["/redemptions"][1]["redemptions"] for told in before.values())
+    assert all(bonuses(told) for told in before.values())
     drill.lose()
     told = drill.restore()
     assert (told.users, told.lacks, told.repaired) == (len(drill.users), [], 0)
+    same(drill, before)
+    assert expiry.handler({}, CONTEXT)["settled"] == 0, (
+        "whoever was shown the balance is settled: nobody is paid twice"
+    )
     same(drill, before)
 
 

@@ -297,9 +297,13 @@ def restorer_of(
 ) -> Any:
     """Return what makes a Restorer of the engine's tables."""
     ledger = LedgerStore(dynamodb, "RewardsLedger")
-    accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
-    cache = EngagementCache(redis_url)
     store = BookStore(dynamodb, "RuleBooks")
+    accounts = AccountStore(
+        *(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS),
+        daily_terms=store.daily_terms,
+        pay_bonuses=store.pay_bonuses,
+    )
+    cache = EngagementCache(redis_url)
     projections = Projections(dynamodb, "UserStreaks", "DailyActivity")
     reconciler = Reconciler(accounts, projections, cache, may_repair=True, books=store.look)
 
