@@ -77,47 +77,54 @@ def decide(
 
     events: those in no ledger entry yet. commands: the entries of a command, which are written first.
     Raises NeedsHistory, or InsufficientBalance for a command.
+
+    There are four profiles, in this order: `before`, as it is stored; `caught_up`, with the pending entries;
+    `observed`, with the settings that events and amnesties change; `after`, which is `caught_up` with the new
+    entries. What is observed becomes entries, and only from these it comes into `after`.
     """
     before = account.profile
-    # The pending entries come first, as if their writer had not died.
+
+    # 1. The pending entries count first, as if their writer had not died.
     caught_up = profile_with_entries(before, account.pending)
     caught_up_days = days_with_entries(account.days, account.pending)
     days = {**account.days, **caught_up_days}
 
-    # What the events earn: each a date, then points under the caps of that date.
+    # 2. What the events earn: each a date, then points under the caps of that date.
     dated = assign_dates(events, days)
     earned = earnings(dated, days)
     event_dates = {event.activity_date for event in dated if not event.is_passive}
     lost_dates = _lost_dates(days, account.pending, commands)
 
-    # Which dates are no misses: those that zones, flights and amnesties leave out. Of this profile only
-    # settings and cover count. Points, freezes and streak come from the entries, below.
-    profile = observe_events(caught_up, dated)
+    # 3. Which dates are no misses: those that zones, flights and amnesties leave out. Of `observed` only
+    # settings and cover are used.
+    observed = observe_events(caught_up, dated)
     gaps = flight_gap_dates(_active_events(account.pending, earned), days)
     # A short date needs no flight: the dates beside it may be less than 24 hours apart, and it is no miss.
-    profile = with_skipped(profile, {day for day in gaps if not profile.cover.rest.is_short(day)})
+    observed = with_skipped(observed, {day for day in gaps if not observed.cover.rest.is_short(day)})
     first_folded = min([*event_dates, *active_dates(account.pending), *lost_dates], default=date.max)
-    profile = with_amnesties(profile, account.amnesties, first_folded)
-    profile = with_review(caught_up, profile, list(zip(events, dated, strict=True)), now)
+    observed = with_amnesties(observed, account.amnesties, first_folded)
+    observed = with_review(caught_up, observed, list(zip(events, dated, strict=True)), now)
 
-    # A repair whose date turns out to need none is given back.
+    # 4. Which repairs are given back: those whose date turns out to need none.
     returns = list[Draft]()
     if caught_up.repairs:
-        needless = event_dates | active_dates(account.pending) | otherwise_skipped(profile)
+        needless = event_dates | active_dates(account.pending) | otherwise_skipped(observed)
         undone = [command.reverses for command in commands]
         returns = [return_of(each) for each in needless_repairs(caught_up.repairs, needless, undone)]
 
-    # The streak under these, and the entries that note which freezes it uses now.
-    cover = with_freezes(profile.cover, [*commands, *returns])
+    # 5. The streak under all this, and which freezes it uses now.
+    cover = with_freezes(observed.cover, [*commands, *returns])
     streak = _streak_with(account, event_dates, lost_dates, cover)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
 
-    drafts = [*commands, *freezes, *earned, *returns, *setting_drafts(caught_up, profile)]
+    # 6. The entries that say so.
+    drafts = [*commands, *freezes, *earned, *returns, *setting_drafts(caught_up, observed)]
     arrival = max((unstamp(event.created_at) for event in dated), default=EPOCH)
     entries = append_drafts(before.user_id, caught_up.head, drafts, now, arrival) if drafts else []
     entries = _with_applied_through(entries, caught_up, dated)
-    # Settings, points and freezes are counted from the entries, never taken from `profile`. The streak was
-    # folded above, under the cover that these entries record. So the ledger lacks nothing of the profile.
+
+    # 7. Days and profile with these entries. The streak was folded under the cover that they record.
+    days_to_write = {**caught_up_days, **days_with_entries(days, entries)}
     after = replace(profile_with_entries(caught_up, entries), streak=streak)
     after = bump_version(before, after, now)
     if before.version == 0 and account.pending:
@@ -126,7 +133,6 @@ def decide(
         after = replace(after, version=int(now.timestamp()))
     if dated and all(map(is_old_import, dated)):
         after = replace(after, backfilled=after.version)
-    days_to_write = {**caught_up_days, **days_with_entries(days, entries)}
     return Decision(account, caught_up.head, entries, days_to_write, after)
 
 
