@@ -2,6 +2,7 @@
 
 import copy
 import random
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from adapters.book_store import shipped_document
 from adapters.platform.objects import FolderObjects
@@ -23,11 +25,14 @@ from analytics.what_if.summary import summary
 from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.user_history import MeasuresMemo
 from analytics.what_if.what_if import ProcessDied, _received_answer, doubtful_users, what_if
+from local.demo_input import synthetic_crowd
 from local.event_sources import from_csv
+from local.paths import ROOT
 from rules.book.document import read_book
 from rules.days import parse_moment
 from rules.engagement.events import event_id
 from rules.engagement.streak import fold
+from tests.support import what_if_story
 from tests.support.effort import SOAK, effort, only_soak
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -38,6 +43,7 @@ CORRECTED, CORRECTED_STORIES = 1000, (1013, 1050, 1143)
 GOAL_STORIES = (2, 105)
 # In the first two, events have amounts that no version had stored; in the last, a version of the past judges amounts.
 BY_AMOUNT, AMOUNT_STORIES = 5000, (5003, 5009, 5019)
+RESTING = 9000
 PAUSING = 2
 TOLD = ("earned", "balance", "shown", "length", "longest", "active_days")
 
@@ -58,11 +64,19 @@ def ask(
     return what_if(objects, WhatIfQuestion(book, story.now, since, until))
 
 
+def story_with_rest_days_and_repairs(seed: int) -> WhatIfStory:
+    """In every second one a date may be repaired, under books that ask for the same dates to be active."""
+    is_repairing = seed % 2 == 0
+    return WhatIfStory(seed, *(3, 60), calm=is_repairing, rests=not is_repairing, repairs=is_repairing)
+
+
 def story_of(seed: int) -> WhatIfStory:
     """From seed 1000 on events are reversed and rewards sold; in every third one versions come late.
 
     From seed 5000 on some types earn by minutes.
     """
+    if seed >= RESTING:
+        return story_with_rest_days_and_repairs(seed)
     if seed < CORRECTED:
         return WhatIfStory(seed, travels=seed % 4 == 3, calm=seed % 4 in (0, 1))
     return WhatIfStory(
@@ -127,6 +141,11 @@ def assert_levels(
 
 @pytest.mark.parametrize("seed", range(2, 2 + effort(1, soak=3000)))
 def test_a_prediction_is_what_a_fresh_account_shows(tmp_path: Path, seed: int) -> None:
+    compare(tmp_path, seed)
+
+
+@pytest.mark.parametrize("seed", range(RESTING, RESTING + effort(4, soak=2000)))
+def test_rest_days_and_repairs_are_predicted(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, seed)
 
 
@@ -563,3 +582,34 @@ def test_the_commits_of_flask(tmp_path: Path) -> None:
     assert by_user(found, "after") == {user: each.shown(story.now) for user, each in told.items()}
     assert unchanged(ask(story, objects, was))
     assert unchanged(ask(story, objects, None))
+
+
+def test_the_guide_s_loyalty_programme_over_the_demo_s_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/guides/loyalty-levels.md says: the demo's purchases have no euros, and check-ins alone would earn."""
+    now = datetime(2026, 6, 1, tzinfo=UTC)
+    crowd = {body["idempotency_key"]: body for body in synthetic_crowd(40, 900, 1, now)}
+    monkeypatch.setattr(what_if_story, "properties_of", lambda key: crowd[key].get("properties", {}))
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    shipped = shipped_document()
+    story.documents, story.books = [shipped], books_of([shipped], [now - timedelta(days=90)])
+    for key, body in crowd.items():
+        moment = parse_moment(body["occurred_at"])
+        sent = [(key, body["event_type"], moment.utc, body["timezone"])]
+        acts = story.acts.setdefault(body["user_id"], [])
+        at = max([moment.utc + timedelta(minutes=1), *(act.at for act in acts)]) + timedelta(seconds=1)
+        acts.append(Act(at, "events_", f"b{key}", sent))
+    story.told = story.retold(story.books)
+    story.now = now + timedelta(days=9)
+    story.into(objects)
+    guide = (ROOT / "docs" / "guides" / "loyalty-levels.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    found = ask(story, objects, yaml.safe_load(text))
+    told_sums = summary(found, "book")
+    types, levels = told_sums["by_type"], {each["name"]: each for each in told_sums["levels"]}
+    assert [kind for kind, each in types.items() if each["after"]] == ["CHECK_IN"]
+    assert types["CHECK_IN"]["after"] == types["CHECK_IN"]["before"] > 0
+    assert types["PURCHASE_COMPLETED"]["broken"] == types["PURCHASE_COMPLETED"]["refused"] > 0
+    assert types["LESSON_COMPLETED"]["refused"] == types["LESSON_COMPLETED"]["entries"] > 0
+    assert (levels["member"]["after"], levels["bronze"]["before"] > 0) == (len(story.told), True)

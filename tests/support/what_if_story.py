@@ -8,6 +8,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects
 from analytics.lake.arrow import arrow_schema
 from rules.book.book import Book, Books, Version, terms_of
+from rules.book.daily import Weekday
 from rules.book.document import read_book
 from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp, unstamp
 from rules.engagement.account import decide
@@ -28,7 +30,9 @@ from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.lots import Expiry, SettlementBasis, settlement_of
 from rules.engagement.points import balancing_entries, clawback, shortfalls
-from rules.engagement.streak import fold, revocation_date, shown_streak
+from rules.engagement.repairs import NotRepairable, newest_break, offered_repair, repair_drafts
+from rules.engagement.rest_days import ChoiceTooSoon, RestDays, chosen_anew
+from rules.engagement.streak import Cover, fold, revocation_date, shown_streak
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
 from tests.support.point_story import BASES, KINDS, WholeWorld, type_by_amount
@@ -37,6 +41,7 @@ Json = dict[str, Any]
 HOMES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "America/New_York", "Pacific/Apia")
 DAYS = 45
 REWARDS = ("cup", "bag")
+RESTS: tuple[Json, ...] = ({}, {"rest_days": ["saturday", "sunday"]}, {"rest_days_chosen": 2})
 
 
 def properties_of(key: str) -> Json:
@@ -82,7 +87,8 @@ class Told:
     refused: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.world = ActiveWorld(Profile(self.user))
+        cover = Cover(rest=RestDays(self.books.daily_terms))
+        self.world = ActiveWorld(Profile(self.user, cover=cover))
 
     def tell(self, act: Act) -> bool:
         """Do something; returns whether it was possible."""
@@ -256,6 +262,28 @@ class Told:
         self.world.set(replace(profile, cover=cover))
         return ""
 
+    def rest(self, act: Act) -> str:
+        profile = self.world.profile
+        with suppress(ChoiceTooSoon):
+            cover = replace(profile.cover, rest=chosen_anew(profile.cover.rest, act.sent, act.at))
+            if cover != profile.cover:
+                self.world.set(replace(profile, cover=cover))
+        return ""
+
+    def repair(self, act: Act) -> str:
+        version, profile = self.known(act.at).at(act.at), self.world.profile
+        rules, today = version.book.repairs, date_at(profile, act.at)
+        active = [day for day, each in self.world.days.items() if each.is_active]
+        run = newest_break(active, None, profile.cover, today)
+        try:
+            offer = offered_repair(run, profile.cover, profile.repairs, rules, today)
+        except NotRepairable:
+            return "repair"
+        if self.available < offer.price_points:
+            return "repair"
+        self.world.apply(commands=repair_drafts(offer, version.number))
+        return ""
+
     # ---- what it comes to
 
     def shown(self, now: datetime) -> Json:
@@ -289,7 +317,8 @@ class WhatIfStory:
 
     travels: users change their zones, also to claim what no calendar gives. calm: books differ in points,
     caps, boosts and expiry alone. taken_back, sold: how often an event is reversed, or a reward redeemed.
-    paused_dates: how many a book allows in a year. retroactive: how many versions take effect in the past; each ledger is rated anew after each of them.
+    paused_dates: how many a book allows in a year. rests: books have rest days, or users choose some. repairs:
+    books sell the repair of a date, at several prices. retroactive: how many versions take effect in the past; each ledger is rated anew after each of them.
     """
 
     def __init__(
@@ -305,12 +334,15 @@ class WhatIfStory:
         sold: float = 0,
         retroactive: int = 0,
         by_amount: bool = False,
+        rests: bool = False,
+        repairs: bool = False,
     ) -> None:
         self.chance = random.Random(seed)
         self.base = BASES[seed % len(BASES)]
         self.now = self.base + timedelta(days=DAYS + 12)
         self.travels, self.calm, self.by_amount = travels, calm, by_amount
         self.taken_back, self.sold, self.paused_dates = taken_back, sold, paused_dates
+        self.rests, self.repairs = rests, repairs
         self.documents = [self.some_book() for _ in range(self.chance.randrange(1, 5))]
         instants = sorted(self.some_instant() for _ in self.documents[1:])
         self.books = books_of(self.documents, [self.base - timedelta(days=9), *instants])
@@ -360,6 +392,11 @@ class WhatIfStory:
         if self.chance.random() < 0.5:
             days = self.chance.choice((1, 3, 10))
             made["expiry"] = self.chance.choice(({"after_days": days}, {"end_of": "month"}))
+        if self.rests:
+            made["daily"] = self.chance.choice(RESTS)
+        if self.repairs:
+            price = self.chance.choice((1, 5, 30))
+            made["repairs"] = {"price_points": price, "within_days": 5, "dates_max": 1, "a_year": 12}
         return made
 
     def some_type(self, kind: str) -> Json:
@@ -446,6 +483,10 @@ class WhatIfStory:
         )
         if self.taken_back and chance.random() < self.taken_back:
             return Act(now, "claw_back", key, chance.choice(list(told.events))) if told.events else None
+        if self.repairs and chance.random() < 0.15:
+            return Act(now, "repair", key)
+        if self.rests and chance.random() < 0.1:
+            return Act(now, "rest", key, chance.sample(list(Weekday), chance.randrange(3)))
         if self.sold and chance.random() < self.sold:
             return Act(now, "reward", key, chance.choice(REWARDS))
         if what == "events_":
