@@ -62,7 +62,7 @@ def is_old_repair(repair: Repair, until: date) -> bool:
 def bring_forward(profile: Profile, start: Checkpoint) -> Profile:
     """Return a profile that begins at a checkpoint of its streak, before the last date.
 
-    The profile may have been brought forward before. start: `freezes_used` counts the dates of streak.spent.
+    The profile may have been brought forward before.
     """
     streak, cover, used = profile.streak, profile.cover, start.freezes_used
     if streak is None:
@@ -70,8 +70,9 @@ def bring_forward(profile: Profile, start: Checkpoint) -> Profile:
     before = cover.brought_forward
     left = sum(change for day, change in cover.freezes if day <= start.last) - used
     sums = BroughtForward(
-        replace(start, freezes_used=used + (before.start.freezes_used if before else 0)),
+        replace(start, freezes_used=0),
         left + (before.freezes_left if before else 0),
+        used + (before.freezes_used if before else 0),
     )
     later = (each for each in streak.checkpoints if each.last > start.last)
     later_streak = replace(

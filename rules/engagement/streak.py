@@ -33,7 +33,7 @@ class Checkpoint:
     length: int
     longest: int
     active_days: int
-    freezes_used: int  # how many dates freezes covered
+    freezes_used: int  # how many dates of Streak.spent are before it
 
     @property
     def text(self) -> str:
@@ -115,17 +115,19 @@ class BroughtForward:
 
     start: Checkpoint  # freezes, covered dates and old pauses up to its date are not in the profile
     freezes_left: int  # freezes granted up to that date, less the dates that freezes covered; below 0: a debt
+    freezes_used: int = 0  # how many dates freezes covered up to that date
 
     @property
     def text(self) -> str:
-        """The sums as they are stored: `2026-05-31 12 90 300 4 2`."""
-        return f"{self.start.text} {self.freezes_left}"
+        """The sums as they are stored: `2026-05-31 12 90 300 4 2`. The dates that freezes covered are 4."""
+        return f"{replace(self.start, freezes_used=self.freezes_used).text} {self.freezes_left}"
 
     @classmethod
     def of(cls, text: str) -> "BroughtForward":
         """Read a text; raises ValueError."""
-        start, _, left = text.rpartition(" ")
-        return cls(Checkpoint.of(start), int(left))
+        start_text, _, left = text.rpartition(" ")
+        start = Checkpoint.of(start_text)
+        return cls(replace(start, freezes_used=0), int(left), start.freezes_used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +334,7 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
 
 def is_consistent_streak(state: Streak, cover: Cover) -> bool:
     """Whether a streak and its checkpoints agree with each other. A damaged profile may have any values."""
-    begun = [replace(cover.brought_forward.start, freezes_used=0)] if cover.brought_forward else []
+    begun = [cover.brought_forward.start] if cover.brought_forward else []
     steps = [*begun, *state.checkpoints, state.checkpoint]
     return all(0 < step.length <= step.longest <= step.active_days for step in steps) and all(
         earlier.last < later.last

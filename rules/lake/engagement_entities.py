@@ -93,8 +93,9 @@ def streak_row(row: Row, *_: object) -> Row:
     """
     changed = {**row, **listed_dates(row)}
     if sums := changed.pop("brought_forward", None):
-        start = BroughtForward.of(sums).start
-        changed["begins_after"], changed["freezes_before"] = start.last.isoformat(), start.freezes_used
+        begins = BroughtForward.of(sums)
+        changed["begins_after"] = begins.start.last.isoformat()
+        changed["freezes_before"] = begins.freezes_used
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:

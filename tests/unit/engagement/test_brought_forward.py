@@ -185,7 +185,7 @@ def test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everythi
         if kept.profile.streak and whole.streak:
             sums = world.profile.cover.brought_forward
             since = sums.start.last if sums else date.min
-            used = sums.start.freezes_used if sums else 0
+            used = sums.freezes_used if sums else 0
             assert world.profile.streak.checkpoints == tuple(  # type: ignore[union-attr]
                 replace(each, freezes_used=each.freezes_used - used)
                 for each in kept.profile.streak.checkpoints
@@ -250,7 +250,7 @@ def test_the_ledger_makes_a_profile_whole_and_its_sums_are_right(
         start = fold(upto(active_dates, until), cover)
         assert start and short.streak and short.cover.brought_forward
         if first < until:
-            used = start.spent[short.cover.brought_forward.start.freezes_used :]
+            used = start.spent[short.cover.brought_forward.freezes_used :]
             short = bring_forward(short, replace(start, spent=used).checkpoint)
         assert short == brought_forward_as(profile, begun_at(until), start)
         assert whole_profile(short, protection_of(profile)) == profile
@@ -283,7 +283,7 @@ def test_a_fold_from_the_start_gives_the_same_streak_and_checkpoints() -> None:
 
 
 def test_a_profile_that_was_brought_forward_reads_back() -> None:
-    sums = BroughtForward(Checkpoint(BASE, 5, 8, 40, 7), -1)
+    sums = BroughtForward(Checkpoint(BASE, 5, 8, 40, 0), -1, 7)
     cover = Cover(
         ((BASE + DAY, 2), (BASE + DAY * 3, -1)), ((BASE, BASE + DAY),), frozenset([BASE + DAY * 9]), sums
     )

@@ -118,7 +118,7 @@ def streaks() -> Iterator[dict[str, Any]]:
         ((date(2026, 3, 1), 1),),
         ((date(2026, 3, 5), date(2026, 3, 6)),),
         frozenset({date(2026, 3, 8)}),
-        BroughtForward(Checkpoint(date(2026, 2, 28), 9, 9, 9, 3), 0),
+        BroughtForward(Checkpoint(date(2026, 2, 28), 9, 9, 9, 0), 0, 3),
         Checkpoint(date(2026, 1, 1), 1, 1, 1, 0),
     )
     streak = fold([date(2026, 3, 7), date(2026, 3, 10)], cover)
