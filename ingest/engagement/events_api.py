@@ -142,6 +142,8 @@ def post_events() -> Response[str]:
     for result in answer["results"]:
         if event := applied.events.get(result.get("event_id")):
             result |= {"activity_date": event.day.isoformat(), "points": event.points}
+            if closed := applied.closed_periods.get(result["event_id"]):
+                result["closed_periods"] = closed
     return json_response(200, answer | applied.other_fields, {"Preference-Applied": f"wait={seconds}"})
 
 

@@ -6,7 +6,7 @@ request makes at most READS_MAX such rounds, whatever happens meanwhile.
 
 import re
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,9 +21,10 @@ from ingest.engagement.goal_views import ACHIEVEMENT, AchievementViews
 from ingest.engagement.profiles import LEVEL, PROFILE, Profiles, level_view
 from ingest.web.json_schema import TEXT, closed_object, list_of, text, whole
 from ingest.web.routes import in_header
-from rules.days import stamp
+from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import AppliedEvents
+from rules.engagement.periods import closed_periods
 
 WAIT_SECONDS_MAX = 5
 READS_MAX = 12  # a bound for whoever changes these pauses: ten fit into five seconds
@@ -43,7 +44,15 @@ APPLIED = closed_object(
     {
         **COUNTS,
         "results": list_of(
-            closed_object({**RESULT, "activity_date?": TEXT, "points?": whole("by the cap; below 0: a fine")})
+            closed_object(
+                {
+                    **RESULT,
+                    "activity_date?": TEXT,
+                    "points?": whole("by the cap; below 0: a fine"),
+                    "closed_periods?": list_of(TEXT)
+                    | {"description": "whose boards were final when it came, so that it is on none of them"},
+                }
+            )
         ),
         "profile": PROFILE | {"description": "after these events"},
         "new_achievements": list_of(ACHIEVEMENT, type=["array", "null"])
@@ -81,6 +90,7 @@ class AppliedAnswer:
     """What the events of a request have done to their user."""
 
     events: AppliedEvents
+    closed_periods: Mapping[str, list[str]]  # by event id: names of periods that were final when it came
     other_fields: dict[str, Any]  # the fields that the answer has beside the results
 
 
@@ -114,8 +124,20 @@ class Waiter:
             if applied.keys() == arrivals.keys():
                 types = {result.event_type for result in stored}
                 with suppress(HeadMoved):  # there are further entries already
-                    return AppliedAnswer(applied, self._view(profile, applied, types, clock.now()))
+                    closed = self._closed(applied, arrivals)
+                    return AppliedAnswer(applied, closed, self._view(profile, applied, types, clock.now()))
         return None
+
+    def _closed(self, applied: AppliedEvents, arrivals: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the events that came after boards of their dates were final, with the periods' names."""
+        terms = self.accounts.daily_terms()
+        closed = {
+            event_id: [
+                period.name for period in closed_periods(event.day, unstamp(arrivals[event_id]), terms)
+            ]
+            for event_id, event in applied.items()
+        }
+        return {event_id: names for event_id, names in closed.items() if names}
 
     def _view(
         self, profile: Profile, applied: AppliedEvents, event_types: Container[str], now: datetime

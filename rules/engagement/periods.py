@@ -134,6 +134,11 @@ def counting_periods(day: date, terms: DailyTerms) -> tuple[Period, ...]:
     return tuple(sorted(period for period in periods if boards_in(period, terms)))
 
 
+def closed_periods(day: date, came: datetime, terms: DailyTerms) -> list[Period]:
+    """Return the periods that have a date, and in which nothing counts for it any more. came: the event."""
+    return [period for period in counting_periods(day, terms) if final_at(period, terms) <= came]
+
+
 def periods_between(since: date, until: date, terms: DailyTerms) -> list[Period]:
     """Return the periods in which boards count that have a date of a span, both ends included."""
     found: set[Period] = set()

@@ -1,6 +1,7 @@
 """Boards of a period through the real handlers: from an event to the list, the end, the switch and groups."""
 
 import copy
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from adapters.book_store import shipped_document
 from processors import ranks
+from tests.support.gateway import ask, token
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import PRODUCERS, Site
 
@@ -130,7 +132,12 @@ def test_a_week_from_the_first_event_to_the_final_result(api: Site, boards: Move
     assert "2026-W48" in snapshot(FINAL + HOUR)["closed"]
     place = mine(api, bob)
     assert (place["score"], place["state"]) == (20, "final")
-    send(api, bob, event("LESSON_COMPLETED", datetime(2026, 11, 29, 22, tzinfo=UTC)))
+    too_late = event("LESSON_COMPLETED", datetime(2026, 11, 29, 22, tzinfo=UTC))
+    send(api, bob, too_late)
+    headers = {"authorization": f"Bearer {token(bob, PRODUCERS)}", "prefer": "wait=2"}
+    told = ask("POST", "/v1/events", headers, json.dumps({"events": [too_late]}).encode())
+    (result,) = json.loads(told.body)["results"]
+    assert (told.status, result["points"], result["closed_periods"]) == (200, 10, ["2026-W48"])
     assert mine(api, bob) == place, "a later event earns points, and changes no final result"
     assert api.profile(bob)["total_bestie_points"] == 30
     boards(FINAL + 200 * DAY)

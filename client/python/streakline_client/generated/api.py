@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 1e9937930a76fe7126bb7f8df20e8b2011294461017b1841a4021234b11307d0."""
+"""Made by `make clients` from the API with the digest 39232f9233784b1fa519e98e5020dd1d6a5b65e19176479d636f4868611a2670."""
 
 from __future__ import annotations
 
@@ -473,6 +473,7 @@ class PostEventsResponseResult(TypedDict):
     error: NotRequired[dict[str, Any]]
     activity_date: NotRequired[str]
     points: NotRequired[int]
+    closed_periods: NotRequired[list[str]]
 
 
 PostEventsResponseProfileLevelNext = TypedDict(

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 1e9937930a76fe7126bb7f8df20e8b2011294461017b1841a4021234b11307d0.
+// Made by `make clients` from the API with the digest 39232f9233784b1fa519e98e5020dd1d6a5b65e19176479d636f4868611a2670.
 
 export interface paths {
     "/": {
@@ -2593,6 +2593,8 @@ export interface operations {
                         rejected: number;
                         results: {
                             activity_date?: string;
+                            /** @description whose boards were final when it came, so that it is on none of them */
+                            closed_periods?: string[];
                             /** @description code, message, field; details: all fields, if several are faulty */
                             error?: Record<string, unknown>;
                             event_id?: string;
