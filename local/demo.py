@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from adapters.book_store import Publication
 from analytics.what_if.figures import WhatIfQuestion
 from analytics.what_if.summary import summary
 from analytics.what_if.what_if import what_if
+from ingest.rules_api import Proposal, check
 from ingest.web.caller import ADMIN
 from local import replay, verify
 from local.api import Api
@@ -30,10 +32,9 @@ from local.part_demo import PartDemo
 from local.paths import LOCAL, REPORT, ROOT
 from local.sign_in import bearer, page_link
 from local.stack import Stack
-from local.stores import lake_of
+from local.stores import books_of, lake_of
 from local.what_if.page import page
 from rules.book.document import read_book
-from rules.days import stamp
 from rules.parts import said
 
 PARTS: list[PartDemo] = list(said("demo"))
@@ -44,6 +45,7 @@ START_FILE = LOCAL / "demo-started"  # the instant at which the demo first ran o
 WHAT_IF = LOCAL / "what-if.html"
 # The book has been in force for so long: weeks and months that began before do not count for its streaks.
 BOOK_DAYS = 100
+PUBLISHED_DAYS = 9  # and known for so long: longer than any week has gone on
 
 
 @command("demo")
@@ -103,13 +105,16 @@ def _first_start() -> datetime:
 
 def _publish_book(stack: Stack, now: datetime) -> None:
     """Publish the demo's book, in force since before the first event; not again when the demo runs again."""
-    api, document = Api(stack), book()
-    if api.get("/v1/rules")["book"] == document:
+    document, store = book(), books_of(stack)
+    if store.document(store.look().newest.number) == document:
         return
-    body = {"book": document, "effective": stamp(now - timedelta(days=BOOK_DAYS)), "rerate": True}
-    status, answer = api.call("POST", "/v1/rules", body | {"note": "rewards, streaks and achievements"})
-    if status != 201:
-        raise RuntimeError(f"the demo's book was refused: {answer}")
+    proposal = Proposal(
+        document, now - timedelta(days=BOOK_DAYS), "demo", "rewards, streaks and achievements", rerate=True
+    )
+    effective = check(store, proposal, now)
+    # Whoever publishes today has a board of the next week. The demo's has begun: nobody can wait for Monday.
+    published = now - timedelta(days=PUBLISHED_DAYS)
+    store.publish(Publication(document, effective, published, proposal.author, proposal.note))
     sizes = ", ".join(f"{len(document[part])} {part}" for part in ("rewards", "streaks", "achievements"))
     print(f"published a book of rules of its own: {sizes}")
 

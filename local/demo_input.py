@@ -86,6 +86,7 @@ def book() -> Body:
         "rewards": additions["rewards"],
         "streaks": shipped["streaks"] | additions["streaks"],
         "achievements": {"first_answer": first_answer} | additions["achievements"],
+        "boards": additions["boards"],
     }
 
 

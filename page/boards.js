@@ -1,6 +1,6 @@
 // Shows the league and the leaderboards: streaks, points, answers.
 
-import { get } from "./api.js";
+import { ask, get, part } from "./api.js";
 import { h, trouble } from "./dom.js";
 import { leagueCard } from "./league.js";
 import { element, source } from "./source.js";
@@ -10,6 +10,7 @@ const REGIONS = [
   "other",
 ];
 const TOP = 10;
+const NAMES = { week: "This week", month: "This month" };
 
 const card = (...children) => h("section", { class: "card" }, ...children);
 
@@ -23,16 +24,41 @@ const ofAnswers = async (view) => {
   return card(element("leaderboard", { heading: "Answers", score: "Score" }, { data: { entries } }), h("p", { class: "note" }, note));
 };
 
+// The boards of the book that the person is on: each with the rows around the person, and how long it goes on.
+const ofBook = async (view, client, { groups }) => {
+  const { boards } = await get("v1/boards", view.signal);
+  return boards
+    .filter(({ periods, group }) => periods.length && (!group || groups[group]))
+    .map(({ board, per, group }) => {
+      const heading = `${NAMES[per] ?? board}${group ? `: ${groups[group]}` : ""}`;
+      return element("leaderboard", { board, heading, limit: TOP }, { client });
+    });
+};
+
+// The person's switch. Who has left is on no list, but sees them.
+const leaving = (view, { hidden }, redraw) => {
+  const turn = async () => {
+    await ask("PUT", `v1/users/${part(view.person.user)}/boards`, { body: { hidden: !hidden }, repeatable: true, signal: view.signal });
+    await redraw();
+  };
+  const said = hidden ? "You have left the boards: nobody sees you there." : "Others see your name on the boards.";
+  return h("p", { class: "note" }, said, " ",
+    h("button", { type: "button", class: "quiet", onclick: turn }, hidden ? "Come back" : "Leave the boards"));
+};
+
 export const show = async (root, view) => {
   const client = source(view);
+  const own = await get(`v1/users/${part(view.person.user)}/boards`, view.signal);
+  const periods = await ofBook(view, client, own);
   const boards = [["streaks", "Streaks"], ["points", "Points"]]
     .map(([board, heading]) => element("leaderboard", { board, heading, limit: TOP }, { client }));
   const select = h("select", { id: "region", onchange: () => boards.forEach((each) => each.setAttribute("region", select.value)) },
     REGIONS.map((region) => h("option", { value: region }, region === "global" ? "Everywhere" : region[0].toUpperCase() + region.slice(1))));
-  const grid = h("div", { class: "two" }, boards.map((each) => card(each)));
+  const grid = h("div", { class: "two" }, [...periods, ...boards].map((each) => card(each)));
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Leaderboards"),
     h("p", { class: "row" }, h("label", { for: "region" }, "Region"), select),
-    grid);
+    grid,
+    leaving(view, own, () => show(root, view)));
   const league = await leagueCard(view).catch((error) => {
     if (view.signal.aborted) throw error;
     return card(trouble(error));
@@ -42,5 +68,5 @@ export const show = async (root, view) => {
     if (view.signal.aborted) throw error;
     return card(trouble(error));
   }));
-  await Promise.all(boards.map((each) => each.ready));
+  await Promise.all([...periods, ...boards].map((each) => each.ready));
 };

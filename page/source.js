@@ -13,6 +13,7 @@ export const source = (view) => {
     activity: (span) => asked(`${user}/activity`, { ...span, covered: true, limit: 366 }),
     explain: (date) => asked(`${user}/streak/explain`, { date }),
     leaderboard: (board, query) => asked(`v1/leaderboards/${board}`, query),
+    board: (name, query) => asked(`v1/boards/${part(name)}`, query),
     rank: (board, query) => asked(`v1/leaderboards/${board}/users/${part(view.person.user)}`, query),
   };
 };

@@ -209,6 +209,38 @@ def test_names_are_only_text_and_keep_their_direction(browser: Any) -> None:
         assert footer == f"You are number 2. Others see you as \u2068{RTL_NAME}\u2069."
 
 
+def test_a_board_of_the_book_shows_the_rows_around_a_user_and_how_long_it_goes_on(browser: Any) -> None:
+    def row(rank: int, alias: str | None, score: int, is_me: bool = False) -> dict[str, Any]:
+        return {"rank": rank, "alias": alias, "score": score, "is_me": is_me}
+
+    top = [row(1, "Ann", 90), row(2, None, 80)]
+    around = [row(2, None, 80), row(70, "Cid", 12), row(71, "Me", 11, is_me=True), row(72, "Dan", 10)]
+    board = {
+        "entries": top,
+        "around": around,
+        "me": {"rank": 71},
+        "state": "open",
+        "ends_at": "2999-01-01T00:00:00Z",
+    }
+    with stranger(browser, viewport={"width": 320, "height": 900}) as page:
+        page.open(
+            '<streakline-leaderboard board="weekly" group="4b" heading="This week"></streakline-leaderboard>'
+        )
+        page.answer("leaderboard", board=board)
+        shown = text(page, "streakline-leaderboard [part=root]")
+        assert page.page.locator("streakline-leaderboard tbody tr").count() == 2 + 1 + 3
+        assert "This week" in shown and "somebody" in shown
+        assert "You are number 71. It ends in" in shown
+        asked = {call[0]: call[1:] for call in page.page.evaluate("calls")}
+        assert asked["board"] == ["weekly", {"group": "4b", "limit": 10}]
+        for state, words in (("provisional", "late points may still come"), ("final", "the final result")):
+            page.page.evaluate(
+                "data => { document.querySelector('streakline-leaderboard').data = data; }",
+                {**board, "state": state},
+            )
+            assert words in text(page, "streakline-leaderboard [part=root]")
+
+
 @pytest.mark.parametrize("people", [0, 1, 100])
 def test_boards_of_any_size(browser: Any, people: int) -> None:
     entries = [

@@ -14,11 +14,14 @@ from streakline_client.shapes import (
     Activity,
     Alias,
     Balance,
+    BoardOfPeriod,
+    BoardsOfBook,
     Entry,
     Event,
     Explanation,
     Leaderboard,
     League,
+    OwnBoards,
     Pauses,
     Rank,
     RepairedStreak,
@@ -225,6 +228,33 @@ class Streakline(QuestionCalls):
         path = f"/v1/leaderboards/{path_part(board)}/users/{self._user}"
         shown: Rank = self._calls.call("GET", path, {"region": region})
         return shown
+
+    def boards(self) -> BoardsOfBook:
+        """Return the boards of the book, each with its periods: those that go on, and final results."""
+        shown: BoardsOfBook = self._calls.call("GET", "/v1/boards")
+        return shown
+
+    def board(
+        self,
+        name: str,
+        *,
+        period: str | None = None,
+        group: str | None = None,
+        limit: int | None = None,
+    ) -> BoardOfPeriod:
+        """Return a board of the book: the first users, `me`, and the rows `around` this user.
+
+        period: such as 2026-W48; None: that of the user's today. group: None: the user's own.
+        """
+        query = {"period": period, "group": group, "limit": limit}
+        shown: BoardOfPeriod = self._calls.call("GET", f"/v1/boards/{path_part(name)}", query)
+        return shown
+
+    def set_hidden(self, *, hidden: bool) -> OwnBoards:
+        """Leave all boards, or come back: within five minutes others no longer see this user, or do again."""
+        path, body = f"/v1/users/{self._user}/boards", {"hidden": hidden}
+        switched: OwnBoards = self._calls.call("PUT", path, body=body)
+        return switched
 
     def league(self) -> League:
         """Return the user's division, the open league with its zones, and the last outcome.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
 
-from streakline_client.calls import ATTEMPTS_MAX, Calls, in_seconds, path_part, pause
+from streakline_client.calls import ATTEMPTS_MAX, Calls, in_seconds, path_part, pause, user_part
 from streakline_client.queue.sender import BATCH_REFUSED, TEMPORARY
 from streakline_client.shapes import Applied, Profile
 from streakline_client.transport import Refused, Transport, over_http
@@ -136,6 +136,10 @@ class StreaklineServer:
         following = iter(events)
         while batch := list(islice(following, EVENTS_MAX)):
             yield from self._send_batch(batch)
+
+    def set_groups(self, user: str, groups: Mapping[str, str]) -> None:
+        """Say in which groups a user is, all of them: {"class": "4b"}. Divided boards rank each group."""
+        self._calls.call("PUT", f"/v1/users/{user_part(user)}/groups", body=dict(groups))
 
     def profiles(self, users: Iterable[str]) -> dict[str, Profile]:
         """Return users' profiles by id; who is not known, or was erased, is left out."""

@@ -13,6 +13,7 @@ import type {
   Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, League, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
   Rewards, SentEvent,
   TakenFreeze, TakingPart, Weekday, Zone,
+  BoardOfPeriod, BoardsOfBook, OwnBoards,
 } from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. applied: what it did, if somebody waited for that. */
@@ -253,6 +254,21 @@ export class Streakline extends QuestionsApi {
   /** Return this user's exact rank. */
   rank(board: Board, query: { region?: Region } = {}): Promise<Rank> {
     return this.http.call('GET', withQuery(`/v1/leaderboards/${board}/users/${userPart(this.options.user)}`, query));
+  }
+
+  /** Return the boards of the book, each with its periods: those that go on, and final results. */
+  boards(): Promise<BoardsOfBook> {
+    return this.http.call('GET', '/v1/boards');
+  }
+
+  /** Return a board of the book: the first users, `me`, and the rows `around` this user. period: by default that of the user's today. */
+  board(name: string, query: { period?: string; group?: string; limit?: number } = {}): Promise<BoardOfPeriod> {
+    return this.http.call('GET', withQuery(`/v1/boards/${encodeURIComponent(name)}`, query));
+  }
+
+  /** Leave all boards, or come back: within five minutes others no longer see this user, or do again. */
+  setHidden(hidden: boolean): Promise<OwnBoards> {
+    return this.http.call('PUT', this.path('/boards'), { hidden });
   }
 
   /** Return the user's division, the open league with its zones, and the last outcome; 404: nothing yet. */

@@ -25,7 +25,8 @@ export interface CalendarData {
   states: Readonly<Record<string, DateState>>;
 }
 
-export interface BoardEntry { rank: number; alias: string; score: number; is_me?: boolean }
+/** alias: null for somebody who was erased, or has left the boards. */
+export interface BoardEntry { rank: number; alias: string | null; score: number; is_me?: boolean }
 
 /** What `<streakline-leaderboard>` shows. rank: the user's own, null if he is not on the board. */
 export interface BoardData {
@@ -33,6 +34,11 @@ export interface BoardData {
   /** When the board was counted: an ISO 8601 instant. */
   as_of?: string;
   own?: { rank: number | null; alias?: string } | null;
+  /** Of a board of the book: the user's own score and rank, the rows around it, and how long the period goes on. */
+  me?: { rank: number | null };
+  around?: readonly BoardEntry[];
+  state?: 'open' | 'provisional' | 'final';
+  ends_at?: string;
 }
 
 /** Whom the elements ask: a `Streakline`, or any object with these functions. An error may have a `status`, as HTTP has. */
@@ -44,5 +50,7 @@ export interface Source {
   }>;
   explain(date: string): Promise<{ reason?: unknown }>;
   leaderboard(board: Board, query: { region?: Region; limit?: number }): Promise<BoardData>;
+  /** Only asked for boards of the book. */
+  board?(name: string, query: { period?: string; group?: string; limit?: number }): Promise<BoardData>;
   rank(board: Board, query: { region?: Region }): Promise<{ rank: number | null; alias?: string }>;
 }

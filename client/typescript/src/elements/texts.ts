@@ -54,6 +54,10 @@ export const ENGLISH = {
   no_rank: 'You are not on this board yet.',
   own_alias: 'Others see you as {name}.',
   as_of: 'As of {date}.',
+  somebody: 'somebody',
+  ends: 'It ends {date}.',
+  provisional: 'It has ended; late points may still come.',
+  final: 'This is the final result.',
 };
 
 export type Labels = { [Name in keyof typeof ENGLISH]: (typeof ENGLISH)[Name] };

@@ -5,7 +5,7 @@
  */
 
 import { Refused } from '../errors.js';
-import { Http, pause, refusalOf, UNKNOWN, type Reply, type Token } from '../http.js';
+import { Http, pause, refusalOf, UNKNOWN, userPart, type Reply, type Token } from '../http.js';
 import type { Applied, Profile } from '../types.js';
 
 export { Refused, Unreachable } from '../errors.js';
@@ -83,6 +83,11 @@ export class StreaklineServer {
       batch = [];
     }
     if (batch.length) yield* await this.sendBatch(batch);
+  }
+
+  /** Say in which groups a user is, all of them: { class: '4b' }. Divided boards rank each group. */
+  async setGroups(user: string, groups: Record<string, string>): Promise<void> {
+    await this.http.call('PUT', `/v1/users/${userPart(user)}/groups`, groups);
   }
 
   /** Return users' profiles by id; who is not known, or was erased, is left out. */
