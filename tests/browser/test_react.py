@@ -53,7 +53,7 @@ class Phone:
     def __init__(self, visit: Visit, site: str, user: str, entry: str, inside: str = "") -> None:
         self.user, self.session = user, {"url": site.rstrip("/"), "user": user, "token": token(user)}
         self.asked: list[tuple[str, str]] = []
-        self.page = visit.page
+        self.page, self.problems = visit.page, visit.problems
         self.page.add_init_script(HELD)
         self.page.on(
             "request",
@@ -123,7 +123,7 @@ def test_rendering_follows_what_is_shown_and_nothing_else(open_app: Any) -> None
     phone.page.wait_for_function(
         "() => renders.board >= 4"
     )  # without an answer, and with it: twice each, in strict mode
-    assert phone.asked_for("/v1/users/react-cy") == 1, "two components show one profile"
+    assert phone.asked.count(("GET", "/v1/users/react-cy")) == 1, "two components show one profile"
     before = phone.run("() => ({...renders})")
     for _ in range(3):
         phone.run("() => refresh()")
@@ -139,6 +139,17 @@ def test_rendering_follows_what_is_shown_and_nothing_else(open_app: Any) -> None
     # Twelve events wait, one more each time, and are applied: twice in strict mode, in two components.
     assert after["profile"] - before["profile"] <= 4 * (12 + 4)
     assert len(phone.events()) == 12
+
+
+def test_what_has_no_hook_of_its_own_is_asked_once_and_a_refusal_is_an_error(open_app: Any) -> None:
+    phone = open_app("react-bea")
+    phone.run("(session) => mount(session, true)", phone.session)
+    phone.shows("u", "true, 404")
+    (said,) = phone.problems  # the browser's own words
+    assert "404" in said
+    phone.problems.clear()
+    assert phone.asked_for("/v1/users/react-bea/achievements") == 1
+    assert phone.asked_for("/v1/users/react-bea/league") == 1
 
 
 def test_unmounting_leaves_nothing_behind(open_app: Any) -> None:

@@ -3,8 +3,8 @@
 import { StrictMode, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { Streakline } from 'streakline';
-import { StreaklineProvider, useBoard, useProfile, useTrack, type Track } from 'streakline/react';
-import { App, type Session } from '../sample/react/lessons.js';
+import { StreaklineProvider, useAnswer, useBoard, useLeague, useProfile, useTrack, type Track } from 'streakline/react';
+import type { Session } from '../sample/react/lessons.js';
 
 const renders: Record<string, number> = {};
 const count = (name: string): void => void (renders[name] = (renders[name] ?? 0) + 1);
@@ -31,10 +31,15 @@ function Boards(): ReactElement {
   return <b>{one === same ? 'one board' : 'two'}</b>;
 }
 
-const Tree = ({ session }: { session: Session }): ReactElement => (
+function Others(): ReactElement {
+  const achievements = useAnswer('achievements', (me) => me.achievements()), league = useLeague();
+  return <u>{achievements.data ? `${achievements.data.achievements.length > 0}` : 'none'}, {(league.error as { status?: number } | undefined)?.status ?? 'league'}</u>;
+}
+
+const Tree = ({ session, isOthers }: { session: Session; isOthers: boolean }): ReactElement => (
   <StrictMode>
     <StreaklineProvider url={session.url} user={session.user} token={() => session.token}>
-      <Shown user={session.user} /><Shown user={session.user} /><Tracks /><Boards />
+      {isOthers ? <Others /> : <><Shown user={session.user} /><Shown user={session.user} /><Tracks /><Boards /></>}
     </StreaklineProvider>
   </StrictMode>
 );
@@ -48,7 +53,7 @@ const place = (): HTMLElement => document.getElementById('app') ?? document.body
 
 Object.assign(globalThis, {
   renders,
-  mount: (session: Session, what: 'tree' | 'app' = 'tree') => (root ??= createRoot(place())).render(what === 'tree' ? <Tree session={session} /> : <App session={session} />),
+  mount: (session: Session, isOthers = false) => (root ??= createRoot(place())).render(<Tree session={session} isOthers={isOthers} />),
   mountOwn: (session: Session | null) =>
     (root ??= createRoot(place())).render(<OfOwnClient client={session && new Streakline(session)} user={session?.user ?? ''} />),
   unmount: () => (root?.unmount(), (root = undefined)),

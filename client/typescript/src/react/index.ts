@@ -9,10 +9,11 @@ import {
 import { Streakline, type Tracked } from '../client.js';
 import type { Options } from '../options.js';
 import type { ShownProfile } from '../profile.js';
-import type { Board, Leaderboard, SentEvent } from '../types.js';
-import { LOADING, storeOf, type Answer, type BoardQuery, type Loaded, type Store } from './store.js';
+import type { Board, Leaderboard, League, Region, SentEvent } from '../types.js';
+import { LOADING, storeOf, type Answer, type Loaded, type Store } from './store.js';
 
-export type { BoardQuery, Loaded };
+export type { Loaded };
+export interface BoardQuery { region?: Region; limit?: number }
 
 export type Track = (type: string, properties?: SentEvent['properties'], options?: { wait?: number }) => Promise<Tracked>;
 
@@ -91,7 +92,7 @@ function useGiven(hook: string): Given {
   return given;
 }
 
-function useAnswer<T>(hook: string, answerOf: (store: Store) => Answer<T>): Loaded<T> {
+function useShown<T>(hook: string, answerOf: (store: Store) => Answer<T>): Loaded<T> {
   const { client } = useGiven(hook);
   const answer = client && answerOf(storeOf(client));
   return useSyncExternalStore<Loaded<T>>(answer?.subscribe ?? nothing, answer?.get ?? loading, loading);
@@ -101,11 +102,20 @@ function useAnswer<T>(hook: string, answerOf: (store: Store) => Answer<T>): Load
 export const useStreakline = (): Streakline | null => useGiven('useStreakline').client;
 
 /** Return the user's profile: what waits is counted in at once, and the service corrects it. */
-export const useProfile = (): Loaded<ShownProfile> => useAnswer('useProfile', (store) => store.profile);
+export const useProfile = (): Loaded<ShownProfile> => useShown('useProfile', (store) => store.profile);
 
-/** Return a board. It is asked for once, however many components show it, and again when a page is seen after a minute. */
+/**
+ * Return what the client answers: `useAnswer('achievements', (me) => me.achievements())`. It is asked once, however many components
+ * use the name, and again when a page is seen after a minute. name: says what is asked, with all that `ask` uses.
+ */
+export const useAnswer = <T>(name: string, ask: (me: Streakline) => Promise<T>): Loaded<T> =>
+  useShown('useAnswer', (store) => store.answer(`own:${name}`, ask));
+
 export const useBoard = (board: Board, query: BoardQuery = {}): Loaded<Leaderboard> =>
-  useAnswer('useBoard', (store) => store.board(board, query));
+  useShown('useBoard', (store) => store.answer(JSON.stringify(['board', board, query.region, query.limit]), (me) => me.leaderboard(board, query)));
+
+/** Return the user's league. Before the first points of a week it is a `Refused` of status 404. */
+export const useLeague = (): Loaded<League> => useShown('useLeague', (store) => store.answer('league', (me) => me.league()));
 
 /** Return a function that says what happened, as `Streakline.track` does. Call it where it happens: each call is an event. */
 export function useTrack(): Track {

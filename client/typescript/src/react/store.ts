@@ -2,7 +2,6 @@
 
 import type { Streakline } from '../client.js';
 import type { ShownProfile } from '../profile.js';
-import type { Board, Leaderboard, Region } from '../types.js';
 
 /** An answer, or what there is of it. data: the newest one that came; it stays when a later question fails. */
 export interface Loaded<T> {
@@ -14,8 +13,6 @@ export interface Loaded<T> {
   /** Ask again. Resolves when that is answered or has failed. */
   refresh: () => Promise<void>;
 }
-
-export interface BoardQuery { region?: Region; limit?: number }
 
 /** Who comes back to a page after so long a time sees a fresh answer. */
 const STALE = 60_000;
@@ -80,7 +77,7 @@ export class Answer<T> {
 /** The answers of one client. */
 export class Store {
   readonly profile: Answer<ShownProfile>;
-  private readonly boards = new Map<string, Answer<Leaderboard>>();
+  private readonly answers = new Map<string, Answer<unknown>>();
 
   constructor(private readonly client: Streakline) {
     let isAsked = false;
@@ -101,11 +98,11 @@ export class Store {
     }));
   }
 
-  board(board: Board, query: BoardQuery): Answer<Leaderboard> {
-    const name = JSON.stringify([board, query.region, query.limit]);
-    const known = this.boards.get(name) ?? new Answer(() => this.client.leaderboard(board, query));
-    this.boards.set(name, known);
-    return known;
+  /** Return the answer of a name; the first who names it says how to ask. */
+  answer<T>(name: string, ask: (client: Streakline) => Promise<T>): Answer<T> {
+    const known = this.answers.get(name) ?? new Answer<unknown>(() => ask(this.client));
+    this.answers.set(name, known);
+    return known as Answer<T>;
   }
 }
 
