@@ -299,7 +299,8 @@ class Leagues:
     def join_all(self, profiles: Iterable[Profile], now: datetime) -> int:
         """Let users who have earned points join the open league; returns how many have joined.
 
-        profiles: as they were written now. Errors are logged: who is not in yet joins with the next event.
+        profiles: as they were written now. Errors are logged, whatever they are: points come first, and who
+        is not in yet joins with the next event.
         """
         terms = self._accounts.daily_terms()
         week = open_week(now, terms)
@@ -320,7 +321,7 @@ class Leagues:
             memberships = self.store.memberships(joining)
             for user in sorted(joining):
                 count += self._join(user, memberships.get(user, Membership()), week, rules, now)
-        except TRANSIENT as error:
+        except Exception as error:  # noqa: BLE001 (a league holds no points up)
             logger.warning("league not joined", extra={"users": len(joining), "error": error_summary(error)})
         return count
 

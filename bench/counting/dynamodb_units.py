@@ -112,6 +112,8 @@ def value_bytes(value: Mapping[str, Any]) -> int:
         )
     if kind == "L":
         return CONTAINER_BYTES + sum(ELEMENT_BYTES + value_bytes(each) for each in inner)
+    if kind == "SS":  # a set has no overhead of its own
+        return sum(len(each.encode()) for each in inner)
     if kind in ("BOOL", "NULL"):
         return 1
     raise TypeError(f"no table of ours holds the type {kind}")
