@@ -260,8 +260,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     builder, began = _parts(), time.monotonic()
     if "streakline_refresh" in event:
         return builder.refresh(clock.now())
-    built = builder.build(clock.now())
-    if builder.leagues:
-        built |= builder.leagues.close_due(clock.now(), began + RUN_SECONDS)
+    closed: dict[str, int] = {}
+    try:
+        built = builder.build(clock.now())
+    finally:  # neither waits for the other's trouble to end
+        if builder.leagues:
+            closed = dict(builder.leagues.close_due(clock.now(), began + RUN_SECONDS))
+    built |= closed
     logger.info("ranks", extra=built)
     return built

@@ -1,4 +1,4 @@
-"""Leagues: their cohorts in the table Boards, and users' memberships in DailyActivity.
+"""Leagues: their cohorts in the table Boards, and users' memberships in DailyActivity (rule 27).
 
 A cohort's item has the ids of its members while its league is open, then the result beside them, and at last
 a result without names. Its key is the week, the division and a number. A membership names the user's cohort.
@@ -26,6 +26,7 @@ from adapters.platform.tables import Unprocessed, chunks, get_all, get_one, quer
 from rules.book.league_rules import LeagueRules
 from rules.days import EPOCH
 from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import is_hidden
 from rules.engagement.leagues import (
     Membership,
     Place,
@@ -314,6 +315,7 @@ class Leagues:
             for profile in profiles
             if profile.user_id not in self._joined
             and not profile.tz_review
+            and not is_hidden(profile.board_settings)
             and league_points(profile, week) > 0
         }
         count = 0
@@ -389,7 +391,7 @@ class Leagues:
         points = {
             user: league_points(profile, week)
             for user, profile in profiles.items()
-            if is_ranked(profile.review_since if profile.tz_review else "", memberships[user].left_at, until)
+            if is_ranked(profile, memberships[user].left_at, until)
         }
         aliases = {user: profile.alias for user, profile in profiles.items()}
         return Ranked(ranking(points, rules, cohort.place.division), memberships, aliases)

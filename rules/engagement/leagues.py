@@ -1,4 +1,4 @@
-"""Leagues: who goes up and down after a week in a cohort of about thirty.
+"""Leagues: who goes up and down after a week in a cohort of about thirty (docs/rules.md, rule 27).
 
 A league shows something and gives nothing: no points follow from it. In this order: when a week's league is
 open; who is ranked; the ranking with its zones, which the page, the answer and the closing call.
@@ -15,9 +15,11 @@ from rules.book.daily import DailyTerms, rules_on
 from rules.book.league_rules import LeagueRules
 from rules.days import DAY, stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import is_hidden
 from rules.engagement.boards import with_ranks
 from rules.engagement.period_points import CLOSES_AFTER
 from rules.engagement.periods import WEEKLY, Period, boards_in, counted_until, ends_at, period_of
+from rules.engagement.review import was_under_review
 
 # A cohort is closed so long after its league: until then its last entries and members are being written.
 # Nobody joins the next league before, because the division follows from the last one.
@@ -100,14 +102,14 @@ def league_points(profile: Profile, week: Period) -> int:
     return sum(each.points - each.late for each in counted)
 
 
-def is_ranked(review_since: str, left_at: str, closing: datetime) -> bool:
-    """Whether an account counts in its cohort: it is not under review, and has not left the leagues.
+def is_ranked(profile: Profile, left_at: str, at: datetime) -> bool:
+    """Whether an account counts in its cohort: it is not under review, and is on boards and in leagues.
 
-    review_since: when a review began that has not ended; "": there is none. left_at: when the user left; "":
-    never. What begins after the closing changes nothing, so a late closing has the same result.
+    left_at: when the user left the leagues; "": never. What begins at the instant or later changes nothing,
+    so a late closing has the same result.
     """
-    end = stamp(closing)
-    return not (review_since and review_since < end) and not (left_at and left_at < end)
+    has_left = bool(left_at) and left_at < stamp(at)
+    return not (has_left or was_under_review(profile, at) or is_hidden(profile.board_settings, at))
 
 
 def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> list[Row]:

@@ -40,7 +40,7 @@ INVENTORY = (
     Store(
         "DailyActivity",
         TABLE,
-        "active dates; what is settled of goals and achievements",
+        "active dates; what is settled of goals and achievements; the place in the leagues",
         DELETED,
         "user_id",
     ),
@@ -66,7 +66,7 @@ INVENTORY = (
     Store(
         "Boards",
         TABLE,
-        "user ids in the first rows of leaderboards",
+        "user ids in the first rows of leaderboards, and in cohorts of leagues",
         DELETED,
         found="the first rows of each board, which are put again without the user",
     ),

@@ -20,6 +20,7 @@ from adapters.platform.tables import Unprocessed, scan_all
 from adapters.privacy.stores import BoardEraser
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import HIDDEN, YES, with_settings
 from rules.engagement.leagues import Outcome, Place, Zone, week_of
 from rules.engagement.period_points import PeriodPoints
 from rules.privacy.erasures import Person
@@ -101,6 +102,17 @@ def test_nobody_under_review_joins(town: LeagueTown) -> None:
     profile = player("ann", {W48: 5}, tz_review=True, review_since=stamp(IN_W48))
     assert town.process().join_all([profile], IN_W48) == 0
     assert town.rosters() == {}
+
+
+def test_nobody_joins_who_has_left_the_boards(town: LeagueTown) -> None:
+    hidden = with_settings((), {HIDDEN: YES}, IN_W48)
+    assert town.process().join_all([player("ann", {W48: 5}, board_settings=hidden)], IN_W48) == 0
+
+
+def test_a_fault_of_leagues_holds_no_points_up(town: LeagueTown, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = town.process()
+    monkeypatch.setattr(process.store, "memberships", lambda _: 1 / 0)
+    assert process.join_all([player("ann", {W48: 5})], IN_W48) == 0
 
 
 def test_joining_is_tried_again_and_never_raises(town: LeagueTown) -> None:

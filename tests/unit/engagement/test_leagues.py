@@ -15,6 +15,8 @@ from rules.book.book import Book, Books, Version
 from rules.book.daily import DailyRules, daily_rules
 from rules.book.document import BookRefused
 from rules.book.league_rules import LeagueRules
+from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import HIDDEN, YES, with_settings
 from rules.engagement.goals import beginnings
 from rules.engagement.leagues import (
     Membership,
@@ -113,10 +115,20 @@ def test_the_version_of_the_date_before_a_week_judges_it() -> None:
 def test_a_review_or_leaving_after_the_closing_changes_nothing() -> None:
     closing = at("11-30T18:00")
     before, after = "2026-11-30T17:59:59.999999Z", "2026-11-30T18:00:00.000000Z"
-    assert is_ranked("", "", closing)
-    assert not is_ranked(before, "", closing)
-    assert not is_ranked("", before, closing)
-    assert is_ranked(after, after, closing)
+    ann = Profile("ann")
+    assert is_ranked(ann, "", closing)
+    assert not is_ranked(replace(ann, tz_review=True, review_since=before), "", closing)
+    assert not is_ranked(ann, before, closing)
+    assert is_ranked(replace(ann, tz_review=True, review_since=after), after, closing)
+    released = replace(ann, reviewed_since=before, released_at=after)
+    assert not is_ranked(released, "", closing)  # was under review when the league closed
+
+
+def test_who_has_left_the_boards_is_in_no_league() -> None:
+    closing = at("11-30T18:00")
+    left = replace(Profile("ann"), board_settings=with_settings((), {HIDDEN: YES}, at("11-27T00:00")))
+    assert not is_ranked(left, "", closing)
+    assert is_ranked(left, "", at("11-26T00:00"))
 
 
 # ---- zones
