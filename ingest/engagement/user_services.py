@@ -78,6 +78,24 @@ class UsersApiSettings(Allowance):
     past_function: str  # the function that reads past events from the lake
 
 
+class CallLimits:
+    """How often each caller may call, by what the calls cost."""
+
+    def __init__(self, config: UsersApiSettings, client: ClientOf, redis: EngagementCache) -> None:
+        counters = SharedCounters(lambda: client("dynamodb"), config.limits_table)
+        most = config.commands_per_minute
+        self.commands = RateLimit(counters, "commands", most, redis=redis)
+        self.commands_for_one = RateLimit(counters, "commands for one user", most, redis=redis)
+        self.commands_of_server = RateLimit(
+            counters, "commands of one server", SERVER_USERS * most, step=CHEAP_STEP, redis=redis
+        )
+        self.histories = RateLimit(
+            counters, "reads of whole histories", HISTORIES_PER_MINUTE, step=CHEAP_STEP, redis=redis
+        )
+        self.past = RateLimit(counters, "reads of past events", PAST_PER_MINUTE, redis=redis)
+        self.all_past = RateLimit(counters, "reads of everybody's past", ALL_PAST_PER_MINUTE, redis=redis)
+
+
 class UserServices:
     """What answers the requests, each under the name of what it knows."""
 
@@ -144,20 +162,7 @@ class UserServices:
             self.is_erased,
         )
 
-        counters = SharedCounters(lambda: dynamodb, config.limits_table)
-        most = config.commands_per_minute
-        self.command_limit = RateLimit(counters, "commands", most, redis=redis)
-        self.acted_limit = RateLimit(counters, "commands for one user", most, redis=redis)
-        self.server_limit = RateLimit(
-            counters, "commands of one server", SERVER_USERS * most, step=CHEAP_STEP, redis=redis
-        )
-        self.history_limit = RateLimit(
-            counters, "reads of whole histories", HISTORIES_PER_MINUTE, step=CHEAP_STEP, redis=redis
-        )
-        self.past_limit = RateLimit(counters, "reads of past events", PAST_PER_MINUTE, redis=redis)
-        self.all_past_limit = RateLimit(
-            counters, "reads of everybody's past", ALL_PAST_PER_MINUTE, redis=redis
-        )
+        self.limits = CallLimits(config, client, redis)
         self.receipt_keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
         self.erased = tombstones_of(config, client)
 
@@ -212,28 +217,28 @@ def count_command(caller: Caller, user_id: str) -> Caller:
     A shop's server acts for all users. So its commands count for the user whom each is for, and may be
     SERVER_USERS times as many in all.
     """
-    limits, now = services(), clock.now()
+    limits, now = services().limits, clock.now()
     if caller.is_admin:
         return caller
     if caller.user_id == user_id:
-        limits.command_limit.check(user_id, 1, now)
+        limits.commands.check(user_id, 1, now)
     else:
-        limits.server_limit.check(caller.user_id, 1, now)
-        limits.acted_limit.check(user_id, 1, now)
+        limits.commands_of_server.check(caller.user_id, 1, now)
+        limits.commands_for_one.check(user_id, 1, now)
     return caller
 
 
 def count_history(caller: Caller) -> None:
     """Count a read of a caller that may follow from thousands of entries; raises 429."""
     if not caller.is_admin:
-        services().history_limit.check(caller.user_id, 1, clock.now())
+        services().limits.histories.check(caller.user_id, 1, clock.now())
 
 
 def count_past(caller: Caller) -> None:
     """Count a read of past events, of the caller and of everybody; raises 429."""
     if not caller.is_admin:
-        services().past_limit.check(caller.user_id, 1, clock.now())
-        services().all_past_limit.check(EVERYBODY, 1, clock.now())
+        services().limits.past.check(caller.user_id, 1, clock.now())
+        services().limits.all_past.check(EVERYBODY, 1, clock.now())
 
 
 def require_fulfilment(user_id: str) -> None:

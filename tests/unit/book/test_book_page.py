@@ -4,11 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from infra.book_page import book_tables
 from ingest.book_document import book_of_document
-from local.rules_command import check, earnings, level_spans
+from local.rules_command import board_periods, check, earnings, league_lines, level_spans
 from rules.book.book import Declarer, Version, terms_of
 from rules.days import EPOCH
 from tests.support.template import ROOT
@@ -34,13 +35,14 @@ def test_the_guide_to_points_for_money_says_what_its_book_does() -> None:
     ]
 
 
-def test_the_guide_to_levels_prints_what_its_book_means(tmp_path: Path) -> None:
-    guide = (ROOT / "docs" / "guides" / "loyalty-levels.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["loyalty-levels", "a-league"])
+def test_a_guide_prints_what_its_book_means(name: str, tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8")
     (text,), (prints,) = (re.findall(rf"```{kind}\n(.*?)```", guide, re.DOTALL) for kind in ("yaml", "text"))
     (file := tmp_path / "book.yaml").write_text(text, encoding="utf-8")
     document = check(file).document
     lines = ("book.yaml: a book of rules", *earnings(document), *level_spans(document))
-    assert prints.splitlines() == list(lines)
+    assert prints.splitlines() == [*lines, *board_periods(document), *league_lines(document)]
 
 
 def test_the_example_is_a_book_with_every_field(tmp_path: Path) -> None:

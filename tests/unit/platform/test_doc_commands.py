@@ -60,6 +60,10 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "streakline rules list": "tests/e2e/test_rules.py does it with a book of its own",
         "streakline rules publish book.yaml --effective 2026-11-28T09:00:00Z --rerate": "as above",
     },
+    "docs/guides/a-league.md": {
+        "book.yaml: a book of rules": "in test_book_page.py",
+        "const { division, league, last } = await me.league();": "a league begins with the next week",
+    },
     "docs/guides/loyalty-levels.md": {"book.yaml: a book of rules": "in test_book_page.py"},
     "docs/guides/what-if.md": {
         "half.json in force all along, as of 2026-04-08T00:00:00Z: 5,531 ledger entries": "of Flask's history"
@@ -100,7 +104,7 @@ ELSEWHERE = {
     ("*", "json"): "below",
     ("*", "yaml"): "below",
 }
-SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline", "boards"}
+SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline", "boards", "leagues"}
 MINUTES = {"type": "object", "properties": {"minutes": {"type": "integer", "minimum": 0, "maximum": 1440}}}
 ALL = [each for document in documents() for each in blocks(document)]
 MARKED_BLOCKS = [each for each in ALL if each.mark]
