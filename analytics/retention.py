@@ -30,7 +30,7 @@ from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import ColumnBounds
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.days import DAY
 from rules.lake.entities import ENTITIES, EVENTS, is_in_lake
 from rules.lake.residues import is_residue
@@ -242,7 +242,7 @@ class RetentionPass:
     rule: RetentionRule
     run_id: str
     today: date
-    curated_tonight: Collection[Place]  # partitions
+    curated_tonight: Collection[Partition]
     has_time: Callable[[], bool] = lambda: True  # whether the call may go on
     removals: RemovalCounts = field(default_factory=RemovalCounts)  # of this call
 
@@ -253,7 +253,9 @@ class RetentionPass:
         """
         today = self.today.isoformat()
         state = RetentionState.read(self.objects, self.rule.name, today)
-        curated_dates = {place.last_dt for place in self.curated_tonight if place.entity == self.rule.entity}
+        curated_dates = {
+            partition.last_dt for partition in self.curated_tonight if partition.entity == self.rule.entity
+        }
         state.begin(self.run_id, curated_dates, today)
         state.save(self.objects)
         try:

@@ -27,7 +27,7 @@ from isal import igzip
 from adapters.platform.objects import FolderObjects
 from analytics.curation import curate as curating
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from bench.curation_rivals import DATE, RIVALS, outputs, raw_folder
 from bench.figure import Figure, median_text, ratio
 from rules.lake.entities import ENTITIES, Entity, Type, row_of
@@ -154,7 +154,7 @@ def curate(variant: str, folder: Path, entity: str) -> float:
     """Curate the hour by one variant; returns CPU seconds."""
     start = time.process_time()
     if variant == OURS:
-        curating.curate(FolderObjects(folder), Place(entity, DATE, HOUR))
+        curating.curate(FolderObjects(folder), Partition(entity, DATE, HOUR))
     else:
         RIVALS[variant](folder, entity, HOUR)
     return time.process_time() - start

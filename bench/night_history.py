@@ -17,7 +17,7 @@ from pathlib import Path
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
-from analytics.lake.layout import Place, raw_prefix
+from analytics.lake.layout import Partition, raw_prefix
 from bench.figure import Figure
 from rules.days import key_of_stamp, stamp
 from rules.lake.packed_records import pack_rows, row_line
@@ -73,7 +73,7 @@ def _write_raw(objects: FolderObjects, hours: int) -> None:
         month, row = divmod(number, ROWS // MONTHS)
         begin = datetime(FIRST.year + month // 12, 1 + month % 12, 1, tzinfo=UTC)
         at = begin + timedelta(hours=30 * (row % hours), seconds=row)
-        place = Place("events", f"{at:%Y-%m-%d}", f"{at:%H}")
+        place = Partition("events", f"{at:%Y-%m-%d}", f"{at:%H}")
         (record,) = pack_rows([row_line(_row(number, at))], 10_000)
         objects.put(raw_prefix("events", ARRIVED, place.dt, place.hour) + str(number), record.data)
 

@@ -45,7 +45,7 @@ from analytics.lake.arrow import (
     flag_array,
     raw_values,
 )
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, read_value
@@ -99,16 +99,16 @@ class Fields:
     def equal(self, expected: bytes) -> Flags:
         """Return for each value whether it has the expected bytes."""
         are_equal: Flags = self.ends - self.starts == len(expected)
-        places = self.starts[are_equal][:, None] + np.arange(len(expected))
-        characters = np.frombuffer(self.text, np.uint8)[places]
+        partitions = self.starts[are_equal][:, None] + np.arange(len(expected))
+        characters = np.frombuffer(self.text, np.uint8)[partitions]
         are_equal[are_equal] = (characters == np.frombuffer(expected, np.uint8)).all(axis=1)
         return are_equal
 
 
-def read_columns(batch: LineBatch, place: Place) -> Iterator[tuple[pa.Table, Positions]]:
+def read_columns(batch: LineBatch, partition: Partition) -> Iterator[tuple[pa.Table, Positions]]:
     """Yield rows of a batch, and the indices of their lines. Lines that are not yielded are for read_row.
 
-    place: the hour of the batch's objects. Each row is the one that read_row would return for its line.
+    partition: the hour of the batch's objects. Each row is the one that read_row would return for its line.
     """
     bounds_of_batch = np.frombuffer(batch.lines.buffers()[1], np.int32)
     for first in range(0, len(batch.lines), LINES_AT_ONCE):
@@ -116,7 +116,7 @@ def read_columns(batch: LineBatch, place: Place) -> Iterator[tuple[pa.Table, Pos
         candidates = ~batch.frame[first : first + LINES_AT_ONCE]
         if not _are_utf8(batch.text, line_bounds):
             candidates &= [_are_utf8(batch.text, line_bounds[at : at + 2]) for at in range(len(candidates))]
-        rows, indices = _read_lines(batch.text, line_bounds, candidates, place)
+        rows, indices = _read_lines(batch.text, line_bounds, candidates, partition)
         yield rows, indices + first
 
 
@@ -131,10 +131,10 @@ def _are_utf8(text: bytes, line_bounds: Positions) -> bool:
 
 
 def _read_lines(
-    text: bytes, line_bounds: Positions, candidates: Flags, place: Place
+    text: bytes, line_bounds: Positions, candidates: Flags, partition: Partition
 ) -> tuple[pa.Table, Positions]:
     """Return rows, and the indices of their lines. line_bounds, candidates: see _cut."""
-    entity = ENTITIES[place.entity]
+    entity = ENTITIES[partition.entity]
     names = [*(field.name for field in entity.fields), *PARTITION]
     indices, fields = _cut(text, line_bounds, candidates, names)
     count = len(indices)
@@ -147,9 +147,9 @@ def _read_lines(
     # A line is left out if it has an unknown field, another hour, or a wrong value.
     is_read = np.ones(count, np.bool_)
     is_read[unknown.lines] = False
-    for partition, expected in ((dt, place.dt), (hour, str(place.hour))):
-        is_read &= np.bincount(partition.lines, minlength=count) == 1
-        is_read[partition.lines[~partition.equal(b'"%s"' % expected.encode())]] = False
+    for stated, expected in ((dt, partition.dt), (hour, str(partition.hour))):
+        is_read &= np.bincount(stated.lines, minlength=count) == 1
+        is_read[stated.lines[~stated.equal(b'"%s"' % expected.encode())]] = False
     columns = []
     for values, field in zip(declared, entity.fields, strict=True):
         column, has_right_value = _column(values, field, count)
@@ -157,7 +157,7 @@ def _read_lines(
         is_read &= has_right_value
     schema = arrow_schema(entity)
     rows = pa.Table.from_arrays([*columns, pa.nulls(count, schema.types[-1])], schema=schema)
-    is_read &= _lie_in(rows[entity.occurred].chunk(0), place)
+    is_read &= _lie_in(rows[entity.occurred].chunk(0), partition)
     if is_read.all():
         return rows, indices
     return rows.filter(flag_array(is_read)), indices[is_read]
@@ -206,9 +206,9 @@ def _marks(data: Bytes, begin: int, end: int) -> tuple[Positions, Positions]:
         quotes = piece == QUOTE
         commas.append(np.flatnonzero(quotes[1:] & (piece[:-1] == COMMA)) + at)
         colons.append(np.flatnonzero(quotes[:-1] & (piece[1:] == COLON)) + at)
-    places = np.concatenate(colons)
-    places = places[data[places - 1] != BACKSLASH]
-    return np.concatenate(commas).astype(np.int32), places.astype(np.int32)
+    positions = np.concatenate(colons)
+    positions = positions[data[positions - 1] != BACKSLASH]
+    return np.concatenate(commas).astype(np.int32), positions.astype(np.int32)
 
 
 def _closing_braces(data: Bytes, line_bounds: Positions) -> tuple[Positions, Flags]:
@@ -386,11 +386,11 @@ def _escapes(backslashes: Indices) -> Indices:
     return escapes
 
 
-def _lie_in(moments: pa.Array, place: Place) -> Flags:
+def _lie_in(moments: pa.Array, partition: Partition) -> Flags:
     """Return for each instant or date whether it lies in an hour. A date lies in its first hour."""
-    begin = datetime.fromisoformat(f"{place.dt}T{place.hour}:00:00Z") - EPOCH
+    begin = datetime.fromisoformat(f"{partition.dt}T{partition.hour}:00:00Z") - EPOCH
     if pa.types.is_date(moments.type):
-        dates: Flags = (raw_values(moments, np.int32) == begin.days) & (place.hour == "00")
+        dates: Flags = (raw_values(moments, np.int32) == begin.days) & (partition.hour == "00")
         return dates
     passed = raw_values(moments, np.int64) - begin // MICROSECOND
     return (passed >= 0) & (passed < timedelta(hours=1) // MICROSECOND)

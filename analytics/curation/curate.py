@@ -26,16 +26,16 @@ from analytics.curation.sealed_file import is_broken
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of, merge_bookkeeping
 from analytics.lake.layout import (
-    Place,
+    Partition,
     curated_key,
-    curated_place,
+    curated_partition,
     month_prefix,
     quarantine_key,
     source_key,
     source_name,
     without_parts,
 )
-from analytics.lake.listing import raw_objects_of_place
+from analytics.lake.listing import raw_objects_of_partition
 from rules.lake.entities import ENTITIES
 
 ATTEMPTS_MAX = 8
@@ -46,20 +46,20 @@ class BrokenSeal(ValueError):
 
 
 def curate_in_run(
-    objects: Objects, run_id: str, place: Place, *, rebuild: bool, arrived: Collection[str] | None
+    objects: Objects, run_id: str, partition: Partition, *, rebuild: bool, arrived: Collection[str] | None
 ) -> Counts:
     """Do what `curate` does, and note for the run's report what an operator must know."""
-    note_lack = partial(run_notes.note_rebuild, objects, run_id, place)
-    counts = curate(objects, place, rebuild=rebuild, arrived=arrived, note_lack=note_lack)
+    note_lack = partial(run_notes.note_rebuild, objects, run_id, partition)
+    counts = curate(objects, partition, rebuild=rebuild, arrived=arrived, note_lack=note_lack)
     if counts.quarantined:
-        for key, reason in unreadable_objects(objects, place):
+        for key, reason in unreadable_objects(objects, partition):
             run_notes.note_odd_object(objects, run_id, key, reason)
     return counts
 
 
 def curate(
     objects: Objects,
-    place: Place,
+    partition: Partition,
     *,
     rebuild: bool = False,
     arrived: Collection[str] | None = None,
@@ -80,7 +80,7 @@ def curate(
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
-            return _curate_once(objects, place, rebuild, arrived, note_lack)
+            return _curate_once(objects, partition, rebuild, arrived, note_lack)
         except (NoObject, ObjectChanged):
             if attempt == ATTEMPTS_MAX - 1:
                 raise
@@ -89,19 +89,19 @@ def curate(
 
 def _curate_once(
     objects: Objects,
-    place: Place,
+    partition: Partition,
     rebuild: bool,
     arrived: Collection[str] | None,
     note_lack: Callable[[str], object],
 ) -> Counts:
     """Do what `curate` does, once. Raises NoObject or ObjectChanged if another writer was faster."""
-    files = _files(objects, place)
+    files = _files(objects, partition)
     bookkeeping = merge_bookkeeping(
-        _bookkeeping_for(objects, file, files.place) for file in files.sources_of_rows
+        _bookkeeping_for(objects, file, files.partition) for file in files.sources_of_rows
     )
-    raw = _raw_objects(objects, files.place, bookkeeping, arrived)
+    raw = _raw_objects(objects, files.partition, bookkeeping, arrived)
     if raw.has_replaced and arrived is not None:  # all raw objects are needed: it may be made anew
-        return _curate_once(objects, place, rebuild, None, note_lack)
+        return _curate_once(objects, partition, rebuild, None, note_lack)
 
     if rebuild and raw.lack:
         note_lack(raw.lack)
@@ -120,12 +120,12 @@ def _curate_once(
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The curated files of a place, before curation writes its file."""
+    """The curated files of a partition, before curation writes its file."""
 
-    place: Place  # of the file to write. It is the month, or the day, if that has a file
+    partition: Partition  # of the file to write. It is the month, or the day, if that has a file
     to_replace: StoredObject | None
     # The files of hours and days within it. The file to write has all their rows; at the end they are deleted
-    parts: Mapping[Place, StoredObject] = field(default_factory=dict)
+    parts: Mapping[Partition, StoredObject] = field(default_factory=dict)
 
     @property
     def is_compaction(self) -> bool:
@@ -138,11 +138,11 @@ class Files:
         return [self.to_replace] if self.to_replace else list(without_parts(self.parts).values())
 
 
-def _files(objects: Objects, place: Place) -> Files:
-    """List the curated files of a place."""
-    listed = objects.list(month_prefix(place))
-    files = {found: file for file in listed if (found := curated_place(file.key))}
-    written = next((each for each in place.wider if each in files), place)
+def _files(objects: Objects, partition: Partition) -> Files:
+    """List the curated files of a partition."""
+    listed = objects.list(month_prefix(partition))
+    files = {found: file for file in listed if (found := curated_partition(file.key))}
+    written = next((each for each in partition.wider if each in files), partition)
     return Files(
         written,
         files.get(written),
@@ -150,20 +150,20 @@ def _files(objects: Objects, place: Place) -> Files:
     )
 
 
-def _bookkeeping_for(objects: Objects, file: StoredObject, place: Place) -> Bookkeeping:
-    """Return the bookkeeping of a curated file, with the names that its sources have in a place's file."""
-    bookkeeping, earlier = bookkeeping_of(objects, file.key), curated_place(file.key)
-    if not place.is_month or earlier is None or earlier.is_month:
+def _bookkeeping_for(objects: Objects, file: StoredObject, partition: Partition) -> Bookkeeping:
+    """Return the bookkeeping of a curated file, with the names of its sources in a partition's file."""
+    bookkeeping, earlier = bookkeeping_of(objects, file.key), curated_partition(file.key)
+    if not partition.is_month or earlier is None or earlier.is_month:
         return bookkeeping
     names = {
-        source_name(source_key(earlier, name), place): etag for name, etag in bookkeeping.sources.items()
+        source_name(source_key(earlier, name), partition): etag for name, etag in bookkeeping.sources.items()
     }
     return replace(bookkeeping, sources=names)
 
 
 @dataclass(frozen=True, slots=True)
 class RawObjects:
-    """The raw objects of a place, by the names that bookkeeping has for them (source_name)."""
+    """The raw objects of a partition, by the names that bookkeeping has for them (source_name)."""
 
     listed: Mapping[str, StoredObject]
     new: Mapping[str, StoredObject]  # those that the curated files do not hold, or hold as they were before
@@ -172,9 +172,12 @@ class RawObjects:
 
 
 def _raw_objects(
-    objects: Objects, place: Place, bookkeeping: Bookkeeping, arrived: Collection[str] | None
+    objects: Objects, partition: Partition, bookkeeping: Bookkeeping, arrived: Collection[str] | None
 ) -> RawObjects:
-    listed = {source_name(found.key, place): found for found in raw_objects_of_place(objects, place, arrived)}
+    listed = {
+        source_name(found.key, partition): found
+        for found in raw_objects_of_partition(objects, partition, arrived)
+    }
     new = {name: found for name, found in listed.items() if bookkeeping.sources.get(name) != found.etag}
     lack = "persons were erased" if bookkeeping.erased else ""
     if missing_names := bookkeeping.sources.keys() - listed.keys():
@@ -215,12 +218,12 @@ class FileRows:
     bookkeeping: Bookkeeping  # of all these files together
     raw: Mapping[str, StoredObject]  # raw objects that are read, by source_name
     refused: RefusedLines | None = None  # reads the refused lines again; None: they stay refused
-    is_anew: bool = False  # whether these are all raw objects of the place
+    is_anew: bool = False  # whether these are all raw objects of the partition
 
 
 def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
-    """Store refused lines, write a place's file, and clear its quarantine; returns the file's counts."""
-    place, entity = files.place, ENTITIES[files.place.entity]
+    """Store refused lines, write a partition's file, and clear its quarantine; returns the file's counts."""
+    partition, entity = files.partition, ENTITIES[files.partition.entity]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
         staging = Staging(entity, path.with_name("spill"))
@@ -230,7 +233,7 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
             path.unlink()
         before = rows.bookkeeping.counts
         if rows.refused:
-            before = rows.refused.take(objects, place, rows.bookkeeping, rows.raw, staging)
+            before = rows.refused.take(objects, partition, rows.bookkeeping, rows.raw, staging)
         intake = Intake(objects, staging)
         intake.take(list(rows.raw.values()))
         lines_read = before.in_ + intake.lines_read
@@ -242,22 +245,24 @@ def _write_file(objects: Objects, files: Files, rows: FileRows) -> Counts:
             return Bookkeeping(len(entity.fields), counts, sources, rows.bookkeeping.erased)
 
         counts = staging.write(path, bookkeeping_with).counts
-        objects.put_if(curated_key(place), path, files.to_replace.etag if files.to_replace else None)
+        objects.put_if(curated_key(partition), path, files.to_replace.etag if files.to_replace else None)
     if rows.is_anew:  # lines that were not refused this time are rows now
         refused_keys = set(map(quarantine_key, intake.refused))
-        objects.delete([key for key in quarantine_keys(objects, place) if key not in refused_keys])
+        objects.delete([key for key in quarantine_keys(objects, partition) if key not in refused_keys])
     elif rows.refused:
         rows.refused.store(objects)
     return counts
 
 
 def _check_neighbours(objects: Objects, files: Files) -> None:
-    """Raise ObjectChanged if another writer has made a file of a wider place, or of a part, meanwhile.
+    """Raise ObjectChanged if another writer has made a file of a wider partition, or of a part, meanwhile.
 
     Neither writer may have seen the other's file. Readers of a day take its day's file alone, and readers of
     a month its month's. So rows of the others would be missing.
     """
     seen = {(file.key, file.etag) for file in files.parts.values()}
-    now = _files(objects, files.place)
-    if now.place != files.place or any((file.key, file.etag) not in seen for file in now.parts.values()):
-        raise ObjectChanged(curated_key(files.place))
+    now = _files(objects, files.partition)
+    if now.partition != files.partition or any(
+        (file.key, file.etag) not in seen for file in now.parts.values()
+    ):
+        raise ObjectChanged(curated_key(files.partition))

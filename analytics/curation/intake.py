@@ -21,7 +21,7 @@ from analytics.curation.raw_lines import LineBatch, Unreadable, batches, unzip
 from analytics.curation.row_staging import Staging, table_of_rows
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts
-from analytics.lake.layout import Place, quarantine_key, raw_place
+from analytics.lake.layout import Partition, quarantine_key, raw_partition
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
@@ -57,10 +57,10 @@ class Intake:
         Each entry of a quarantine file has `source`, `line` (from 1, or WHOLE_OBJECT), `reason` and the line.
         """
         # A month's hours have an object each: they are fetched side by side, too.
-        for place, fetched in groupby(_fetch(self.objects, raw), lambda pair: raw_place(pair[0])):
-            assert place  # noqa: S101 (strays are in no task)
+        for partition, fetched in groupby(_fetch(self.objects, raw), lambda pair: raw_partition(pair[0])):
+            assert partition  # noqa: S101 (strays are in no task)
             for batch in batches(self._texts(fetched)):
-                blank_lines = self._take_batch(batch, place)
+                blank_lines = self._take_batch(batch, partition)
                 self.lines_read += len(batch.lines) - int(batch.frame.sum()) - blank_lines
                 del batch  # so that its memory is free before the next one's is taken
                 self._store_refused()
@@ -90,15 +90,15 @@ class Intake:
                 self._refuse(key, {"line": WHOLE_OBJECT, "reason": f"unreadable object: {error}"})
             yield key, text
 
-    def _take_batch(self, batch: LineBatch, place: Place) -> int:
-        """Stage the rows of a batch, and refuse the other lines. place: the hour of its objects.
+    def _take_batch(self, batch: LineBatch, partition: Partition) -> int:
+        """Stage the rows of a batch, and refuse the other lines. partition: the hour of its objects.
 
         Returns how many lines are blank.
         """
         first = self._next_number
         self._next_number += len(batch.lines)
-        unread = self.staging.add_lines(batch, place, first)
-        entity, hour = self.staging.entity, str(place.hour)
+        unread = self.staging.add_lines(batch, partition, first)
+        entity, hour = self.staging.entity, str(partition.hour)
         blank_lines = 0
         for index in unread:
             line = batch.lines[index].as_py()
@@ -106,7 +106,7 @@ class Intake:
                 blank_lines += 1
                 continue
             try:
-                self._rows.append(read_row(line, entity, place.dt, hour))
+                self._rows.append(read_row(line, entity, partition.dt, hour))
                 self._numbers.append(first + index)
             except RowRefused as error:
                 key, number = batch.origin(index)
@@ -152,7 +152,7 @@ class RefusedLines:
     refused_again: dict[str, list[Entry]] = field(default_factory=dict)
 
     def take(
-        self, objects: Objects, task: Place, before: Bookkeeping, fresh: Container[str], staging: Staging
+        self, objects: Objects, task: Partition, before: Bookkeeping, fresh: Container[str], staging: Staging
     ) -> Counts:
         """Stage the refused lines that are rows today. Returns the counts of the file with them.
 
@@ -168,20 +168,20 @@ class RefusedLines:
             if name in before.sources and name not in fresh:
                 entries = [json.loads(line) for line in objects.get(key).splitlines()]
                 count += len(entries)
-                self.refused_again[key] = self._take(entries, layout.raw_place(raw), staging)
+                self.refused_again[key] = self._take(entries, layout.raw_partition(raw), staging)
         forgotten = max(0, before.counts.quarantined - count)
         return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.refused_again.values())))
 
-    def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
+    def _take(self, entries: list[Entry], partition: Partition | None, staging: Staging) -> list[Entry]:
         """Stage the lines of a quarantine file that are rows today; returns the entries of the others."""
         rows, refused_again = [], []
         for entry in entries:
             line = line_of(entry)
-            if place is None or line is None:
+            if partition is None or line is None:
                 refused_again.append(entry)
                 continue
             try:
-                rows.append(read_row(line, staging.entity, place.dt, str(place.hour)))
+                rows.append(read_row(line, staging.entity, partition.dt, str(partition.hour)))
             except RowRefused as error:
                 refused_again.append(entry | {"reason": str(error)})
         staging.add_earlier(table_of_rows(staging.entity, rows))
@@ -195,14 +195,14 @@ class RefusedLines:
                 objects.put(key, _ndjson(entries))
 
 
-def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
+def quarantine_keys(objects: Objects, task: Partition) -> Iterator[str]:
     """Yield the keys of a partition's quarantine files."""
     for stored in objects.list(layout.quarantine_prefix(task)):
-        if layout.raw_place(layout.raw_key(stored.key)):
+        if layout.raw_partition(layout.raw_key(stored.key)):
             yield stored.key
 
 
-def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str]]:
+def unreadable_objects(objects: Objects, task: Partition) -> Iterator[tuple[str, str]]:
     """Yield the keys of a partition's raw objects that could not be read whole, each with the reason."""
     for key in quarantine_keys(objects, task):
         try:

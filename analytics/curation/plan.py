@@ -4,7 +4,7 @@ The plan has the hours of new raw objects, small past days to compact, and tasks
 run. Or it has all hours of a range of dates that an operator has named. All raw objects that were stored up
 to the watermark are curated. The watermark moves once a run has done all of its plan.
 
-A task is a place (an hour, a day, or a month) that one call of `curate` brings up to date. What a history
+A task is a partition (an hour, a day, or a month) that one call of `curate` brings up to date. What a history
 brings for months of the past is curated by month at once, so a night's work grows with its rows, and not with
 the hours in which they happened.
 
@@ -26,7 +26,7 @@ from pyarrow import ArrowInvalid
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping_of
-from analytics.lake.layout import Place, curated_place, curated_prefix
+from analytics.lake.layout import Partition, curated_partition, curated_prefix
 from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
@@ -57,15 +57,16 @@ FIRST, LAST = "0000", "9999"  # sort before and after all dates
 class Plan:
     """A run's work."""
 
-    tasks: list[Place]
+    tasks: list[Partition]
     watermark: datetime  # the next plan starts from it, once all tasks are done
     # Bytes that a task will read: new raw objects, zipped, and curated files
-    sizes: Mapping[Place, int] = field(default_factory=dict)
+    sizes: Mapping[Partition, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
-    past_days: Sequence[Place] = ()  # past days of which hours are written; the next plan may compact them
+    # Past days of which hours are written; the next plan may compact them
+    past_days: Sequence[Partition] = ()
     # Files whose seals are checked, with their sizes. No task reads them
-    checks: Mapping[Place, int] = field(default_factory=dict)
-    failed: frozenset[Place] = frozenset()  # the tasks that have failed in an earlier run
+    checks: Mapping[Partition, int] = field(default_factory=dict)
+    failed: frozenset[Partition] = frozenset()  # the tasks that have failed in an earlier run
     raw_bytes: int = 0  # of all raw objects that are to be read, zipped
     # The keys of objects in raw/ and curated/ that nobody reads, because their names say no hour
     strays: Sequence[str] = ()
@@ -77,14 +78,14 @@ class Plan:
         ]
         return replace(self, tasks=tasks)
 
-    def is_large(self, task: Place) -> bool:
+    def is_large(self, task: Partition) -> bool:
         """Whether the large function does a task."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
-    def batches(self) -> Iterator[list[Place]]:
+    def batches(self) -> Iterator[list[Partition]]:
         """Yield the tasks, small ones together, each large one by itself."""
         yield from ([task] for task in self.tasks if self.is_large(task))
-        batch: list[Place] = []
+        batch: list[Partition] = []
         size = 0
         for task in self.tasks:
             if self.is_large(task):
@@ -123,29 +124,31 @@ def plan(
     watermark, past_days, known_strays = _read_state(objects)
     failed = run_notes.remembered_tasks(objects)
     strays = {key for key in known_strays if objects.etag(key) is not None}
-    due: Mapping[Place, StoredObject] = {}
+    due: Mapping[Partition, StoredObject] = {}
     if since_dt or until_dt or entities:
-        # All places of these dates, whether they have changed or not.
+        # All partitions of these dates, whether they have changed or not.
         raw, files = _all_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, strays)
-        places = {*raw.sizes, *files}
+        partitions = {*raw.sizes, *files}
     else:
         # Places of new raw objects, those that failed, and days whose hours may become one file now.
         raw = _raw_since(objects, watermark, strays)
         perhaps_compacted = {*past_days, *_newly_past_days(watermark, past_before)}
         files = _files_of_months(objects, [*raw.sizes, *failed, *perhaps_compacted], strays)
         _leave_out_curated(objects, raw, files)
-        places = {*raw.sizes, *failed, *_compactions(files, past_before)}
+        partitions = {*raw.sizes, *failed, *_compactions(files, past_before)}
         due = _files_due(objects, today, strays)
         watermark, past_days = max(watermark, raw.newest), []
 
     wholes = _new_wholes(raw.sizes, files, today)
-    places.update(whole for whole in wholes if _is_within(whole, since_dt or FIRST, until_dt or LAST))
+    partitions.update(whole for whole in wholes if _is_within(whole, since_dt or FIRST, until_dt or LAST))
     # There is one task per file to write: a day's file takes all of its hours, and a month's all of its days.
-    known = {*places, *files}
-    tasks = {_widest_among(known, place) for place in places}
-    sizes: Counter[Place] = Counter()
-    for place, size in chain(raw.sizes.items(), ((place, file.size) for place, file in files.items())):
-        sizes[_widest_among(tasks, place)] += size
+    known = {*partitions, *files}
+    tasks = {_widest_among(known, partition) for partition in partitions}
+    sizes: Counter[Partition] = Counter()
+    for partition, size in chain(
+        raw.sizes.items(), ((partition, file.size) for partition, file in files.items())
+    ):
+        sizes[_widest_among(tasks, partition)] += size
     days_with_hours = {day_of(task) for task in tasks if task.hour and task.dt < past_before}
     return Plan(
         sorted(tasks, key=sort_key),
@@ -154,46 +157,50 @@ def plan(
         arrived=sorted(raw.arrivals),
         past_days=[*past_days, *sorted(days_with_hours, key=sort_key)],
         # A task that reads a file checks its seal itself.
-        checks={place: file.size for place, file in due.items() if tasks.isdisjoint((place, *place.wider))},
+        checks={
+            partition: file.size
+            for partition, file in due.items()
+            if tasks.isdisjoint((partition, *partition.wider))
+        },
         failed=run_notes.among_tasks(tasks, failed),
         raw_bytes=sum(raw.sizes.values()),
         strays=sorted(strays)[:STRAYS_MAX],
     )
 
 
-def day_of(place: Place) -> Place:
+def day_of(partition: Partition) -> Partition:
     """Return the whole day of an hour."""
-    return replace(place, hour=None)
+    return replace(partition, hour=None)
 
 
-def _is_within(place: Place, since: str, until: str) -> bool:
-    """Whether all dates of a place are among those from one to another, both included."""
-    return since <= place.first_dt and place.last_dt <= until
+def _is_within(partition: Partition, since: str, until: str) -> bool:
+    """Whether all dates of a partition are among those from one to another, both included."""
+    return since <= partition.first_dt and partition.last_dt <= until
 
 
-def _widest_among(places: Collection[Place], place: Place) -> Place:
-    """Return the month or the day of a place if it is among these places, else the place itself."""
-    return next((wider for wider in place.wider if wider in places), place)
+def _widest_among(partitions: Collection[Partition], partition: Partition) -> Partition:
+    """Return the month or the day of a partition if it is among these, else the partition itself."""
+    return next((wider for wider in partition.wider if wider in partitions), partition)
 
 
-def sort_key(place: Place) -> tuple[str, str, str]:
-    """Return the sort key of places: entity, date, hour."""
-    return place.entity, place.dt, place.hour or ""
+def sort_key(partition: Partition) -> tuple[str, str, str]:
+    """Return the sort key of partitions: entity, date, hour."""
+    return partition.entity, partition.dt, partition.hour or ""
 
 
 @dataclass(slots=True)
 class RawSizes:
     """Raw objects that a plan may read, summed up by hour, because a backfill has very many."""
 
-    sizes: Counter[Place] = field(default_factory=Counter)  # bytes by hour
+    sizes: Counter[Partition] = field(default_factory=Counter)  # bytes by hour
     arrivals: set[str] = field(default_factory=set)  # the dates on which they arrived
     newest: datetime = FIRST_MARK  # when the newest one was stored
     # The objects of OVERLAP, of hours that have no newer object: an earlier run may have read them all
-    overlapping: dict[Place, list[StoredObject]] = field(default_factory=dict)
+    overlapping: dict[Partition, list[StoredObject]] = field(default_factory=dict)
 
-    def add(self, stored: StoredObject, place: Place) -> None:
-        """Add an object of a place."""
-        self.sizes[place] += stored.size
+    def add(self, stored: StoredObject, partition: Partition) -> None:
+        """Add an object of a partition."""
+        self.sizes[partition] += stored.size
         self.newest = max(self.newest, stored.modified)
         if arrival := layout.arrival_date(stored.key):
             self.arrivals.add(arrival)
@@ -201,65 +208,69 @@ class RawSizes:
 
 def _all_of_dates(
     objects: Objects, since: str, until: str, entities: Collection[str], strays: set[str]
-) -> tuple[RawSizes, dict[Place, StoredObject]]:
+) -> tuple[RawSizes, dict[Partition, StoredObject]]:
     """Return the raw objects and the curated files of partitions from one date to another, both included.
 
     If a month has one file, they are all of the month's. strays: gets the keys of objects that are neither,
     as in the other functions here.
     """
-    raw, files = RawSizes(), dict[Place, StoredObject]()
+    raw, files = RawSizes(), dict[Partition, StoredObject]()
     for entity in entities:
         # All listings may have objects of other dates, too.
         listed = objects.list(curated_prefix(entity) + layout.dates_prefix(since, until))
-        of_dates = {place: file for place, file in _curated(listed, strays) if place.has_any_of(since, until)}
+        of_dates = {
+            partition: file
+            for partition, file in _curated(listed, strays)
+            if partition.has_any_of(since, until)
+        }
         files |= of_dates
         first, last = (
-            min([since, *(place.first_dt for place in of_dates)]),
-            max([until, *(place.last_dt for place in of_dates)]),
+            min([since, *(partition.first_dt for partition in of_dates)]),
+            max([until, *(partition.last_dt for partition in of_dates)]),
         )
         for raw_object in raw_objects_of_dates(objects, entity, first, last):
-            place = layout.raw_place(raw_object.key)
-            if place is None:
+            partition = layout.raw_partition(raw_object.key)
+            if partition is None:
                 strays.add(raw_object.key)
-            elif since <= place.dt <= until or place.month in files:
-                raw.add(raw_object, place)
+            elif since <= partition.dt <= until or partition.month in files:
+                raw.add(raw_object, partition)
     return raw, files
 
 
 def _raw_since(objects: Objects, watermark: datetime, strays: set[str]) -> RawSizes:
     """Return the raw objects that were stored since a watermark, or within OVERLAP before it."""
     raw, since = RawSizes(), watermark - OVERLAP
-    places_of_new = set[Place]()
+    partitions_of_new = set[Partition]()
     for entity in ENTITIES:
         for raw_object in raw_objects_since(objects, entity, (since - ARRIVAL_LAG).date().isoformat()):
-            place = layout.raw_place(raw_object.key)
-            if place is None:
+            partition = layout.raw_partition(raw_object.key)
+            if partition is None:
                 strays.add(raw_object.key)
             elif raw_object.modified >= since:
-                raw.add(raw_object, place)
+                raw.add(raw_object, partition)
                 if raw_object.modified > watermark:
-                    places_of_new.add(place)
+                    partitions_of_new.add(partition)
                 else:
-                    raw.overlapping.setdefault(place, []).append(raw_object)
-    for place in places_of_new:
-        raw.overlapping.pop(place, None)
+                    raw.overlapping.setdefault(partition, []).append(raw_object)
+    for partition in partitions_of_new:
+        raw.overlapping.pop(partition, None)
     return raw
 
 
-def _newly_past_days(watermark: datetime, past_before: str) -> Iterator[Place]:
+def _newly_past_days(watermark: datetime, past_before: str) -> Iterator[Partition]:
     """Yield the days that have become past since the last run: their hours may be compacted."""
     if watermark <= FIRST_MARK:
         return  # this is the first run
     first = (watermark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
     for dt in layout.dates_between(first, past_before):
-        yield from (Place(entity, dt, None) for entity in ENTITIES)
+        yield from (Partition(entity, dt, None) for entity in ENTITIES)
 
 
 def _files_of_months(
-    objects: Objects, places: Iterable[Place], strays: set[str]
-) -> dict[Place, StoredObject]:
-    """Return all curated files of the months in which places lie."""
-    prefixes = sorted({layout.month_prefix(place) for place in places})
+    objects: Objects, partitions: Iterable[Partition], strays: set[str]
+) -> dict[Partition, StoredObject]:
+    """Return all curated files of the months in which partitions lie."""
+    prefixes = sorted({layout.month_prefix(partition) for partition in partitions})
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         listings = pool.map(lambda prefix: list(objects.list(prefix)), prefixes)
         return dict(_curated(chain.from_iterable(listings), strays))
@@ -267,20 +278,20 @@ def _files_of_months(
 
 def _curated(
     stored_objects: Iterable[StoredObject], strays: set[str]
-) -> Iterator[tuple[Place, StoredObject]]:
-    """Yield the curated files among objects, each with its place."""
+) -> Iterator[tuple[Partition, StoredObject]]:
+    """Yield the curated files among objects, each with its partition."""
     for stored in stored_objects:
-        if place := curated_place(stored.key):
-            yield place, stored
+        if partition := curated_partition(stored.key):
+            yield partition, stored
         else:
             strays.add(stored.key)
 
 
-def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Place, StoredObject]) -> None:
+def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Partition, StoredObject]) -> None:
     """Leave out the hours of `overlapping` whose curated files have all lines of these objects already."""
 
-    def is_curated(place: Place) -> bool:
-        of_file = _widest_among(files, place)
+    def is_curated(partition: Partition) -> bool:
+        of_file = _widest_among(files, partition)
         if of_file not in files:
             return False
         try:
@@ -288,63 +299,66 @@ def _leave_out_curated(objects: Objects, raw: RawSizes, files: Mapping[Place, St
         except (NoObject, KeyError, ArrowInvalid):  # its task is planned, and fails with the reason
             return False
         return all(
-            sources.get(layout.source_name(each.key, of_file)) == each.etag for each in raw.overlapping[place]
+            sources.get(layout.source_name(each.key, of_file)) == each.etag
+            for each in raw.overlapping[partition]
         )
 
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        for place, has_all in zip(raw.overlapping, pool.map(is_curated, raw.overlapping), strict=True):
+        for partition, has_all in zip(raw.overlapping, pool.map(is_curated, raw.overlapping), strict=True):
             if has_all:
-                del raw.sizes[place]
+                del raw.sizes[partition]
 
 
-def _compactions(files: Mapping[Place, StoredObject], past_before: str) -> Iterator[Place]:
+def _compactions(files: Mapping[Partition, StoredObject], past_before: str) -> Iterator[Partition]:
     """Yield the days whose hours are compacted.
 
     These are past days with several small hours. A day that has hours beside its day's file is one of them,
     too, because an earlier compaction has not come to its end. So is a month with other files beside its own.
     """
-    hours: dict[Place, list[int]] = {}
-    for place, stored in files.items():
-        if place.month in files and not place.is_month:
-            yield place.month
-        elif place.hour is not None:
-            hours.setdefault(day_of(place), []).append(stored.size)
+    hours: dict[Partition, list[int]] = {}
+    for partition, stored in files.items():
+        if partition.month in files and not partition.is_month:
+            yield partition.month
+        elif partition.hour is not None:
+            hours.setdefault(day_of(partition), []).append(stored.size)
     for day, sizes in hours.items():
         is_small = day.dt < past_before and len(sizes) > 1 and sum(sizes) < COMPACTED_BYTES_MAX
         if day in files or is_small:
             yield day
 
 
-def _files_due(objects: Objects, today: date, strays: set[str]) -> dict[Place, StoredObject]:
+def _files_due(objects: Objects, today: date, strays: set[str]) -> dict[Partition, StoredObject]:
     """Return the curated files of the dates that have a turn tonight: their seals are checked."""
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         folders_of_entities = list(
             pool.map(lambda entity: list(objects.below(curated_prefix(entity))), ENTITIES)
         )
-    due_places = set[Place]()
+    due_partitions = set[Partition]()
     for folders in folders_of_entities:
-        places_of_date: dict[date, list[Place]] = {}
+        partitions_of_date: dict[date, list[Partition]] = {}
         for folder in folders:
-            place = curated_place(f"{folder}day.parquet") or curated_place(f"{folder}month.parquet")
-            if place is None:
+            partition = curated_partition(f"{folder}day.parquet") or curated_partition(
+                f"{folder}month.parquet"
+            )
+            if partition is None:
                 strays.add(folder)
             else:
-                places_of_date.setdefault(date.fromisoformat(place.last_dt), []).append(place)
-        for day in dates_due(places_of_date.keys(), today - timedelta(days=1), today):
-            due_places.update(places_of_date[day])
-    files = _files_of_months(objects, due_places, strays)
-    return {place: file for place, file in files.items() if day_of(place) in due_places}
+                partitions_of_date.setdefault(date.fromisoformat(partition.last_dt), []).append(partition)
+        for day in dates_due(partitions_of_date.keys(), today - timedelta(days=1), today):
+            due_partitions.update(partitions_of_date[day])
+    files = _files_of_months(objects, due_partitions, strays)
+    return {partition: file for partition, file in files.items() if day_of(partition) in due_partitions}
 
 
 def _new_wholes(
-    sizes: Mapping[Place, int], files: Mapping[Place, StoredObject], today: date
-) -> Iterator[Place]:
+    sizes: Mapping[Partition, int], files: Mapping[Partition, StoredObject], today: date
+) -> Iterator[Partition]:
     """Yield past months and days without a curated file and with few raw bytes: each gets one file."""
-    curated_wholes = {whole for place in files for whole in (day_of(place), place.month)}
-    wholes: Counter[Place] = Counter()
-    for place, size in sizes.items():
-        wholes[day_of(place)] += size
-        wholes[place.month] += size
+    curated_wholes = {whole for partition in files for whole in (day_of(partition), partition.month)}
+    wholes: Counter[Partition] = Counter()
+    for partition, size in sizes.items():
+        wholes[day_of(partition)] += size
+        wholes[partition.month] += size
     for whole, size in wholes.items():
         past_after = MONTH_PAST_AFTER if whole.is_month else COMPACTED_AFTER
         is_past = whole.last_dt < (today - past_after).isoformat()
@@ -380,7 +394,11 @@ def write_plan(objects: Objects, run_id: str, planned: Plan, rebuild: bool = Fal
 
 
 def _batch(
-    run_id: str, tasks: Sequence[Place], planned: Plan, arrived: Sequence[str] | None, rebuild: bool = False
+    run_id: str,
+    tasks: Sequence[Partition],
+    planned: Plan,
+    arrived: Sequence[str] | None,
+    rebuild: bool = False,
 ) -> dict[str, Any]:
     return {
         "run_id": run_id,
@@ -391,9 +409,9 @@ def _batch(
     }
 
 
-def read_tasks(objects: Objects, key: str) -> list[Place]:
+def read_tasks(objects: Objects, key: str) -> list[Partition]:
     """Return the tasks of a plan; raises NoObject."""
-    return [Place(**task) for task in json.loads(objects.get(key))]
+    return [Partition(**task) for task in json.loads(objects.get(key))]
 
 
 def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
@@ -411,7 +429,7 @@ def read_strays(objects: Objects, run_id: str) -> list[str]:
     return list(state.get("strays", ()))
 
 
-def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Place]:
+def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Partition]:
     """Return the tasks of a plan without those that a run has given up; raises NoObject."""
     failed = run_notes.failed_tasks(objects, run_id)
     return [task for task in read_tasks(objects, key) if task not in failed]
@@ -451,11 +469,11 @@ def read_watermark(objects: Objects) -> datetime:
     return _read_state(objects)[0]
 
 
-def _read_state(objects: Objects) -> tuple[datetime, list[Place], list[str]]:
+def _read_state(objects: Objects) -> tuple[datetime, list[Partition], list[str]]:
     """Return the watermark, the past days of which the last run has written hours, and its strays."""
     try:
         state = json.loads(objects.get(layout.WATERMARK))
     except NoObject:
         return FIRST_MARK, [], []
-    past_days = [Place(**day) for day in state.get("past_days", ())]
+    past_days = [Partition(**day) for day in state.get("past_days", ())]
     return datetime.fromisoformat(state["watermark"]), past_days, state.get("strays", [])

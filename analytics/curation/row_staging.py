@@ -28,7 +28,7 @@ from analytics.lake.arrow import (
 )
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.curated_files import connect, quoted
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
@@ -60,7 +60,7 @@ class Staging:
         """Stage rows of the entity's columns that came before all new ones."""
         self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (FIRST_EARLIER + self._rows))
 
-    def add_lines(self, batch: LineBatch, place: Place, first: int) -> list[int]:
+    def add_lines(self, batch: LineBatch, partition: Partition, first: int) -> list[int]:
         """Stage those lines of a batch that can be read by columns.
 
         first: the number of the batch's first line. Returns the indices of the lines that have to be read one
@@ -68,7 +68,7 @@ class Staging:
         """
         is_unread = ~batch.frame
         if len(is_unread) >= FEW_LINES:
-            for rows, lines in read_columns(batch, place):
+            for rows, lines in read_columns(batch, partition):
                 self.add_rows(rows, lines.astype(np.int64) + first)
                 is_unread[lines] = False
         indices: list[int] = np.flatnonzero(is_unread).tolist()

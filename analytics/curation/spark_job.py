@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 from adapters.platform.objects import NoObject, Objects, objects_at
 from analytics.curation.curate import curate, curate_in_run
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, run_key
+from analytics.lake.layout import Partition, run_key
 
 logger = logging.getLogger(__name__)
 PACKAGED = Path(__file__).resolve().parents[2]
@@ -94,7 +94,7 @@ def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
     return note
 
 
-def curate_one(url: str, task: Place, *, is_rebuild: bool = False) -> Counts:
+def curate_one(url: str, task: Partition, *, is_rebuild: bool = False) -> Counts:
     """Curate a task of the lake at a URL. It logs if a rebuild lacks raw objects."""
 
     def log_lack(reason: str) -> None:
@@ -103,7 +103,7 @@ def curate_one(url: str, task: Place, *, is_rebuild: bool = False) -> Counts:
     return curate(objects_at(url), task, rebuild=is_rebuild, note_lack=log_lack)
 
 
-def curate_for_run(url: str, run_id: str, task: Place, arrived: Collection[str] | None) -> Counts:
+def curate_for_run(url: str, run_id: str, task: Partition, arrived: Collection[str] | None) -> Counts:
     """Curate a task of a nightly run. A failure is logged, and leaves the task to the run's functions.
 
     arrived: see `curate`.

@@ -36,7 +36,7 @@ from analytics.forgetting.other_objects import OtherObjects
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
-from analytics.lake.layout import Place, run_key
+from analytics.lake.layout import Partition, run_key
 from analytics.lake.run_notes import failed_tasks, remembered_tasks
 from rules.days import unstamp
 from rules.lake.entities import ENTITIES
@@ -69,7 +69,7 @@ class Progress:
     last_store: str = ""
     last_counts: dict[str, int] = field(default_factory=dict)
     # Partitions whose files have changed: entity, dt, hour ("": a whole day)
-    places: list[list[str]] = field(default_factory=list)
+    partitions: list[list[str]] = field(default_factory=list)
     is_done: bool = False  # the lake's files name no erased person any more
     are_parts_done: bool = False  # the passes of parts (forget_function.py) are done, or not due
     is_warehouse_done: bool = False  # no table of the warehouse names an erased person any more
@@ -120,21 +120,21 @@ class Progress:
         if not key or objects.etag(key) == etag:
             self.take_back_counts()
 
-    def note_change(self, place: Place) -> None:
+    def note_change(self, partition: Partition) -> None:
         """Remember a partition that the warehouse must load anew."""
-        key = [place.entity, place.dt, place.hour or ""]
-        if key not in self.places:
-            self.places.append(key)
+        key = [partition.entity, partition.dt, partition.hour or ""]
+        if key not in self.partitions:
+            self.partitions.append(key)
 
-    def changed_places(self) -> list[Place]:
+    def changed_partitions(self) -> list[Partition]:
         """Return the partitions whose files have changed."""
-        return [Place(entity, dt, hour or None) for entity, dt, hour in self.places]
+        return [Partition(entity, dt, hour or None) for entity, dt, hour in self.partitions]
 
 
-def changed_places(objects: Objects, run_id: str) -> list[Place]:
+def changed_partitions(objects: Objects, run_id: str) -> list[Partition]:
     """Return the partitions that a run's pass has changed; nothing if there was no pass."""
     progress = Progress.read(objects, run_id)
-    return progress.changed_places() if progress else []
+    return progress.changed_partitions() if progress else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class LakePass:
     objects: ForgettingObjects
     erasees: AllErasees
     progress: Progress  # of this night
-    curated_tonight: Collection[Place]  # partitions
+    curated_tonight: Collection[Partition]
     has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
     def run(self, now: datetime) -> None:
@@ -188,9 +188,9 @@ class LakePass:
 
     def _files_written_by_others(self, entity: str) -> list[StoredObject]:
         """Return the files that others have written during the pass, with rows that came meanwhile."""
-        began, changed_by_us = unstamp(self.progress.began), {*self.progress.changed_places()}
+        began, changed_by_us = unstamp(self.progress.began), {*self.progress.changed_partitions()}
         newer_files = [stored for stored in self._files_to_search(entity) if stored.modified >= began]
-        return [stored for stored in newer_files if layout.curated_place(stored.key) not in changed_by_us]
+        return [stored for stored in newer_files if layout.curated_partition(stored.key) not in changed_by_us]
 
     def _files_to_search(self, entity: str) -> list[StoredObject]:
         """Return all files if an erasure is due, otherwise those of tonight's dates; the last key first."""
@@ -199,14 +199,14 @@ class LakePass:
             return []
         files = []
         for stored in self.objects.list(layout.curated_prefix(entity)):
-            place = layout.curated_place(stored.key)
-            if place and (due or place.dt in dates_of_tonight):
+            partition = layout.curated_partition(stored.key)
+            if partition and (due or partition.dt in dates_of_tonight):
                 files.append(stored)
         return files[::-1]
 
     def _dates_of_tonight(self, entity: str) -> set[str]:
-        places = (place for place in self.curated_tonight if place.entity == entity)
-        return {dt for place in places for dt in (place.dt, place.month.dt)}
+        partitions = (partition for partition in self.curated_tonight if partition.entity == entity)
+        return {dt for partition in partitions for dt in (partition.dt, partition.month.dt)}
 
     def _clean_newest(self, stored: StoredObject) -> None:
         """Clean a file as it is now, and again if somebody writes it meanwhile; raises ObjectChanged."""
@@ -222,22 +222,22 @@ class LakePass:
 
     def _clean_file(self, stored: StoredObject) -> None:
         """Take persons out of a file, and out of its sources. Raises ObjectChanged."""
-        place = layout.curated_place(stored.key)
-        assert place  # noqa: S101 (none else are listed)
-        entity, footer = place.entity, footer_of(self.objects, stored.key)
+        partition = layout.curated_partition(stored.key)
+        assert partition  # noqa: S101 (none else are listed)
+        entity, footer = partition.entity, footer_of(self.objects, stored.key)
         bookkeeping, metadata = read_bookkeeping(footer), pq.read_metadata(pa.BufferReader(footer))
-        is_of_tonight = place.dt in self._dates_of_tonight(entity)
+        is_of_tonight = partition.dt in self._dates_of_tonight(entity)
         persons = FilePersons({}, {})
         if is_of_tonight or may_hold(metadata, entity, self.erasees.in_entity(entity)):
-            persons = self._rewrite_file(stored, place, bookkeeping, with_tombstones=is_of_tonight)
-        self._clean_sources_of_changed(place, bookkeeping, persons)
-        self._clean_sources_of_quarantined(place, bookkeeping)
+            persons = self._rewrite_file(stored, partition, bookkeeping, with_tombstones=is_of_tonight)
+        self._clean_sources_of_changed(partition, bookkeeping, persons)
+        self._clean_sources_of_quarantined(partition, bookkeeping)
 
     def _rewrite_file(
-        self, stored: StoredObject, place: Place, bookkeeping: Bookkeeping, *, with_tombstones: bool
+        self, stored: StoredObject, partition: Partition, bookkeeping: Bookkeeping, *, with_tombstones: bool
     ) -> FilePersons:
         """Take persons who wait out of a file's rows, and return them. with_tombstones: refused rows, too."""
-        entity, erasees_of_entity = place.entity, self.erasees.in_entity(place.entity)
+        entity, erasees_of_entity = partition.entity, self.erasees.in_entity(partition.entity)
         with TemporaryDirectory() as folder:
             path = Path(folder, "rows.parquet")
             self.objects.save(stored.key, path)
@@ -251,9 +251,9 @@ class LakePass:
             persons = FilePersons(waiting, tombstones)
             # Lines that tombstones refuse go first: once the file is written, no row or mark leads to them.
             if tombstones:
-                self._clean_sources(place, bookkeeping, _finder_of_refused(entity, tombstones))
+                self._clean_sources(partition, bookkeeping, _finder_of_refused(entity, tombstones))
             if waiting or tombstones:
-                self.progress.note_change(place)
+                self.progress.note_change(partition)
                 counts = self._by_erasure(entity, names)
                 self.progress.add_counts(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
@@ -265,29 +265,31 @@ class LakePass:
                     raise
         return persons
 
-    def _clean_sources_of_changed(self, place: Place, bookkeeping: Bookkeeping, persons: FilePersons) -> None:
+    def _clean_sources_of_changed(
+        self, partition: Partition, bookkeeping: Bookkeeping, persons: FilePersons
+    ) -> None:
         """Clean the sources of a file that was changed now, or by a call that died before it came to them."""
         erasure_ids = {erasee.erasure_id for erasee in persons.waiting.values()}
         erasure_ids |= self.erasees.erasures_of_marks(bookkeeping.erased)
         if not (erasure_ids or persons.tombstones):
             return
-        erasees_of_entity = self.erasees.in_entity(place.entity)
+        erasees_of_entity = self.erasees.in_entity(partition.entity)
         names = [name for name, erasee in erasees_of_entity.items() if erasee.erasure_id in erasure_ids]
-        self._clean_sources(place, bookkeeping, Finder(place.entity, names))
-        self.objects.forget_former(layout.curated_prefix(place.entity, place.dt))
+        self._clean_sources(partition, bookkeeping, Finder(partition.entity, names))
+        self.objects.forget_former(layout.curated_prefix(partition.entity, partition.dt))
 
-    def _clean_sources_of_quarantined(self, place: Place, bookkeeping: Bookkeeping) -> None:
+    def _clean_sources_of_quarantined(self, partition: Partition, bookkeeping: Bookkeeping) -> None:
         """Clean the sources of lines that curation has refused, of everyone who waits.
 
         Such a line has no row in the file. So the file's names do not tell whose line it is.
         """
         if self.progress.due and bookkeeping.counts.quarantined:
-            finder = Finder(place.entity, self.erasees.in_entity(place.entity))
-            self._clean_sources(place, bookkeeping, finder)
+            finder = Finder(partition.entity, self.erasees.in_entity(partition.entity))
+            self._clean_sources(partition, bookkeeping, finder)
 
-    def _clean_sources(self, place: Place, bookkeeping: Bookkeeping, finder: Finder) -> None:
-        keys = [layout.source_key(place, name) for name in bookkeeping.sources]
-        self._raw(place.entity).clean(keys, finder)
+    def _clean_sources(self, partition: Partition, bookkeeping: Bookkeeping, finder: Finder) -> None:
+        keys = [layout.source_key(partition, name) for name in bookkeeping.sources]
+        self._raw(partition.entity).clean(keys, finder)
 
     def _clean_other_lines(self, entity: str) -> None:
         finder, raw = Finder(entity, self.erasees.in_entity(entity)), self._raw(entity)

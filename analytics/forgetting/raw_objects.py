@@ -20,7 +20,7 @@ from analytics.curation.raw_lines import Unreadable, unzip, zip_like
 from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.forgetting.erasees import KIND_OF_COLUMN
 from analytics.forgetting.named_persons import is_ordinary
-from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
+from analytics.lake.layout import QUARANTINE, RAW, Partition, curated_partition, curated_prefix, raw_partition
 from analytics.lake.listing import raw_objects_since
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_text, row_texts
@@ -124,15 +124,15 @@ class RawObjects:
         for key in keys:
             self._clean_object(key, finder.remove_lines, finder)
 
-    def clean_loose(self, entity: str, finder: Finder, failed: Collection[Place]) -> None:
+    def clean_loose(self, entity: str, finder: Finder, failed: Collection[Partition]) -> None:
         """Clean the raw objects to which no curated file leads. failed: partitions that were not curated."""
         files = self.objects.list(curated_prefix(entity))
-        curated = {place for file in files if (place := curated_place(file.key))} - {*failed}
-        failed_dates = {place.dt for place in failed}  # or months
+        curated = {partition for file in files if (partition := curated_partition(file.key))} - {*failed}
+        failed_dates = {partition.dt for partition in failed}  # or months
         loose_keys = []
         for raw_object in raw_objects_since(self.objects, entity, ""):
-            place = raw_place(raw_object.key)
-            if place is None or not _is_curated(place, curated, failed_dates):
+            partition = raw_partition(raw_object.key)
+            if partition is None or not _is_curated(partition, curated, failed_dates):
                 loose_keys.append(raw_object.key)
         self.clean(loose_keys, finder)
 
@@ -163,20 +163,22 @@ class RawObjects:
         self.objects.forget_former(key)
 
 
-def _is_curated(place: Place, curated: AbstractSet[Place], failed_dates: AbstractSet[str]) -> bool:
+def _is_curated(
+    partition: Partition, curated: AbstractSet[Partition], failed_dates: AbstractSet[str]
+) -> bool:
     """Whether a curated file leads to the raw objects of an hour.
 
     It is the hour's file, or the whole day's or month's. These may lack an hour whose curation has failed.
     """
-    is_failed = not failed_dates.isdisjoint((place.dt, place.month.dt))
-    return place in curated or (not is_failed and not curated.isdisjoint(place.wider))
+    is_failed = not failed_dates.isdisjoint((partition.dt, partition.month.dt))
+    return partition in curated or (not is_failed and not curated.isdisjoint(partition.wider))
 
 
 def _remove_from_object(data: bytes, remove_lines: LineRemover, finder: Finder) -> tuple[bytes, Counter[str]]:
     """Return an object without some persons' lines (b"": no line stays), and how many of each were removed.
 
     Members that cannot be unzipped stay, unless they name a person. Then what can be read of them takes their
-    place, but for the persons' lines.
+    partition, but for the persons' lines.
     """
     try:
         text, removed = remove_lines(unzip(data))

@@ -15,7 +15,7 @@ from typing import Any
 from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.arrow import glue_columns
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import LOADED, Entity
 from rules.parts import ALL_PARTS, Part, is_deployed
 
@@ -86,12 +86,14 @@ class Catalog:
             refused += answer.get("Errors", ())
         return refused
 
-    def register(self, places: Iterable[Place]) -> None:
-        """Register the partitions in which places lie. Those that the catalog has stay as they are.
+    def register(self, partitions: Iterable[Partition]) -> None:
+        """Register in Glue the partitions in which these lie. Those that the catalog has stay as they are.
 
         An entity that analysts do not have is left out. Raises RuntimeError if Glue refuses a partition.
         """
-        days = sorted({(place.entity, place.dt) for place in places if place.entity in LOADED})
+        days = sorted(
+            {(partition.entity, partition.dt) for partition in partitions if partition.entity in LOADED}
+        )
         for name, days_of_entity in groupby(days, key=itemgetter(0)):
             for batch in chunks(days_of_entity, PARTITIONS_MAX):
                 answer = self.glue.batch_create_partition(

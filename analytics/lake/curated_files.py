@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.layout import curated_files, curated_place
+from analytics.lake.layout import curated_files, curated_partition
 from rules.lake.entities import ENTITIES
 
 # ruff: noqa: S608 (names of tables are our own)
@@ -86,10 +86,10 @@ def date_of(stored: StoredObject) -> str:
 
     Raises ValueError for any other object.
     """
-    place = curated_place(stored.key)
-    if place is None:
+    partition = curated_partition(stored.key)
+    if partition is None:
         raise ValueError(f"{stored.key} is no curated file")
-    return place.last_dt
+    return partition.last_dt
 
 
 def files_between(

@@ -47,7 +47,7 @@ MONTH = len("2026-03")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Partition:
     """A partition: an hour, a day or a month.
 
     dt is YYYY-MM-DD, or YYYY-MM for a month; hour is HH (UTC), or None for the whole day or month.
@@ -63,9 +63,9 @@ class Place:
         return len(self.dt) == MONTH
 
     @property
-    def month(self) -> "Place":
+    def month(self) -> "Partition":
         """The month in which it lies."""
-        return Place(self.entity, self.dt[:MONTH], None)
+        return Partition(self.entity, self.dt[:MONTH], None)
 
     @property
     def first_dt(self) -> str:
@@ -81,8 +81,8 @@ class Place:
         return f"{self.dt}-{monthrange(year, month)[1]}"
 
     @property
-    def wider(self) -> tuple["Place", ...]:
-        """The places that have it in them, the widest first: of an hour its month and its day."""
+    def wider(self) -> tuple["Partition", ...]:
+        """The partitions that have it in them, the widest first: of an hour its month and its day."""
         if self.is_month:
             return ()
         return (self.month,) if self.hour is None else (self.month, replace(self, hour=None))
@@ -108,11 +108,11 @@ def _partition_folder(dt: str, hour: str | None) -> str:
     return (f"dt={dt}/" if dt else "") + (f"hour={hour}/" if hour is not None else "")
 
 
-def raw_place(key: str) -> Place | None:
+def raw_partition(key: str) -> Partition | None:
     """Return the hour that a raw object belongs to; None for a key of another form, or an impossible hour."""
     match = _RAW.fullmatch(key)
-    place = Place(match[1], match[3], match[4]) if match and is_date(match[2]) else None
-    return place if place and _is_real(place) else None
+    partition = Partition(match[1], match[3], match[4]) if match and is_date(match[2]) else None
+    return partition if partition and _is_real(partition) else None
 
 
 def arrival_date(key: str) -> str:
@@ -129,12 +129,12 @@ def is_date(dt: str) -> bool:
         return False
 
 
-def _is_real(place: Place) -> bool:
-    """Whether a place's date and hour exist."""
-    return is_date(place.first_dt) and (place.hour or "00") < HOURS
+def _is_real(partition: Partition) -> bool:
+    """Whether a partition's date and hour exist."""
+    return is_date(partition.first_dt) and (partition.hour or "00") < HOURS
 
 
-def source_name(key: str, place: Place) -> str:
+def source_name(key: str, partition: Partition) -> str:
     """Return a raw object's name for the bookkeeping of a partition's file. source_key is the opposite.
 
     It is hour=HH/arrived=.../NAME, with dt=YYYY-MM-DD/ before it in a month's file. Raises ValueError for a
@@ -143,14 +143,14 @@ def source_name(key: str, place: Place) -> str:
     match = _RAW.fullmatch(key)
     if match is None:
         raise ValueError(f"{key} is of no hour")
-    day = f"dt={match[3]}/" if place.is_month else ""
+    day = f"dt={match[3]}/" if partition.is_month else ""
     return f"{day}hour={match[4]}/arrived={match[2]}/{match[5]}"
 
 
-def source_key(place: Place, name: str) -> str:
+def source_key(partition: Partition, name: str) -> str:
     """Return the key of the raw object that has a name (see source_name) in a partition's file."""
-    day = "" if place.is_month else _partition_folder(place.dt, None)
-    return raw_key(f"{QUARANTINE}{place.entity}/{day}{name}.ndjson")
+    day = "" if partition.is_month else _partition_folder(partition.dt, None)
+    return raw_key(f"{QUARANTINE}{partition.entity}/{day}{name}.ndjson")
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
@@ -158,23 +158,23 @@ def curated_prefix(entity: str, dt: str = "") -> str:
     return f"{CURATED}{entity}/" + (f"dt={dt}/" if dt else "")
 
 
-def month_prefix(place: Place) -> str:
-    """Return the prefix of all curated files of a place's month: of its hours, its days, and its own."""
-    return f"{curated_prefix(place.entity)}dt={place.dt[:MONTH]}"
+def month_prefix(partition: Partition) -> str:
+    """Return the prefix of all curated files of a partition's month: of its hours, its days, and its own."""
+    return f"{curated_prefix(partition.entity)}dt={partition.dt[:MONTH]}"
 
 
-def curated_key(place: Place) -> str:
+def curated_key(partition: Partition) -> str:
     """Return the key of the one file of an hour, of a whole day, or of a whole month."""
-    whole = "month" if place.is_month else "day"
-    name = whole if place.hour is None else f"hour-{place.hour}"
-    return f"{curated_prefix(place.entity, place.dt)}{name}.parquet"
+    whole = "month" if partition.is_month else "day"
+    name = whole if partition.hour is None else f"hour-{partition.hour}"
+    return f"{curated_prefix(partition.entity, partition.dt)}{name}.parquet"
 
 
-def curated_place(key: str) -> Place | None:
+def curated_partition(key: str) -> Partition | None:
     """Return the hour, day or month that a curated file holds; None for a key of another form."""
     match = _CURATED.fullmatch(key)
-    place = Place(*match.groups()) if match else None
-    return place if place and _is_real(place) and curated_key(place) == key else None
+    partition = Partition(*match.groups()) if match else None
+    return partition if partition and _is_real(partition) and curated_key(partition) == key else None
 
 
 def quarantine_key(raw_key: str) -> str:
@@ -182,13 +182,13 @@ def quarantine_key(raw_key: str) -> str:
     match = _RAW.fullmatch(raw_key)
     if match is None:
         raise ValueError(f"{raw_key} is of no hour")
-    place = Place(match[1], match[3], None)
-    return f"{quarantine_prefix(place)}{source_name(raw_key, place)}.ndjson"
+    partition = Partition(match[1], match[3], None)
+    return f"{quarantine_prefix(partition)}{source_name(raw_key, partition)}.ndjson"
 
 
-def quarantine_prefix(place: Place) -> str:
+def quarantine_prefix(partition: Partition) -> str:
     """Return the prefix of a partition's quarantine files."""
-    return f"{QUARANTINE}{place.entity}/{_partition_folder(place.dt, place.hour)}"
+    return f"{QUARANTINE}{partition.entity}/{_partition_folder(partition.dt, partition.hour)}"
 
 
 def raw_key(quarantine_key: str) -> str:
@@ -224,18 +224,18 @@ def curated_files(
     left out: an unfinished compaction left them there, and the day's file has all their rows. So it is with
     the files beside a month's.
     """
-    files: dict[Place, StoredObject] = {}
+    files: dict[Partition, StoredObject] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):
         for stored in objects.list(prefix):
-            place = curated_place(stored.key)
-            if place and place.has_any_of(since_dt or "", until_dt or date.max.isoformat()):
-                files[place] = stored
+            partition = curated_partition(stored.key)
+            if partition and partition.has_any_of(since_dt or "", until_dt or date.max.isoformat()):
+                files[partition] = stored
     return list(without_parts(files).values())
 
 
-def without_parts(files: Mapping[Place, StoredObject]) -> dict[Place, StoredObject]:
+def without_parts(files: Mapping[Partition, StoredObject]) -> dict[Partition, StoredObject]:
     """Return the files that have all rows: those of an hour or a day are left out beside a wider one's."""
-    return {place: file for place, file in files.items() if files.keys().isdisjoint(place.wider)}
+    return {partition: file for partition, file in files.items() if files.keys().isdisjoint(partition.wider)}
 
 
 def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[str]:
@@ -243,7 +243,7 @@ def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[s
     if since_dt and until_dt:
         months = sorted({dt[:MONTH] for dt in dates_between(since_dt, until_dt)})
         if len(months) <= MONTHS_LISTED_MAX:
-            return [month_prefix(Place(entity, month, None)) for month in months]
+            return [month_prefix(Partition(entity, month, None)) for month in months]
     return [curated_prefix(entity)]
 
 

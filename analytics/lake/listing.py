@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 from adapters.platform.objects import Objects, StoredObject, objects_of_entry
-from analytics.lake.layout import Place, dates_prefix, is_date, raw_place, raw_prefix, source_name
+from analytics.lake.layout import Partition, dates_prefix, is_date, raw_partition, raw_prefix, source_name
 
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
@@ -24,7 +24,7 @@ def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
 def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
     """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later; since: empty for all.
 
-    It also yields all objects that lie under no date of arrival: they are strays (layout.raw_place).
+    It also yields all objects that lie under no date of arrival: they are strays (layout.raw_partition).
     """
     for entry in objects.below(raw_prefix(entity)):
         if (_arrival_of(entity, entry) or since) >= since:
@@ -49,19 +49,19 @@ def raw_objects_of_dates(
         yield from chain.from_iterable(pool.map(listed, objects.below(raw_prefix(entity))))
 
 
-def raw_objects_of_place(
-    objects: Objects, place: Place, arrived: Collection[str] | None
+def raw_objects_of_partition(
+    objects: Objects, partition: Partition, arrived: Collection[str] | None
 ) -> list[StoredObject]:
     """Return a partition's raw objects, by day and hour, and by date of arrival and name within it.
 
     arrived: the dates of arrival (YYYY-MM-DD) to look under; None: all.
     """
-    dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
-    prefixes = [raw_prefix(place.entity, date, place.dt, place.hour) for date in dates]
+    dates = arrival_dates(objects, partition.entity) if arrived is None else sorted(arrived)
+    prefixes = [raw_prefix(partition.entity, date, partition.dt, partition.hour) for date in dates]
     stored_objects = [
-        stored for prefix in prefixes for stored in objects.list(prefix) if raw_place(stored.key)
+        stored for prefix in prefixes for stored in objects.list(prefix) if raw_partition(stored.key)
     ]
-    return sorted(stored_objects, key=lambda stored: source_name(stored.key, place))
+    return sorted(stored_objects, key=lambda stored: source_name(stored.key, partition))
 
 
 def _arrival_of(entity: str, entry: str) -> str:

@@ -13,11 +13,11 @@ from dataclasses import asdict
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import FAILED_TASKS, UNLOADED, Place, run_key
+from analytics.lake.layout import FAILED_TASKS, UNLOADED, Partition, run_key
 from rules.lake.entities import LOADED
 
 REASON_MAX = 2000  # characters
-Notes = dict[str, list[Place]]  # the partitions that the warehouse lacks, by the note's key
+Notes = dict[str, list[Partition]]  # the partitions that the warehouse lacks, by the note's key
 # Below runs/{run_id}/
 _FAILED_TASKS = "failed/"
 _ODD_OBJECTS = "odd_objects/"
@@ -25,40 +25,42 @@ _REBUILDS = "without_raw/"
 _DELETED = "raw_deleted.json"
 
 
-def note_failed_task(objects: Objects, run_id: str, task: Place, error: Mapping[str, str]) -> None:
+def note_failed_task(objects: Objects, run_id: str, task: Partition, error: Mapping[str, str]) -> None:
     """Note that a run has given up a task. error: Error and Cause, as Step Functions gives them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
-    _note_place(objects, run_key(run_id, _FAILED_TASKS), task, reason)
+    _note_partition(objects, run_key(run_id, _FAILED_TASKS), task, reason)
 
 
 def failed_tasks_of_run(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return the tasks that a run has given up: entity, dt, hour (None: a whole day), reason."""
-    return _noted_places(objects, run_key(run_id, _FAILED_TASKS))
+    return _noted_partitions(objects, run_key(run_id, _FAILED_TASKS))
 
 
-def failed_tasks(objects: Objects, run_id: str) -> set[Place]:
-    """Return the places of the tasks that a run has given up."""
-    return {Place(task["entity"], task["dt"], task["hour"]) for task in failed_tasks_of_run(objects, run_id)}
+def failed_tasks(objects: Objects, run_id: str) -> set[Partition]:
+    """Return the partitions of the tasks that a run has given up."""
+    return {
+        Partition(task["entity"], task["dt"], task["hour"]) for task in failed_tasks_of_run(objects, run_id)
+    }
 
 
-def remembered_tasks(objects: Objects) -> set[Place]:
+def remembered_tasks(objects: Objects) -> set[Partition]:
     """Return the tasks that failed in some earlier run, and have not been done since."""
     try:
-        return {Place(**task) for task in json.loads(objects.get(FAILED_TASKS))}
+        return {Partition(**task) for task in json.loads(objects.get(FAILED_TASKS))}
     except NoObject:
         return set()
 
 
-def among_tasks(planned: Iterable[Place], failed: Collection[Place]) -> frozenset[Place]:
+def among_tasks(planned: Iterable[Partition], failed: Collection[Partition]) -> frozenset[Partition]:
     """Return the planned tasks that take the place of failed ones: a day's file takes all its hours.
 
     So does a month's file with its days.
     """
-    failed_or_wider = {place for task in failed for place in (task, *task.wider)}
+    failed_or_wider = {partition for task in failed for partition in (task, *task.wider)}
     return frozenset(task for task in planned if task in failed_or_wider)
 
 
-def remember_tasks(objects: Objects, planned: Collection[Place], failed: Collection[Place]) -> None:
+def remember_tasks(objects: Objects, planned: Collection[Partition], failed: Collection[Partition]) -> None:
     """Forget the tasks that a run has done, and remember those that failed.
 
     Raises ObjectChanged if another run does the same at this moment.
@@ -86,9 +88,9 @@ def odd_objects(objects: Objects, run_id: str) -> list[dict[str, str]]:
     return sorted(notes, key=lambda note: str(note["object"]))
 
 
-def note_rebuild(objects: Objects, run_id: str, task: Place, reason: str) -> None:
+def note_rebuild(objects: Objects, run_id: str, task: Partition, reason: str) -> None:
     """Note a partition that was made from its own rows, because raw objects of it are gone."""
-    _note_place(objects, run_key(run_id, _REBUILDS), task, reason)
+    _note_partition(objects, run_key(run_id, _REBUILDS), task, reason)
 
 
 def note_deleted_file(objects: Objects, run_id: str, before: str) -> None:
@@ -107,13 +109,17 @@ def read_rebuilds(objects: Objects, run_id: str) -> dict[str, Any]:
         before = None
     return {
         "raw_deleted_before": before,
-        "without_raw": _noted_places(objects, run_key(run_id, _REBUILDS)),
+        "without_raw": _noted_partitions(objects, run_key(run_id, _REBUILDS)),
     }
 
 
-def note_unloaded(objects: Objects, run_id: str, places: Iterable[Place]) -> None:
-    """Note the partitions that a run has curated, of entities that the warehouse has. No places: no note."""
-    rows = {(place.entity, place.dt, place.hour or "") for place in places if place.entity in LOADED}
+def note_unloaded(objects: Objects, run_id: str, partitions: Iterable[Partition]) -> None:
+    """Note the partitions that a run has curated, of entities that the warehouse has. None: no note."""
+    rows = {
+        (partition.entity, partition.dt, partition.hour or "")
+        for partition in partitions
+        if partition.entity in LOADED
+    }
     _put_unloaded(objects, f"{UNLOADED}{run_id}.json", sorted(rows))
 
 
@@ -124,16 +130,20 @@ def read_unloaded(objects: Objects) -> Notes:
         # NoObject: another load has struck out its last partitions.
         with suppress(NoObject, TypeError, ValueError):
             rows = json.loads(objects.get(stored.key))
-            notes[stored.key] = [Place(entity, dt, hour or None) for entity, dt, hour in rows]
+            notes[stored.key] = [Partition(entity, dt, hour or None) for entity, dt, hour in rows]
     return notes
 
 
-def strike_out_unloaded(objects: Objects, notes: Notes, loaded: Collection[Place]) -> None:
+def strike_out_unloaded(objects: Objects, notes: Notes, loaded: Collection[Partition]) -> None:
     """Take loaded partitions out of the notes, also of the stored ones. An empty stored note is removed."""
-    for key, places in notes.items():
-        lacking = [place for place in places if place not in loaded]
-        if len(lacking) < len(places):
-            _put_unloaded(objects, key, [(place.entity, place.dt, place.hour or "") for place in lacking])
+    for key, partitions in notes.items():
+        lacking = [partition for partition in partitions if partition not in loaded]
+        if len(lacking) < len(partitions):
+            _put_unloaded(
+                objects,
+                key,
+                [(partition.entity, partition.dt, partition.hour or "") for partition in lacking],
+            )
             if not lacking:
                 objects.delete([key])
             notes[key] = lacking
@@ -145,12 +155,12 @@ def _put_unloaded(objects: Objects, key: str, rows: Sequence[tuple[str, str, str
         objects.put(key, json.dumps(rows).encode())
 
 
-def _note_place(objects: Objects, folder: str, place: Place, reason: str) -> None:
+def _note_partition(objects: Objects, folder: str, partition: Partition, reason: str) -> None:
     """Note a partition, with the reason, below a prefix of keys; safe to repeat."""
-    key = f"{folder}{place.entity}-{place.dt}-{place.hour or 'day'}.json"
-    objects.put(key, json.dumps({**asdict(place), "reason": reason}).encode())
+    key = f"{folder}{partition.entity}-{partition.dt}-{partition.hour or 'day'}.json"
+    objects.put(key, json.dumps({**asdict(partition), "reason": reason}).encode())
 
 
-def _noted_places(objects: Objects, folder: str) -> list[dict[str, Any]]:
+def _noted_partitions(objects: Objects, folder: str) -> list[dict[str, Any]]:
     """Return the partitions noted below a prefix: entity, dt, hour (None: a whole day), reason."""
     return [json.loads(objects.get(stored.key)) for stored in objects.list(folder)]

@@ -118,7 +118,7 @@ class GonePhones:
 
     def _rewrite_without_outdated(self, stored: StoredObject, gone: GoneVersions) -> None:
         """Write a file without earlier rows of gone phones. Raw lines go first: the rows lead to them."""
-        place = layout.curated_place(stored.key)
+        place = layout.curated_partition(stored.key)
         assert place  # noqa: S101 (none else are listed)
         sources = bookkeeping_of(self.objects, stored.key).sources
         self._raw.clean([layout.source_key(place, name) for name in sources], _finder(gone))

@@ -22,11 +22,11 @@ from analytics.curation.curate import curate_in_run
 from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob
-from analytics.forgetting.lake_pass import changed_places
+from analytics.forgetting.lake_pass import changed_partitions
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 GIGABYTE = 2**30
@@ -125,7 +125,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     counts: the sum over the files. A task that fails does not disturb the others.
     """
     parts = _parts()
-    tasks = [Place(**task) for task in event["tasks"]]
+    tasks = [Partition(**task) for task in event["tasks"]]
     run_id, rebuild, arrived = event["run_id"], event.get("rebuild") is True, event["arrived"]
     curated, total, failed = [], Counts(), []
     for task in tasks:
@@ -146,7 +146,7 @@ def _give_up(event: dict[str, Any]) -> dict[str, Any]:
 
     The report names the task, and the next run plans it again.
     """
-    note_failed_task(_parts().objects, event["run_id"], Place(**event["task"]), event["error"])
+    note_failed_task(_parts().objects, event["run_id"], Partition(**event["task"]), event["error"])
     return {}
 
 
@@ -158,8 +158,8 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     """
     objects, run_id = _parts().objects, event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
-        places = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
-        run_notes.note_unloaded(objects, run_id, [*places, *changed_places(objects, run_id)])
+        partitions = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
+        run_notes.note_unloaded(objects, run_id, [*partitions, *changed_partitions(objects, run_id)])
     watermark = commit(objects, run_id).isoformat()
     return {"run_id": run_id, "watermark": watermark, "failed": len(failed_tasks(objects, run_id))}
 

@@ -15,7 +15,7 @@ from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.parts import deployed_parts
 from analytics.curation.curate import curate_in_run
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
@@ -42,7 +42,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
     arrived: the dates of arrival of its raw objects; None: any. The call can be repeated.
     """
-    task, (objects, catalog) = Place(**event["task"]), _parts()
+    task, (objects, catalog) = Partition(**event["task"]), _parts()
     logger.info("begins", extra=event["task"])  # if the process is killed, the log names the task
     rebuild = event.get("rebuild") is True
     counts = curate_in_run(objects, event["run_id"], task, rebuild=rebuild, arrived=event["arrived"])

@@ -51,10 +51,10 @@ def _tasks_of_run(lake: str, run_id: str) -> list[Any]:
     """Return the tasks of a run, each with the dates of arrival of its raw objects."""
     from adapters.platform.objects import objects_at
     from analytics.curation.plan import read_batches
-    from analytics.lake.layout import Place
+    from analytics.lake.layout import Partition
 
     batches = read_batches(objects_at(lake), run_id)
-    return [(Place(**task), batch["arrived"]) for batch in batches for task in batch["tasks"]]
+    return [(Partition(**task), batch["arrived"]) for batch in batches for task in batch["tasks"]]
 
 
 def _tasks_of_dates(options: Mapping[str, str]) -> list[Any]:

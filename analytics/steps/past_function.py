@@ -70,7 +70,9 @@ def newest_events(
 def _files(objects: Objects, query: PastQuery) -> Iterator[StoredObject]:
     """Yield the files that may have events of the span, from the last to the first. Each month is listed."""
     first, last = (date.fromisoformat(text[: len("2026-03-01")]) for text in (query.since, query.until))
-    places = (layout.curated_place(stored.key) for stored in objects.list(layout.curated_prefix("events")))
+    places = (
+        layout.curated_partition(stored.key) for stored in objects.list(layout.curated_prefix("events"))
+    )
     oldest = next(filter(None, places), None)
     if oldest is None:
         return
@@ -113,7 +115,7 @@ def _may_have_events(group: pq.RowGroupMetaData, query: PastQuery) -> bool:
 
 def _span_of(stored: StoredObject) -> tuple[str, str]:
     """Return the first instant of a file's hour, day or month, and the one after it, as event ids begin."""
-    place = layout.curated_place(stored.key)
+    place = layout.curated_partition(stored.key)
     assert place is not None  # noqa: S101 (none else are listed)
     begin = unstamp(f"{place.first_dt}T{place.hour or '00'}:00:00Z")
     last = unstamp(f"{place.last_dt}T{place.hour or '00'}:00:00Z")

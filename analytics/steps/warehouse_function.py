@@ -23,7 +23,7 @@ from adapters.settings.choices import MODEL_SETTINGS, ModelSettings
 from adapters.settings.parts import deployed_parts
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import AllErasees
-from analytics.forgetting.lake_pass import Progress, changed_places
+from analytics.forgetting.lake_pass import Progress, changed_partitions
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
@@ -143,7 +143,7 @@ class WarehouseSteps:
             return night
         curated_places = curated_tasks(self.objects, run_id, event["tasks_key"])
         run_notes.note_unloaded(
-            self.objects, run_id, [*curated_places, *changed_places(self.objects, run_id)]
+            self.objects, run_id, [*curated_places, *changed_partitions(self.objects, run_id)]
         )
         unloaded_by_run = run_notes.read_unloaded(self.objects).values()
         unloaded_entities = {place.entity for places in unloaded_by_run for place in places}

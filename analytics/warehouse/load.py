@@ -17,7 +17,7 @@ from adapters.platform.objects import Objects, StoredObject
 from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Footer, read_footer
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.warehouse.ddl import LOAD_NUMBER, declared_tables
 from analytics.warehouse.statements import Copy, literal, manifest
 from analytics.warehouse.warehouse import Warehouse
@@ -41,10 +41,10 @@ HoursByDate = Mapping[str, set[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class CuratedFile:
-    """A curated file with its place and its footer."""
+    """A curated file with its partition and its footer."""
 
     stored: StoredObject
-    place: Place
+    partition: Partition
     footer: Footer
 
 
@@ -65,7 +65,7 @@ class Loader:
     lake: str  # the bucket's URL (or a folder)
     role_arn: str = ""  # of the role with which Redshift reads the bucket
 
-    def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
+    def load(self, run_id: str, tasks: Iterable[Partition]) -> dict[str, int]:
         """Load the partitions of these tasks; returns the number of files by entity.
 
         Each entity is loaded in one transaction, or in one for each 200 days and 8 sets of columns. Raises
@@ -102,13 +102,13 @@ class Loader:
 
         So has a month's file those of its days.
         """
-        stored_files: dict[Place, StoredObject] = {}
+        stored_files: dict[Partition, StoredObject] = {}
         for dt, wanted in sorted(hours.items()):
-            partition = Place(entity, dt, None)
-            for stored in layout.curated_files(self.objects, entity, partition.first_dt, partition.last_dt):
-                place = layout.curated_place(stored.key)
-                if place and (place.hour is None or None in wanted or place.hour in wanted):
-                    stored_files[place] = stored
+            asked = Partition(entity, dt, None)
+            for stored in layout.curated_files(self.objects, entity, asked.first_dt, asked.last_dt):
+                partition = layout.curated_partition(stored.key)
+                if partition and (partition.hour is None or None in wanted or partition.hour in wanted):
+                    stored_files[partition] = stored
         with ThreadPoolExecutor(READERS) as pool:
             footers = pool.map(lambda stored: read_footer(self.objects, stored), stored_files.values())
             return list(map(CuratedFile, stored_files.values(), stored_files, footers))
@@ -121,7 +121,7 @@ class Loader:
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)
         for number, (columns, stored) in enumerate(by_columns.items()):
-            key = layout.run_key(run_id, f"load-{entity}-{files[0].place.dt}-{number}.manifest")
+            key = layout.run_key(run_id, f"load-{entity}-{files[0].partition.dt}-{number}.manifest")
             self.objects.put(key, manifest(self.lake, stored))
             yield StagedFiles(columns, f"{self.lake}/{key}")
 
@@ -186,8 +186,8 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
     order = f'"{entity.version}" DESC' if entity.version else keys
     return (
         f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
-        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS place "
-        f"FROM ({parts}) AS staged) AS ranked WHERE place = 1"
+        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS partition "
+        f"FROM ({parts}) AS staged) AS ranked WHERE partition = 1"
     )
 
 
@@ -231,10 +231,10 @@ def _has_same_key(entity: Entity, one: str, other: str) -> str:
 
 def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[CuratedFile]) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the loaded partitions."""
-    whole = {file.place for file in files if file.place.hour is None}
+    whole = {file.partition for file in files if file.partition.hour is None}
     replaced = []
     for dt, loaded in sorted(hours.items()):
-        day = Place(entity, dt, None)
+        day = Partition(entity, dt, None)
         partition = day.month if day.month in whole else day
         condition = f"dt = DATE '{partition.first_dt}'"
         if partition.is_month:  # its file replaces the rows of all its days
@@ -251,6 +251,6 @@ def bookkeeping_statements(entity: str, hours: HoursByDate, files: Sequence[Cura
 
 def _curation_row(file: CuratedFile) -> str:
     """Return a file's row of lake.curation."""
-    place, counts = file.place, ", ".join(map(str, file.footer.counts.as_dict().values()))
-    hour = place.hour or (WHOLE_MONTH if place.is_month else WHOLE_DAY)
-    return f"({literal(place.entity)}, DATE '{place.first_dt}', {literal(hour)}, {counts})"
+    partition, counts = file.partition, ", ".join(map(str, file.footer.counts.as_dict().values()))
+    hour = partition.hour or (WHOLE_MONTH if partition.is_month else WHOLE_DAY)
+    return f"({literal(partition.entity)}, DATE '{partition.first_dt}', {literal(hour)}, {counts})"

@@ -273,7 +273,7 @@ MART_PLOTS = (
         "Who earned most in the newest month. A leader far ahead of all others may be cheating.",
         LEADERS,
         "user_id",
-        {"Place": "place", "Points": "points"},
+        {"Partition": "place", "Points": "points"},
         head="User",
     ),
     MartPlot(

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.curation.raw_lines import readable_text
-from analytics.lake.layout import Place
-from analytics.lake.listing import raw_objects_of_place
+from analytics.lake.layout import Partition
+from analytics.lake.listing import raw_objects_of_partition
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.warehouse import NoWarehouse
 from ingest.web.caller import ADMIN
@@ -164,7 +164,7 @@ def _find_object(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the key of the new object that has this test's event, or None; and what was seen instead."""
     objects, count = lake_of(subject.stack), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
-    for raw_object in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
+    for raw_object in raw_objects_of_partition(objects, Partition("events", day, NOON), arrived):
         if raw_object.modified < subject.began - SKEW:
             continue
         count += 1

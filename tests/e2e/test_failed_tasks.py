@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from local.paths import ROOT, WAREHOUSE
 from local.stack import Stack
 
@@ -18,7 +18,7 @@ from local.stack import Stack
 pytestmark = pytest.mark.xdist_group("cloud")
 
 DT = "2025-05-05"
-DAMAGED, SOUND = (Place("events", DT, hour) for hour in ("10", "11"))
+DAMAGED, SOUND = (Partition("events", DT, hour) for hour in ("10", "11"))
 # Stands for both curating functions: a task of one date raises, one of another ends the process.
 FUNCTION = """
 import json, os, urllib.request

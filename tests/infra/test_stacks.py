@@ -43,7 +43,7 @@ Resources:
       TemplateURL: inner.yaml
       Parameters: {Arn: !If [Blue, !GetAtt Bucket.Arn, none]}
 Outputs:
-  Place: {Value: !GetAtt Inner.Outputs.Place}
+  Partition: {Value: !GetAtt Inner.Outputs.Partition}
 """
 BUCKET = hashlib.sha256(b"Bucket").hexdigest()[:12]
 INNER = """
@@ -52,7 +52,7 @@ Parameters:
 Resources:
   Topic: {Type: AWS::SNS::Topic}
 Outputs:
-  Place: {Value: !Sub "${Topic} of ${Arn}"}
+  Partition: {Value: !Sub "${Topic} of ${Arn}"}
 """
 
 
@@ -85,7 +85,7 @@ def test_what_a_condition_takes_away_is_absent(template: Path) -> None:
 def test_a_nested_stack_has_its_parameters_and_gives_its_outputs(template: Path) -> None:
     stacks = resolve_stacks({"Color": "blue"}, template)
     assert stacks["/Inner"].parameters == {"Arn": f"arn:aws:s3:::streakline-bucket-{BUCKET}"}
-    place = stacks["/"].flat(stacks["/"].outputs["Place"])
+    place = stacks["/"].flat(stacks["/"].outputs["Partition"])
     assert place.startswith("arn:aws:sns:us-east-1:123456789012:streakline-Topic-")
     assert place.endswith(f" of arn:aws:s3:::streakline-bucket-{BUCKET}")
 

@@ -27,7 +27,7 @@ from adapters.privacy.stores import ErasureSettings, all_stores
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings import read_settings
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place, raw_prefix
+from analytics.lake.layout import Partition, raw_prefix
 from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
@@ -81,7 +81,7 @@ class LakeStream:
     """Stands for a delivery stream: each call of `put` becomes raw objects, by the heads of its records."""
 
     def __init__(self, lake: FolderObjects, entity: str) -> None:
-        self.lake, self.entity, self.touched = lake, entity, set[Place]()
+        self.lake, self.entity, self.touched = lake, entity, set[Partition]()
 
     def put(self, records: Sequence[bytes]) -> list[int]:
         by_head: dict[bytes, list[bytes]] = {}
@@ -91,7 +91,7 @@ class LakeStream:
             by_head.setdefault(found[0], []).append(each)
         for head, some in by_head.items():
             where = json.loads(head.strip() + b"]}")
-            place = Place(self.entity, where["dt"], where["hour"])
+            place = Partition(self.entity, where["dt"], where["hour"])
             arrived = datetime.now(UTC).date().isoformat()
             key = raw_prefix(place.entity, arrived, place.dt, place.hour) + uuid.uuid4().hex
             self.lake.put(key, b"".join(some))

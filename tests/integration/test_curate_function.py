@@ -26,7 +26,7 @@ from analytics.lake import catalog as lake_catalog
 from analytics.lake.arrow import glue_columns
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
@@ -298,8 +298,8 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, tables: dict[str, E
     catalog = Catalog(glue, "lake", "lake")
     catalog.ensure()
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 29)]
-    catalog.register([Place("events", dt, None) for dt in dates])
-    catalog.register([Place("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
+    catalog.register([Partition("events", dt, None) for dt in dates])
+    catalog.register([Partition("events", dt, None) for dt in (*dates[:3], "2026-06-01")])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
     tables["events"] = grown
     catalog.ensure()
@@ -371,8 +371,8 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
     dates = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(10)]
-    catalog.register([Place("events", dt, None) for dt in dates])
-    catalog.register([Place("streaks", dt, None) for dt in dates[:3]])
+    catalog.register([Partition("events", dt, None) for dt in dates])
+    catalog.register([Partition("streaks", dt, None) for dt in dates[:3]])
     for name in ("events", "streaks"):
         mood = Field("mood", Type.TEXT, "how it felt")
         grown = replace(LOADED[name], fields=(*LOADED[name].fields, mood))
@@ -393,7 +393,7 @@ def test_a_catalog_that_throttles_is_whole_the_next_night(
 def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> None:
     glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
     catalog.ensure()
-    catalog.register([Place("events", DT, None)])
+    catalog.register([Partition("events", DT, None)])
     found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
     storage = {**found["StorageDescriptor"], "Columns": found["StorageDescriptor"]["Columns"][:3]}
     asked = {"Values": [DT], "StorageDescriptor": storage}

@@ -18,7 +18,7 @@ from moto import mock_aws
 
 from adapters.platform.objects import S3Objects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.lake.run_notes import odd_objects
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
@@ -152,7 +152,7 @@ def test_no_certificate_while_any_object_of_the_bucket_names_somebody(s3: Any) -
     lake.put("reports/over.json", b"{}")
     put_raw(lake, "curated", [event(1, user_id=USER), event(2, user_id="ann")])
     curate(lake, PLACE)
-    curate(lake, Place("events", PLACE.dt, None))
+    curate(lake, Partition("events", PLACE.dt, None))
     lake.delete(DELETED)
     upload = s3.create_multipart_upload(Bucket=lake.bucket, Key="raw/events/half")["UploadId"]
     s3.upload_part(Bucket=lake.bucket, Key="raw/events/half", UploadId=upload, PartNumber=1, Body=MINE)
@@ -189,8 +189,8 @@ def test_former_versions_of_what_is_rewritten_go_too(s3: Any) -> None:
     for number in range(3):
         put_raw(lake, f"n{number}", [event(number, user_id=user), event(9 + number, user_id="ann")])
         curate(lake, PLACE)
-    curate(lake, Place("events", PLACE.dt, None))  # the hour's file becomes a former version
-    other = put_raw(lake, "other", [event(20, user_id="ann")], Place("events", "2026-04-01", "05"))
+    curate(lake, Partition("events", PLACE.dt, None))  # the hour's file becomes a former version
+    other = put_raw(lake, "other", [event(20, user_id="ann")], Partition("events", "2026-04-01", "05"))
     lake.put(other, lake.get(other))
     jobs.add("e", NOW, user=user)
     lake.put("runs/one/tasks.json", b"[]")

@@ -32,9 +32,9 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
         Freshness(lake).lake(NOW)
     with pytest.raises(FreshnessUnknown, match="no report"):
         Freshness(lake).nightly()
-    lake.put(layout.curated_key(layout.Place("events", "2026-03-07", None)), b"x")
-    lake.put(layout.curated_key(layout.Place("events", "2026-03-08", "23")), b"x")
-    lake.put(layout.curated_key(layout.Place("ledger", "2026-03-09", "01")), b"x")
+    lake.put(layout.curated_key(layout.Partition("events", "2026-03-07", None)), b"x")
+    lake.put(layout.curated_key(layout.Partition("events", "2026-03-08", "23")), b"x")
+    lake.put(layout.curated_key(layout.Partition("ledger", "2026-03-09", "01")), b"x")
     assert Freshness(lake).lake(NOW) == {"newest_partition": "2026-03-08", "watermark": None}
     move_watermark(lake, NOW)
     assert Freshness(lake).lake(NOW)["watermark"] == NOW.isoformat()

@@ -15,7 +15,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.leads.lead_items import GROUPS_DIFFER, NO_CHANGE, LeadItems
 from analytics.leads.lead_repair import LeadRepair
 from analytics.warehouse.build import build
@@ -73,9 +73,9 @@ class Nights:
             if each.id not in self.told
         ]
         self.told |= {each.id for each in self.leads.stored}
-        tasks = {Place(entity.name, row["dt"], row["hour"]) for entity, row in rows}
+        tasks = {Partition(entity.name, row["dt"], row["hour"]) for entity, row in rows}
         for task in tasks:
-            own = [row for entity, row in rows if Place(entity.name, row["dt"], row["hour"]) == task]
+            own = [row for entity, row in rows if Partition(entity.name, row["dt"], row["hour"]) == task]
             key = f"raw/{task.entity}/arrived={ARRIVED}/dt={task.dt}/hour={task.hour}/{self.now:%d%H}"
             self.objects.put(key, "\n".join(map(json.dumps, own)).encode())
             curate(self.objects, task)

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from adapters.platform.objects import FolderObjects
 from analytics.curation import row_staging
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from pathlib import Path
 
 folder, entity, dt, hour, held, more = sys.argv[1:]
@@ -29,7 +29,7 @@ row_staging.MEMORY_BYTES_MAX, row_staging.SORTED_BYTES = int(held), "80MB"
 used = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
 limit = int(used.split()[1]) * 1024 + int(more)
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-curate(FolderObjects(Path(folder)), Place(entity, dt, hour))
+curate(FolderObjects(Path(folder)), Partition(entity, dt, hour))
 """
 
 

@@ -15,7 +15,7 @@ from adapters.platform.objects import S3Objects
 from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, raw_place
+from analytics.lake.layout import Partition, raw_partition
 from analytics.lake.listing import raw_objects_of_dates
 from local.cloud.streams import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
@@ -98,10 +98,10 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
         deliver(changes[at : at + BATCH], mapping, invoke, discard, pause=lambda _: None)
     raw = list(raw_objects_of_dates(objects, "events", DT, DT))
     assert len(raw) == flaky.records
-    sent = Counter[Place | None]()
+    sent = Counter[Partition | None]()
     for each in raw:
         texts = row_texts(objects.get(each.key))
-        place = raw_place(each.key)
+        place = raw_partition(each.key)
         assert {(json.loads(text)["dt"], json.loads(text)["hour"]) for text in texts} == {
             (place and place.dt, place and place.hour)
         }

@@ -18,7 +18,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import Unprocessed
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.steps.past_function import PastQuery, newest_events
 from ingest.engagement.history import Histories
 from ingest.web.caller import ApiError
@@ -115,15 +115,15 @@ class Past:
 def past(engine: Engine, tmp_path: Path, user: str) -> Past:
     events = [stored(user, number) for number in range(42)]
     lake = FolderObjects(tmp_path)
-    places: dict[Place, list[Any]] = {}
+    places: dict[Partition, list[Any]] = {}
     for each in [*events, *(stored(f"{user}-{other}", number) for other in "ab" for number in range(42))]:
         row = row_of(EVENTS, each, FIRST)
-        places.setdefault(Place("events", row["dt"], row["hour"]), []).append(row)
+        places.setdefault(Partition("events", row["dt"], row["hour"]), []).append(row)
     for number, (place, rows) in enumerate(places.items()):
         put_raw(lake, "n", rows, place)
         curate(lake, place)
         if number % 10 == 9:
-            curate(lake, Place("events", place.dt, None))  # the day as one file
+            curate(lake, Partition("events", place.dt, None))  # the day as one file
     made = Past(engine, user, Functions(lake), events)
     made.put(events)
     return made
@@ -132,7 +132,7 @@ def past(engine: Engine, tmp_path: Path, user: str) -> Past:
 @pytest.mark.parametrize("limit", [5, 100])
 def test_a_month_in_one_file_gives_each_event_once(past: Past, limit: int) -> None:
     lake = past.functions.lake
-    curate(lake, Place("events", "2026-03", None))
+    curate(lake, Partition("events", "2026-03", None))
     since, until = (key_of_stamp(stamp(FIRST + timedelta(days=days))) for days in (-90, 90))
     query = PastQuery(past.user, since, until, limit)
     found, reached = newest_events(lake, query, lambda: True)

@@ -22,7 +22,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import parquet_bytes
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.leads.restore import LeadEventsRestorer, event_rows
 from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
@@ -85,10 +85,10 @@ class Lost:
                 self.dynamodb.delete_item(TableName=table, Key=key)
 
     def publish(self, table: str, entity: Entity) -> None:
-        arrived, places = datetime.now(UTC), defaultdict[Place, list[Any]](list)
+        arrived, places = datetime.now(UTC), defaultdict[Partition, list[Any]](list)
         for each in self.items(table):
             row = row_of(entity, decode_item(each), arrived)
-            places[Place(entity.name, row["dt"], row["hour"])].append(row)
+            places[Partition(entity.name, row["dt"], row["hour"])].append(row)
         for place, rows in places.items():
             put_raw(self.objects, uuid.uuid4().hex, rows, place)
             curate(self.objects, place)

@@ -19,7 +19,7 @@ from adapters.platform.item_tables import AgedItems
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from analytics.leads.raw_payloads import RawPayloads
 from analytics.retention import (
     Events,
@@ -80,12 +80,12 @@ class Night:
         for each in items:
             self.dynamodb.put_item(TableName=TABLES[self.entity], Item=encode_item(each))
 
-    def publish(self, items: Sequence[dict[str, Any]], **changes: Any) -> set[Place]:
+    def publish(self, items: Sequence[dict[str, Any]], **changes: Any) -> set[Partition]:
         """Curate items, each with changes to its row."""
-        places: dict[Place, list[Any]] = {}
+        places: dict[Partition, list[Any]] = {}
         for each in items:
             row = row_of(ENTITIES[self.entity], each, CAME) | changes
-            places.setdefault(Place(self.entity, row["dt"], row["hour"]), []).append(row)
+            places.setdefault(Partition(self.entity, row["dt"], row["hour"]), []).append(row)
         for place, rows in places.items():
             self.files += 1
             put_raw(self.objects, f"n{self.files}", rows, place)
@@ -95,7 +95,7 @@ class Night:
     def run(
         self,
         now: datetime = OLD,
-        fresh: Iterable[Place] = (),
+        fresh: Iterable[Partition] = (),
         client: Any = None,
         has_time: Callable[[], bool] = lambda: True,
         night: str = "",
@@ -214,7 +214,7 @@ def test_a_partition_that_is_compacted_between_two_nights_is_read_as_a_whole(
     events.publish(stored)
     left = iter([True, False])
     assert events.run(has_time=lambda: next(left)) == (1, 0, True)
-    curate(events.objects, Place("events", f"{CAME:%Y-%m-%d}", None))
+    curate(events.objects, Partition("events", f"{CAME:%Y-%m-%d}", None))
     assert events.run() == (1, 0, False)
 
 
@@ -222,7 +222,7 @@ def test_a_month_in_one_file_is_read_once_it_is_old_and_again_when_rows_come(
     events: Night, user: str
 ) -> None:
     stored = [stored_event(user, number * 86_400, arrived=CAME) for number in (0, 3, 20)]
-    month = Place("events", f"{CAME:%Y-%m}", None)
+    month = Partition("events", f"{CAME:%Y-%m}", None)
     events.put(stored)
     events.publish(stored[:2])
     curate(events.objects, month)
@@ -307,18 +307,18 @@ def test_every_row_leaves_whatever_comes_between_nights(
         objects, removed, published = FolderObjects(Path(folder)), dict[str, datetime](), set[str]()
         rule = Recording(cast("Any", removed), DAYS)
         for number, (moments, compacted, batches) in enumerate([*intervals, *[([], None, 99)] * 8]):
-            fresh, now = set[Place](), OLD + timedelta(days=number)
+            fresh, now = set[Partition](), OLD + timedelta(days=number)
             for day, hour, days_late in moments:
                 second = day * 86_400 + hour * 3600 + len(published)
                 item = stored_event("u", second, arrived=CAME + timedelta(days=day + days_late))
                 published.add(item["event_id"])
                 row = row_of(ENTITIES["events"], item, CAME)
-                place = Place("events", row["dt"], row["hour"])
+                place = Partition("events", row["dt"], row["hour"])
                 put_raw(objects, f"n{len(published)}", [row], place)
                 curate(objects, place)
                 fresh.add(place)
             if compacted is not None:
-                day_place = Place("events", f"{CAME + timedelta(days=compacted):%Y-%m-%d}", None)
+                day_place = Partition("events", f"{CAME + timedelta(days=compacted):%Y-%m-%d}", None)
                 curate(objects, day_place)
             has_time = partial(next, iter([True] * batches), False)
             RetentionPass(objects, rule, f"night-{number}", now.date(), fresh, has_time).run()

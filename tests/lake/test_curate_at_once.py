@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.objects import FolderObjects, ObjectChanged, StoredObject
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, curated_files, curated_key
+from analytics.lake.layout import Partition, curated_files, curated_key
 from tests.support.effort import effort
 from tests.support.raw_lake import DAY, MONTH, PLACE, event, put_raw, rows, total
 
@@ -75,7 +75,7 @@ def objects(tmp_path: Path) -> FolderObjects:
 @pytest.mark.parametrize("first", [PLACE, DAY, MONTH], ids=["an hour", "a day", "a month"])
 @pytest.mark.parametrize("second", [PLACE, DAY, MONTH], ids=["while an hour", "while a day", "while a month"])
 def test_whatever_happens_in_between_all_rows_stay(
-    objects: FolderObjects, there: bool, first: Place, second: Place
+    objects: FolderObjects, there: bool, first: Partition, second: Partition
 ) -> None:
     """Another run curates a further object before each of the first one's calls in turn."""
     for at in range(1, 40, effort(2, soak=1)):

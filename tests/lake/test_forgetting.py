@@ -25,7 +25,7 @@ from analytics.curation.sealed_file import is_broken
 from analytics.forgetting.curated_rows import rewrite_for_persons
 from analytics.forgetting.lake_pass import Progress
 from analytics.forgetting.warehouse_rows import TABLES
-from analytics.lake.layout import Place, curated_place
+from analytics.lake.layout import Partition, curated_partition
 from analytics.lake.run_notes import (
     note_failed_task,
     note_odd_object,
@@ -101,7 +101,7 @@ def night(
     jobs: Any,
     run_id: str,
     at: datetime = NOW,
-    *fresh: Place,
+    *fresh: Partition,
     stones: Any = None,
     is_warehouse_there: bool = True,
 ) -> None:
@@ -268,7 +268,7 @@ def test_it_survives_death_at_any_change_with_curation_beside_it(
     """The files are in the end as those of a pass that nobody has disturbed."""
     shutil.copytree(lake.root, tmp_path / "calm")
     calm, jobs, calm_jobs = FolderObjects(tmp_path / "calm"), waiting(), waiting()
-    places = sorted(filter(None, (curated_place(each.key) for each in lake.list("curated/"))), key=str)
+    places = sorted(filter(None, (curated_partition(each.key) for each in lake.list("curated/"))), key=str)
     night(calm, calm_jobs, "one")
     chance = random.Random(5)
     deaths, is_over, most = 0, False, effort(5, soak=200)
@@ -294,11 +294,11 @@ def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> Non
     night(lake, waiting(), "one")
     before = told(lake)
     reasons: list[str] = []
-    listed = sorted(filter(None, (curated_place(each.key) for each in lake.list("curated/"))), key=str)
+    listed = sorted(filter(None, (curated_partition(each.key) for each in lake.list("curated/"))), key=str)
     places = [each for at, each in enumerate(listed) if each.is_month or at % effort(24, soak=1) == 0]
     for place in places:
         curate(lake, place, rebuild=True, note_lack=reasons.append)
-    for day in sorted({Place(each.entity, each.dt, None) for each in places}, key=str):
+    for day in sorted({Partition(each.entity, each.dt, None) for each in places}, key=str):
         curate(lake, day)
     assert told(lake) == before
     assert "persons were erased" in reasons
@@ -310,13 +310,15 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     mine, other = event(1, user_id="canary-user", note="canary-text"), event(2, user_id="ann")
     bad, cut = {**mine, "points_awarded": "canary-text"}, b'{"user_id":"canary-user","no'
     refused = put_raw(lake, "refused", [mine, bad, cut, other])
-    loose = put_raw(lake, "loose", [mine, other], Place("events", "2026-03-02", "05"), packed=2)
+    loose = put_raw(lake, "loose", [mine, other], Partition("events", "2026-03-02", "05"), packed=2)
     lake.put("raw/events/nowhere", json.dumps(mine).encode() + b"\n")
-    packed = lake.get(put_raw(lake, "x", [mine, other], Place("events", "2026-03-03", "05"), zipped=False))
+    packed = lake.get(
+        put_raw(lake, "x", [mine, other], Partition("events", "2026-03-03", "05"), zipped=False)
+    )
     lake.put(f"raw/events/arrived={ARRIVED}/dt=2026-03-03/hour=05/x", b"")
     for name, data in (("a", packed), ("b", json.dumps(mine).encode())):
         lake.put(f"errors/events/{name}", json.dumps({"rawData": base64.b64encode(data).decode()}).encode())
-    curate(lake, Place("events", "2026-03-01", "05"))
+    curate(lake, Partition("events", "2026-03-01", "05"))
     lake.put("state/users.parquet", lake.get("curated/events/dt=2026-03-01/hour-05.parquet"))
     lake.put("reports/old.md", b"differs: `canary-user`")
     lake.put("reports/other.md", b"differs: `canary-user-2`, `ann`")
@@ -437,7 +439,7 @@ CUT_OFF = {
 @pytest.mark.parametrize("state", ["curated", "not curated", "failed beside others", "no quarantine"])
 def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, state: str) -> None:
     """Nothing of what nobody can unzip whole is in a curated file that would lead to it."""
-    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Partition("events", "2026-03-01", "05")
     jobs.add("e", NOW, user="canary-user")
     put_raw(lake, "first", [THEIRS])
     if state == "failed beside others":
@@ -514,7 +516,7 @@ def test_no_certificate_while_a_file_of_a_run_names_somebody_however_young_it_is
 
 
 def test_rows_that_come_after_the_erasure_is_over_go_that_night_with_their_lines(tmp_path: Path) -> None:
-    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Partition("events", "2026-03-01", "05")
     lifted = Tombstone("2026-02-01T00:00:00.000000Z", "over", "2026-03-01T05:00:00.000005Z")
     stones = Stones(gone=Tombstone("2026-02-01T00:00:00.000000Z", "old"), anew=lifted)
     sent = [event(each, user_id=user) for each, user in enumerate(["gone", "ann", "anew", "gone"])]
@@ -530,7 +532,7 @@ def test_rows_that_come_after_the_erasure_is_over_go_that_night_with_their_lines
 
 
 def test_a_row_that_comes_between_the_nights_gets_the_same_name(tmp_path: Path) -> None:
-    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Partition("events", "2026-03-01", "05")
     jobs.add("e", NOW, user="canary-user")
     sent = [event(each, user_id="canary-user") for each in range(3)]
     put_raw(lake, "first", sent[:2])

@@ -17,8 +17,8 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import Plan, commit, plan, read_tasks, write_plan
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, quarantine_key, raw_key, raw_place, source_key, source_name
-from analytics.lake.listing import arrival_dates, raw_objects_of_dates, raw_objects_of_place
+from analytics.lake.layout import Partition, quarantine_key, raw_key, raw_partition, source_key, source_name
+from analytics.lake.listing import arrival_dates, raw_objects_of_dates, raw_objects_of_partition
 from rules.lake.entities import ENTITIES
 from tests.support.examples import examples
 from tests.support.raw_lake import DAY, DT, MONTH, PLACE, event, put_raw, quarantined, rows, total
@@ -78,7 +78,7 @@ def counted(folder: Path) -> Counted:
     return made
 
 
-def put_at(lake: FolderObjects, name: str, place: Place, number: int, came: datetime, days: int) -> str:
+def put_at(lake: FolderObjects, name: str, place: Partition, number: int, came: datetime, days: int) -> str:
     """Store an object that is ready `days` after the date under which it lies."""
     arrived = (came.date() - timedelta(days=days)).isoformat()
     row = event(number, occurred_at=f"{place.dt}T{place.hour}:00:00Z", dt=place.dt, hour=place.hour)
@@ -110,7 +110,7 @@ def held(lake: FolderObjects) -> tuple[list[str], Counts, list[str]]:
 def test_nights_by_arrival_make_what_one_night_over_all_makes(
     tmp_path_factory: pytest.TempPathFactory,
     first: date,
-    nights: list[list[tuple[Place, int, int]]],
+    nights: list[list[tuple[Partition, int, int]]],
     stray: str | None,
     text: bytes,
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
     listed = []
     for number in range(40):
         came = start + timedelta(days=number)
-        place = Place("events", came.date().isoformat(), "05")
+        place = Partition("events", came.date().isoformat(), "05")
         put_at(lake, "a", place, number, came, 0)
         lake.prefixes.clear()
         assert place in night(lake, came.date()).tasks
@@ -194,7 +194,7 @@ def test_a_task_that_failed_looks_under_all_dates_of_arrival(tmp_path: Path) -> 
     again, ordinary = json.loads(lake.get("runs/later/batches.json"))
     assert (again["tasks"][0]["dt"], again["arrived"], again["large"]) == (DT, None, True)
     assert (ordinary["tasks"][0]["dt"], ordinary["arrived"][-1]) == ("2026-03-20", "2026-03-20")
-    assert curate(lake, Place(**again["tasks"][0]), arrived=again["arrived"]).curated == 1
+    assert curate(lake, Partition(**again["tasks"][0]), arrived=again["arrived"]).curated == 1
 
 
 def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
@@ -209,16 +209,16 @@ def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
     assert arrival_dates(lake, "events") == ["2026-03-02", "2026-03-05"]
     assert arrival_dates(lake, "events", "2026-03-03") == ["2026-03-05"]
     assert {each.key for each in raw_objects_of_dates(lake, "events", DT, DT)} >= set(keys[4:])
-    assert [each.key for each in raw_objects_of_place(lake, PLACE, None)] == keys[4:6]
-    assert [each.key for each in raw_objects_of_place(lake, replace(PLACE, hour=None), None)] == keys[4:]
-    assert [each.key for each in raw_objects_of_place(lake, PLACE, ["2026-03-02"])] == keys[4:5]
-    assert raw_objects_of_place(lake, PLACE, []) == []
+    assert [each.key for each in raw_objects_of_partition(lake, PLACE, None)] == keys[4:6]
+    assert [each.key for each in raw_objects_of_partition(lake, replace(PLACE, hour=None), None)] == keys[4:]
+    assert [each.key for each in raw_objects_of_partition(lake, PLACE, ["2026-03-02"])] == keys[4:5]
+    assert raw_objects_of_partition(lake, PLACE, []) == []
     for key in keys:
         assert raw_key(quarantine_key(key)) == key
-    assert not any(map(raw_place, STRAYS))
+    assert not any(map(raw_partition, STRAYS))
     assert source_name(keys[5], DAY) == "hour=05/arrived=2026-03-05/a"
     assert source_name(keys[5], MONTH) == f"dt={DT}/hour=05/arrived=2026-03-05/a"
     for key, place in itertools.product(keys[4:], (PLACE, DAY, MONTH)):
         assert source_key(place, source_name(key, place)) == key
-    assert [each.key for each in raw_objects_of_place(lake, MONTH, None)] == keys[4:]
+    assert [each.key for each in raw_objects_of_partition(lake, MONTH, None)] == keys[4:]
     assert quarantine_key(keys[5]) == f"quarantine/events/dt={DT}/hour=05/arrived=2026-03-05/a.ndjson"

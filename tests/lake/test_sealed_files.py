@@ -13,7 +13,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import BrokenSeal, curate
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.sealed_file import is_broken
-from analytics.lake.layout import Place, curated_files, curated_key
+from analytics.lake.layout import Partition, curated_files, curated_key
 from rules.lake.entities import ENTITIES
 from rules.turns import NIGHTS
 from tests.support.lake_corruptions import spoil
@@ -43,7 +43,7 @@ def test_a_row_that_was_changed_by_hand_is_not_curated_on(objects: FolderObjects
 
 def test_a_row_that_was_changed_by_hand_is_not_compacted(objects: FolderObjects) -> None:
     """No raw object is new: a night lists those that have arrived since, and compacts the hours of a past day."""
-    other_hour = Place("events", DT, "06")
+    other_hour = Partition("events", DT, "06")
     for place in (PLACE, other_hour):
         put_raw(objects, "a", [event(1)], place)
         curate(objects, place)
@@ -99,7 +99,7 @@ def dates_after(day: date, count: int) -> list[date]:
     return [day + timedelta(days=each) for each in range(count)]
 
 
-def put_files(objects: FolderObjects, places: list[Place]) -> None:
+def put_files(objects: FolderObjects, places: list[Partition]) -> None:
     """Put curated files at places, whose raw objects are gone."""
     put_raw(objects, "a", [])
     curate(objects, PLACE)
@@ -110,14 +110,14 @@ def put_files(objects: FolderObjects, places: list[Place]) -> None:
         objects.put(curated_key(place), file)
 
 
-def checked(objects: FolderObjects, today: date) -> list[Place]:
+def checked(objects: FolderObjects, today: date) -> list[Partition]:
     """Plan a night; return the files of which only the seals are looked at."""
     made = plan(objects, today)
     assert made.tasks == []
     _, batches = write_plan(objects, "night", made)
     told = json.loads(objects.get(batches))
     assert all(batch["arrived"] == [] for batch in told)
-    return [Place(**each) for batch in told for each in batch["tasks"]]
+    return [Partition(**each) for batch in told for each in batch["tasks"]]
 
 
 @pytest.mark.parametrize(("count", "nights"), [(20, NIGHTS), (60, 2 * NIGHTS)])
@@ -125,7 +125,7 @@ def test_each_file_is_checked_in_its_turn(tmp_path: Path, count: int, nights: in
     """A check reads nothing new. It is none of the night's tasks, so the warehouse does not load it again."""
     objects = FolderObjects(tmp_path)
     days = dates_after(date.fromisoformat(DT), count)
-    places = [Place(entity, day.isoformat(), "05") for day in days for entity in ("events", "questions")]
+    places = [Partition(entity, day.isoformat(), "05") for day in days for entity in ("events", "questions")]
     put_files(objects, places)
     found = [checked(objects, night) for night in dates_after(date(2027, 1, 1), nights)]
     assert sorted(chain(*found), key=str) == sorted(places, key=str)
@@ -135,9 +135,9 @@ def test_each_file_is_checked_in_its_turn(tmp_path: Path, count: int, nights: in
 def test_while_a_lake_grows_a_night_looks_at_one_date(tmp_path: Path) -> None:
     objects = FolderObjects(tmp_path)
     days = dates_after(date.fromisoformat(DT), 120)
-    places = [Place("events", day.isoformat(), "05") for day in days]
+    places = [Partition("events", day.isoformat(), "05") for day in days]
     put_files(objects, places[:1])
-    file, seen = objects.get(curated_key(places[0])), set[Place]()
+    file, seen = objects.get(curated_key(places[0])), set[Partition]()
     for today, place in zip(days, places, strict=True):
         objects.put(curated_key(place), file)
         found = {each for each in checked(objects, today) if each.dt != today.isoformat()}

@@ -18,7 +18,7 @@ import yaml
 from adapters.book_store import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.lake.curated_files import parquet_bytes
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from analytics.what_if import user_history, user_replay
 from analytics.what_if.figures import WhatIfAnswer, WhatIfQuestion
 from analytics.what_if.summary import summary
@@ -528,7 +528,7 @@ def test_doubtful_are_exactly_those_whose_dates_contradict_each_other(tmp_path: 
         for user, some in events.items()
         for day, at in some
     ]
-    key = curated_key(Place("events", "2026-03-27", None))
+    key = curated_key(Partition("events", "2026-03-27", None))
     FolderObjects(tmp_path).put(key, parquet_bytes(pa.Table.from_pylist(rows)))
     expected = {user for user, some in events.items() if contradicts(some)}
     assert 100 < len(expected) < 1900

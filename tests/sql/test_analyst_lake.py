@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 
 from analytics.lake.catalog import Catalog
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.warehouse.models import models
 from local.analyst import read_only_sql
 from local.analyst.output import QueryFailed
@@ -37,7 +37,7 @@ def stack(told: Lake) -> Iterator[Stack]:
             _, entity, dt, _ = each.key.split("/")
             dates.setdefault(entity, set()).add(dt.removeprefix("dt="))
         for entity, some in dates.items():
-            catalog.register([Place(entity, dt, None) for dt in some])
+            catalog.register([Partition(entity, dt, None) for dt in some])
         outputs = {"LakeBucketName": "lake", "GlueDatabaseName": "streakline"}
         yield Stack("", engine.endpoint, "us-east-1", outputs, {}, "")
 

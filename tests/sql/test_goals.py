@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place, raw_place
+from analytics.lake.layout import Partition, raw_partition
 from analytics.lake.run_notes import odd_objects
 from analytics.reconcile.user_goals import GoalRows
 from analytics.warehouse.build import build
@@ -80,15 +80,15 @@ def achievements_in(warehouse: Warehouse) -> list[Row]:
     return [tuple(each[name] for name in ("user_id", "name", "event_id", "activity_date")) for each in rows]
 
 
-def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = None) -> list[Place]:
+def night(story: GoalStory, lake: Lake, run_id: str, users: set[str] | None = None) -> list[Partition]:
     """A night's rows of goals, published and curated. users: whose ledgers it has read; None: all."""
     goals = GoalRows(lake.objects, run_id, story.now, lambda: story.books)
     for user, world in story.worlds.items():
         if users is None or user in users:
             goals.fold(user, world.entries)
     goals.write(story.now)
-    places = {raw_place(each.key) for each in lake.objects.list("raw/user_goals/")}
-    tasks = [Place(each.entity, each.dt, each.hour) for each in places if each]
+    places = {raw_partition(each.key) for each in lake.objects.list("raw/user_goals/")}
+    tasks = [Partition(each.entity, each.dt, each.hour) for each in places if each]
     for task in tasks:
         curate(lake.objects, task)
     return tasks

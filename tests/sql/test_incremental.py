@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.warehouse.build import Builder, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -254,7 +254,7 @@ def test_a_row_that_moves_to_another_date_touches_both(laptop: Laptop) -> None:
     for day in (3, 5):
         at = FIRST + timedelta(days=day)
         row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "timezone": "UTC", "updated_at": at}
-        place = Place("streaks", f"{at:%Y-%m-%d}", "00")
+        place = Partition("streaks", f"{at:%Y-%m-%d}", "00")
         write(laptop.objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
         laptop.load("run", [place])
         build(warehouse, family("facts.loaded_rows"))

@@ -13,7 +13,7 @@ import pytest
 from adapters.platform.objects import StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Counts, Footer
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, bookkeeping_statements
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import EVENTS, LOADED
@@ -21,7 +21,7 @@ from tests.sql.conftest import ROLE, Lake, Laptop
 from tests.support.lake_sample import event, write
 from tests.support.lake_story import Story
 
-HOUR = Place("events", "2026-01-31", "23")
+HOUR = Partition("events", "2026-01-31", "23")
 WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
 
 
@@ -82,32 +82,32 @@ def test_newer_versions_win_and_older_files_lose(lake: Lake) -> None:
 
 def test_a_file_without_rows_and_a_task_without_a_file(lake: Lake) -> None:
     write(lake.objects, HOUR, [])
-    lake.load("run", [HOUR, Place("events", "2026-02-01", "00"), Place("ledger", "2026-02-01", None)])
+    lake.load("run", [HOUR, Partition("events", "2026-02-01", "00"), Partition("ledger", "2026-02-01", None)])
     assert state(lake, "SELECT COUNT(*) AS n FROM lake.events") == [{"n": 0}]
     assert [row["hour"] for row in state(lake, "SELECT hour FROM lake.curation")] == ["23"]
 
 
 def test_the_bookkeeping_follows_the_files(lake: Lake) -> None:
     query = "SELECT hour, rows_in, curated, duplicates, quarantined FROM lake.curation ORDER BY hour"
-    early = Place("events", "2026-01-31", "05")
+    early = Partition("events", "2026-01-31", "05")
     write(lake.objects, HOUR, [some()])
     write(lake.objects, early, [])
     lake.load("run", [HOUR, early])
     lake.load("run", [HOUR])
     assert [tuple(row.values()) for row in state(lake, query)] == [("05", 3, 0, 1, 2), ("23", 4, 1, 1, 2)]
     # Compacted: one file takes the hours' place.
-    write(lake.objects, Place("events", "2026-01-31", None), [some()])
-    lake.load("run", [Place("events", "2026-01-31", None)])
+    write(lake.objects, Partition("events", "2026-01-31", None), [some()])
+    lake.load("run", [Partition("events", "2026-01-31", None)])
     assert [tuple(row.values()) for row in state(lake, query)] == [("day", 4, 1, 1, 2)]
 
 
 def test_a_month_takes_the_place_of_its_days(lake: Lake) -> None:
     """The night notes the month; a note of before may name a day of it."""
     query = "SELECT dt, hour, rows_in FROM lake.curation ORDER BY dt, hour"
-    month, other = Place("events", "2026-01", None), Place("events", "2026-02-01", "05")
-    for place in (HOUR, Place("events", "2026-01-30", None), other):
+    month, other = Partition("events", "2026-01", None), Partition("events", "2026-02-01", "05")
+    for place in (HOUR, Partition("events", "2026-01-30", None), other):
         write(lake.objects, place, [some()])
-    lake.load("run", [HOUR, Place("events", "2026-01-30", None), other])
+    lake.load("run", [HOUR, Partition("events", "2026-01-30", None), other])
     assert len(state(lake, query)) == 3
     write(lake.objects, month, [some(), some() | {"event_id": "second"}])
     for tasks in ([month], [HOUR], [month, HOUR]):
@@ -129,9 +129,11 @@ def test_files_from_before_the_schema_grew(lake: Lake) -> None:
         ]
     )
     row = dict.fromkeys(old.names) | some() | {"source": 17}
-    write(lake.objects, Place("events", "2026-01-30", "00"), [{name: row[name] for name in old.names}], old)
+    write(
+        lake.objects, Partition("events", "2026-01-30", "00"), [{name: row[name] for name in old.names}], old
+    )
     write(lake.objects, HOUR, [event("u", WHEN, "CHECK_IN", 2, properties="{}")])
-    lake.load("run", [HOUR, Place("events", "2026-01-30", "00")])
+    lake.load("run", [HOUR, Partition("events", "2026-01-30", "00")])
     found = state(lake, "SELECT user_id, source, properties FROM lake.events ORDER BY user_id")
     assert [tuple(each.values()) for each in found] == [("o'brien", "17", None), ("u", "größe's", "{}")]
 
@@ -143,7 +145,7 @@ def test_files_of_more_schemas_than_one_transaction_takes(lake: Lake) -> None:
     for number in range(20):
         left_out = [name for place, name in enumerate(optional) if number >> place & 1]
         schema = pa.schema([each for each in arrow_schema(EVENTS) if each.name not in left_out])
-        place = Place("events", "2026-01-30", f"{number:02}")
+        place = Partition("events", "2026-01-30", f"{number:02}")
         row = dict.fromkeys(schema.names) | some() | {"event_id": f"{number}"}
         write(lake.objects, place, [{name: row[name] for name in schema.names}], schema)
         places.append(place)
@@ -195,7 +197,7 @@ def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() 
     entity, most = max(LOADED, key=len), 2**63 - 1
     days = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(DAYS_MAX)]
     hours = [f"{hour:02}" for hour in range(24)]
-    places = [Place(entity, day, hour) for day in days for hour in hours]
+    places = [Partition(entity, day, hour) for day in days for hour in hours]
     footer, stored = Footer((), Counts(most, most, most, most)), StoredObject("", 0, "", WHEN)
     files = [CuratedFile(stored, place, footer) for place in places]
     statements = list(bookkeeping_statements(entity, {day: set(hours) for day in days}, files))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ALL, Scope, check, check_model, models
@@ -111,7 +111,7 @@ def test_what_has_no_rows_takes_no_part_in_anything(laptop: Laptop) -> None:
     build(laptop.warehouse)
     before = marts(laptop)
     assert before["marts.daily_actives"]
-    far, near = Place("events", "2031-01-01", "05"), Place("ledger", "1970-01-01", "00")
+    far, near = Partition("events", "2031-01-01", "05"), Partition("ledger", "1970-01-01", "00")
     for place in (far, near):
         put_raw(laptop.objects, "_SUCCESS", [], place)
         assert curate(laptop.objects, place).in_ == 0
@@ -121,7 +121,7 @@ def test_what_has_no_rows_takes_no_part_in_anything(laptop: Laptop) -> None:
     laptop.load("two", [far, near])
     build(laptop.warehouse)
     assert marts(laptop) == before
-    refused = Place("events", "2031-01-02", "05")
+    refused = Partition("events", "2031-01-02", "05")
     put_raw(laptop.objects, "junk", [b"junk"], refused)
     curate(laptop.objects, refused)
     laptop.load("three", [refused])

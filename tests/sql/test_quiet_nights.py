@@ -15,7 +15,7 @@ from adapters import clock
 from adapters.platform.objects import FolderObjects
 from analytics.forgetting.lake_pass import Progress
 from analytics.lake import run_notes
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.reconcile.findings import Findings
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
 from analytics.steps import warehouse_function
@@ -63,7 +63,7 @@ class Nights:
         self.fails: Callable[[Item], None] = lambda _: None
         self.number, self.now = 0, MONDAY
 
-    def night(self, at: datetime, places: Sequence[Place] = (), **event: Any) -> bool:
+    def night(self, at: datetime, places: Sequence[Partition] = (), **event: Any) -> bool:
         """Do one night; returns whether the warehouse was asked."""
         self.number, self.now = self.number + 1, at
         run_id, before = f"n{self.number}", self.warehouse.asked
@@ -106,7 +106,7 @@ def failing(kind: Kind) -> Callable[[Item], None]:
     return fails
 
 
-PLACE = Place("events", "2026-03-08", "05")
+PLACE = Partition("events", "2026-03-08", "05")
 
 
 def test_a_night_that_brings_nothing_does_not_ask_the_warehouse_and_says_so(nights: Nights) -> None:

@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 import pytest
 
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.warehouse.build import build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import LOCK, Loader
@@ -119,7 +119,7 @@ def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
 
 def test_a_load_keeps_no_reader_waiting(lake: Lake) -> None:
     """Another load holds its lock, its work not committed: tables of the lake are read as they were."""
-    place, when = Place("events", "2026-01-31", "23"), datetime(2026, 1, 31, 23, tzinfo=UTC)
+    place, when = Partition("events", "2026-01-31", "23"), datetime(2026, 1, 31, 23, tzinfo=UTC)
     write(lake.objects, place, [event("u", when, "CHECK_IN", 1)])
     lake.load("one", [place], lake.redshift)
     impatient = replace(lake.redshift, seconds_max=5)

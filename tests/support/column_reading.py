@@ -10,7 +10,7 @@ from unittest import mock
 from analytics.curation import row_staging
 from analytics.curation.raw_lines import batches
 from analytics.curation.row_staging import Staging
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import ENTITIES
 from rules.lake.valid_row import RowRefused, read_row
 from tests.support.effort import effort
@@ -57,12 +57,12 @@ def written(row: Any) -> bytes:
     )
 
 
-def read_by_columns(lines: list[bytes], place: Place) -> tuple[dict[int, dict[str, object]], list[int]]:
+def read_by_columns(lines: list[bytes], place: Partition) -> tuple[dict[int, dict[str, object]], list[int]]:
     """The rows of the lines that were read by columns, and the indices of those that were left."""
     return read_text(b"".join(each + b"\n" for each in lines), place)
 
 
-def read_text(text: bytes, place: Place) -> tuple[dict[int, dict[str, object]], list[int]]:
+def read_text(text: bytes, place: Partition) -> tuple[dict[int, dict[str, object]], list[int]]:
     [batch] = batches([("a", text)])
     staging = Staging(ENTITIES[place.entity], Path("unused"))
     with mock.patch.object(row_staging, "FEW_LINES", 0):
@@ -71,14 +71,14 @@ def read_text(text: bytes, place: Place) -> tuple[dict[int, dict[str, object]], 
     return {row.pop("n"): row for row in rows}, left
 
 
-def as_read_row(line: bytes, place: Place) -> dict[str, object] | None:
+def as_read_row(line: bytes, place: Partition) -> dict[str, object] | None:
     try:
         return read_row(line, ENTITIES[place.entity], place.dt, str(place.hour))
     except RowRefused:
         return None
 
 
-def lines_of(chance: Random, place: Place) -> tuple[list[bytes], list[bytes]]:
+def lines_of(chance: Random, place: Partition) -> tuple[list[bytes], list[bytes]]:
     """Lines of a shape or two, and the same ones mutated."""
     optional = [field.name for field in ENTITIES[place.entity].fields if not field.required]
     shapes = [{name: chance.random() < 0.3 for name in optional if chance.random() < 0.5} for _ in range(2)]

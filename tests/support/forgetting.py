@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import FolderObjects, Objects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.warehouse import NoWarehouse
@@ -66,9 +66,9 @@ def _told(value: Any) -> Any:
 
 def write_raw(
     sample: Sample, objects: Objects, name: str, arrived: str = ARRIVED, *, by_month: bool = False
-) -> list[Place]:
+) -> list[Partition]:
     """Store what a story has touched as raw objects, and curate that; returns the places."""
-    by_place: dict[Place, list[Any]] = {place: [] for place in sorted(sample.touched, key=str)}
+    by_place: dict[Partition, list[Any]] = {place: [] for place in sorted(sample.touched, key=str)}
     sample.touched.clear()
     for entity, rows in sample.rows.items():
         for row in rows.values():

@@ -13,7 +13,7 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.curation.sealed_file import write_groups
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from rules.days import key_of_stamp, stamp
 from rules.lake.entities import ENTITIES
 from tests.support.books import TYPES
@@ -42,23 +42,23 @@ class Sample:
 
     rows: dict[str, dict[Any, Row]] = field(default_factory=lambda: defaultdict(dict))
     arrived: dict[str, datetime] = field(default_factory=dict)  # of opening entries
-    touched: set[Place] = field(default_factory=set)
+    touched: set[Partition] = field(default_factory=set)
 
     def put(self, entity: str, row: Row) -> None:
         self.rows[entity][tuple(row[key] for key in ENTITIES[entity].key)] = row
         self.touched.add(self.place(entity, row))
 
-    def place(self, entity: str, row: Row) -> Place:
+    def place(self, entity: str, row: Row) -> Partition:
         moment = row[ENTITIES[entity].occurred]
         if entity == "ledger" and row["seq"] == 0:
             moment = self.arrived[row["account_id"]]
-        return Place(
+        return Partition(
             entity, f"{moment:%Y-%m-%d}", f"{moment.hour:02}" if isinstance(moment, datetime) else "00"
         )
 
-    def write(self, objects: Objects) -> list[Place]:
+    def write(self, objects: Objects) -> list[Partition]:
         """Write the curated files touched since the last time, one per hour; returns their places."""
-        by_place: dict[Place, list[Row]] = {place: [] for place in sorted(self.touched, key=str)}
+        by_place: dict[Partition, list[Row]] = {place: [] for place in sorted(self.touched, key=str)}
         self.touched.clear()
         for entity, rows in self.rows.items():
             for row in rows.values():
@@ -69,7 +69,7 @@ class Sample:
         return list(by_place)
 
 
-def write(objects: Objects, place: Place, rows: list[Row], schema: pa.Schema | None = None) -> None:
+def write(objects: Objects, place: Partition, rows: list[Row], schema: pa.Schema | None = None) -> None:
     """Write a curated file; its bookkeeping claims a duplicate and two refused rows besides."""
     counts = {"in": len(rows) + 3, "curated": len(rows), "duplicates": 1, "quarantined": 2}
     footer = json.dumps({"schema": len(ENTITIES[place.entity].fields), "sources": {}, **counts})

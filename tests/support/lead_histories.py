@@ -18,7 +18,7 @@ from adapters.platform.objects import Objects
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from rules.days import stamp
 from rules.lake.entities import row_of
 from rules.leads.lake_entities import LEAD_EVENTS
@@ -263,4 +263,4 @@ def write(objects: Objects, rows: Sequence[Mapping[str, Any]], folder: Path) -> 
         assert staging.write(
             path, lambda kept: Bookkeeping(fields, Counts(kept, kept))
         ).counts.curated == len(found)
-        objects.put(curated_key(Place("lead_events", dt, None)), path.read_bytes())
+        objects.put(curated_key(Partition("lead_events", dt, None)), path.read_bytes())

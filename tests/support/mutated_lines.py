@@ -6,7 +6,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import ENTITIES, Field, Type
 
 Texts = dict[bytes, bytes]  # the names and values of a line, as JSON writes them
@@ -50,7 +50,7 @@ SPACES = (b" ", b"\t", b"\r", b"  ", b"\x0b", b"\x0c", b"\xc2\xa0", b"\xef\xbb\x
 PIECES = (*SPACES, b'"', b',"', b'\\"', b"\\", b"{", b"}", b"}{", b",", b"x", b"[", b"\x00", b"\xff")
 
 
-def texts_of(chance: Random, place: Place, without: Mapping[str, bool] = MappingProxyType({})) -> Texts:
+def texts_of(chance: Random, place: Partition, without: Mapping[str, bool] = MappingProxyType({})) -> Texts:
     """A valid line's names and values. without: optional fields that are null (True) or absent (False)."""
     entity = ENTITIES[place.entity]
     values = {
@@ -75,7 +75,7 @@ def mutated(chance: Random, texts: Texts, other: bytes) -> bytes:
     return line.replace(b"\n", b" ")
 
 
-def _value(chance: Random, field: Field, place: Place, occurred: str) -> Any:
+def _value(chance: Random, field: Field, place: Partition, occurred: str) -> Any:
     decides_place = field.name == occurred
     match field.type:
         case Type.TEXT:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from random import Random
 
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.packed_records import FOOTER, frame_record, record_header
 from tests.support.mutated_lines import PIECES
 
 HEAD = record_header("2026-03-01", "05")
 
 
-def packed_text(chance: Random, place: Place, lines: Sequence[bytes], plain_share: float = 0.2) -> bytes:
+def packed_text(chance: Random, place: Partition, lines: Sequence[bytes], plain_share: float = 0.2) -> bytes:
     """Lines in records of one to twenty, some of them plain."""
     head, text, at = record_header(place.dt, str(place.hour)), b"", 0
     while at < len(lines):

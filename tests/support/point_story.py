@@ -16,7 +16,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from processors.publisher import Publisher
 from rules.book.book import Terms, Version, terms_of
 from rules.days import AT_MIDNIGHT, date_of, parse_moment, stamp
@@ -207,7 +207,7 @@ class PointStory:
         books = [each for each in self.table.items if decode_item(each)["book"] == DOCUMENTS]
         return {("BPEvents", EVENTS): events, ("RewardsLedger", LEDGER): entries, ("RuleBooks", RULES): books}
 
-    def into(self, objects: Objects) -> list[Place]:
+    def into(self, objects: Objects) -> list[Partition]:
         """Publish and curate everything; returns what was curated."""
         tasks = set()
         for (table, entity), items in self.rows().items():
@@ -216,7 +216,7 @@ class PointStory:
                 objects.put(
                     f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data
                 )
-                tasks.add(Place(entity.name, dt, hour))
+                tasks.add(Partition(entity.name, dt, hour))
         for task in tasks:
             curate(objects, task)
         return sorted(tasks, key=str)

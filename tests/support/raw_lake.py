@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
 from analytics.lake.bookkeeping import Counts, bookkeeping_of
-from analytics.lake.layout import Place, curated_files, raw_prefix
+from analytics.lake.layout import Partition, curated_files, raw_prefix
 from rules.days import key_of_stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, is_frame, record_header
 from rules.lake.valid_row import RowRefused, read_row
 
 DT, HOUR = "2026-03-01", "05"
-PLACE = Place("events", DT, HOUR)
+PLACE = Partition("events", DT, HOUR)
 ARRIVED = f"{datetime.now(UTC):%Y-%m-%d}"  # an object is really stored today, and nights look by that
-DAY, MONTH = Place("events", DT, None), Place("events", DT[:7], None)
+DAY, MONTH = Partition("events", DT, None), Partition("events", DT[:7], None)
 
 
 def event(number: int = 0, **changes: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def put_raw(
     objects: Objects,
     name: str,
     rows: Iterable[Any],
-    place: Place = PLACE,
+    place: Partition = PLACE,
     zipped: bool = True,
     packed: int = 0,
     arrived: str = ARRIVED,
@@ -68,7 +68,7 @@ def put_raw(
     return key
 
 
-def raw_text(lines: Sequence[bytes], place: Place = PLACE, packed: int = 0) -> bytes:
+def raw_text(lines: Sequence[bytes], place: Partition = PLACE, packed: int = 0) -> bytes:
     """Lines as the text of a raw object: plain, or so many in a packed record."""
     if not packed:
         return b"\n".join(lines) + b"\n"
@@ -103,7 +103,7 @@ def total(objects: Objects, entity: str = "events") -> Counts:
     )
 
 
-def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[str, Any]], Counts]:
+def expected(lines: Sequence[bytes], place: Partition = PLACE) -> tuple[list[dict[str, Any]], Counts]:
     """The rows that must come of lines read in this order, sorted, and their counts."""
     entity = ENTITIES[place.entity]
     kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}

@@ -23,7 +23,7 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY, subscription_counter
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.questions.restore import PhonesRestorer
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
@@ -248,7 +248,7 @@ class Drill:
             dt, hour = data[7:17].decode(), data[27:29].decode()
             self.puts += 1
             self.objects.put(f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.puts}-{number}", data)
-            tasks.add(Place(entity, dt, hour))
+            tasks.add(Partition(entity, dt, hour))
         for task in sorted(tasks, key=str):
             curate(self.objects, task)
 

@@ -21,7 +21,7 @@ from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.reconcile.run_report import FINDINGS_OF_PARTS
 from analytics.reconcile.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
@@ -113,7 +113,7 @@ class Town:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
         self.repairing = random.Random(f"repair {self.name}")
-        self.tasks: list[Place] = []
+        self.tasks: list[Partition] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
@@ -226,7 +226,7 @@ class Town:
         for (entity, dt, hour), lines in self.dynamodb.rows.items():
             key = f"raw/{entity}/arrived={ARRIVED}/dt={dt}/hour={hour}/{self.now:%H%M%S%f}-{len(lines)}"
             self.objects.put(key, "\n".join(lines).encode())
-            self.tasks.append(Place(entity, dt, hour))
+            self.tasks.append(Partition(entity, dt, hour))
             curate(self.objects, self.tasks[-1])
         self.dynamodb.rows.clear()
 

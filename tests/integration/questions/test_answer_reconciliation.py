@@ -16,7 +16,7 @@ from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.questions.reconcile_answers import AnswerFindings, reconcile_answers
 from analytics.questions.stats_reconciler import StatsReconciler
 from rules.days import stamp
@@ -82,7 +82,7 @@ class Answerers:
         for (dt, hour), texts in lines.items():
             key = f"raw/{entity.name}/arrived={ARRIVED}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
             self.objects.put(key, "\n".join(texts).encode())
-            curate(self.objects, Place(entity.name, dt, hour))
+            curate(self.objects, Partition(entity.name, dt, hour))
 
     def night(self, repair: bool = True, **more: Any) -> AnswerFindings:
         self.now += timedelta(days=1)

@@ -15,7 +15,7 @@ from adapters.questions.erasers import SubscriptionEraser
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzip
-from analytics.lake.layout import raw_place
+from analytics.lake.layout import raw_partition
 from analytics.questions.gone_phones import GONE_PHONES_STAY, GonePhones
 from analytics.restore.restorer import RestoreReport
 from rules.days import stamp
@@ -272,7 +272,7 @@ def test_a_row_that_comes_late_leaves_with_the_next_pass(drill: Drill) -> None:
     assert GonePhones(drill.objects).run(now)[1] > 0
     for key, data in late.items():
         drill.objects.put(f"{key}-late", data)
-        place = raw_place(key)
+        place = raw_partition(key)
         assert place
         curate(drill.objects, place)
     assert having(Path(drill.objects.root), ["ann-phone"])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from analytics.curation import column_reader
 from analytics.curation.column_reader import Fields, read_values
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import ENTITIES, EVENTS, Type, row_of
 from rules.lake.packed_records import row_line
 from rules.lake.valid_row import RowRefused, read_value
@@ -42,7 +42,7 @@ def test_what_the_publisher_writes_is_read_by_columns(name: str) -> None:
     chance, entity = Random(name), ENTITIES[name]
     moment = datetime.fromisoformat(f"{DT}T00:00:00Z")
     rows = [row_of(entity, ITEMS[name](chance, moment), moment) for _ in range(100)]
-    taken, left = read_by_columns([row_line(each).text for each in rows], Place(name, DT, "00"))
+    taken, left = read_by_columns([row_line(each).text for each in rows], Partition(name, DT, "00"))
     assert (len(taken), left) == (len(rows), [])
 
 
@@ -90,7 +90,7 @@ def test_mutated_lines_are_read_as_read_row_reads_them(entity: str) -> None:
     chance = Random(entity)
     read = valid = taken = 0
     while read < LINES / len(ENTITIES):
-        place = Place(entity, DT, chance.choice(("00", "00", "00", "05")))
+        place = Partition(entity, DT, chance.choice(("00", "00", "00", "05")))
         lines, odd = lines_of(chance, place)
         wanted = [as_read_row(each, place) for each in lines + odd]
         order = chance.choice((range(len(wanted)), chance.sample(range(len(wanted)), len(wanted))))

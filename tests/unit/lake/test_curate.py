@@ -5,7 +5,7 @@ from dataclasses import replace
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place, curated_files
+from analytics.lake.layout import Partition, curated_files
 from tests.support.raw_lake import (
     DAY,
     DT,
@@ -37,7 +37,7 @@ def test_the_newest_version_stays_and_the_first_among_equals(objects: FolderObje
 
 
 def test_versions_may_be_timestamps(objects: FolderObjects) -> None:
-    place = Place("daily_activity", DT, "00")
+    place = Partition("daily_activity", DT, "00")
     day = {"user_id": "u", "activity_date": DT, "first_event_id": "e", "points_earned": 5}
     day |= {"created_at": f"{DT}T12:00:00Z", "dt": DT, "hour": "00"}
     heads = [f"{DT}T12:00:00.{micros:06}Z" for micros in (2, 3, 1)]
@@ -49,7 +49,7 @@ def test_versions_may_be_timestamps(objects: FolderObjects) -> None:
 
 
 def test_an_opening_entry_lies_where_it_was_written(objects: FolderObjects) -> None:
-    place = Place("ledger", DT, "05")
+    place = Partition("ledger", DT, "05")
     entry = {"account_id": "u", "created_at": "1970-01-01T00:00:00.000000Z", "seq": 0, "kind": "OPEN"}
     entry |= {"points": 0, "balance": 0, "dt": DT, "hour": "05"}
     put_raw(objects, "a", [entry, entry | {"created_at": "1970-01-01T00:00:01Z"}], place)

@@ -11,7 +11,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from tests.support.mutated_lines import joined, texts_of
 from tests.support.raw_lake import (
     DT,
@@ -121,7 +121,7 @@ def test_only_refused_lines_still_make_a_file(objects: FolderObjects) -> None:
 @pytest.mark.parametrize("others", [0, 100], ids=["line by line", "by columns"])
 def test_a_webhook_of_75_kb_is_refused_and_its_neighbours_stay(objects: FolderObjects, others: int) -> None:
     """The warehouse's column holds 65,535 bytes: one such row would stop the load of all tables."""
-    place = Place("lead_events", DT, HOUR)
+    place = Partition("lead_events", DT, HOUR)
     lines = [joined(texts_of(Random(number), place)) for number in range(1 + others)]
     long = joined(texts_of(Random(7), place) | {b'"payload"': b'"%s"' % (b"x" * 75_000)})
     put_raw(objects, "a", [*lines, long], place)

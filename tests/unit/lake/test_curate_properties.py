@@ -19,7 +19,7 @@ from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation import row_staging
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import GZIP
-from analytics.lake.layout import Place, curated_files
+from analytics.lake.layout import Partition, curated_files
 from tests.support.examples import examples
 from tests.support.packed_texts import lines_of, spoiled
 from tests.support.raw_lake import (
@@ -170,7 +170,7 @@ def test_any_steps_and_crashes_one_answer(
         assert quarantined(inner) == quarantined(whole)
 
 
-def step(objects: Crashing, task: Place, crash_before: int, rebuild: bool) -> None:
+def step(objects: Crashing, task: Partition, crash_before: int, rebuild: bool) -> None:
     objects.writes_left = crash_before
     try:
         curate(objects, task, rebuild=rebuild)

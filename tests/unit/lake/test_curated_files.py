@@ -11,7 +11,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake import curated_files
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.curated_files import connect, query
-from analytics.lake.layout import Place, curated_key
+from analytics.lake.layout import Partition, curated_key
 from rules.lake.entities import EVENTS
 
 NAMES = ("event_id", "rules_version", "points_awarded", "is_passive")
@@ -20,7 +20,7 @@ NAMES = ("event_id", "rules_version", "points_awarded", "is_passive")
 def _put(objects: FolderObjects, dt: str, rows: pa.Table) -> None:
     sink = io.BytesIO()
     pq.write_table(rows, sink)
-    objects.put(curated_key(Place("events", dt, None)), sink.getvalue())
+    objects.put(curated_key(Partition("events", dt, None)), sink.getvalue())
 
 
 @pytest.mark.parametrize("all_are_old", [False, True])

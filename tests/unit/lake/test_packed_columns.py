@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 from analytics.curation import column_reader
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, is_frame, record_header
 from tests.support.column_reading import (
@@ -49,7 +49,7 @@ def test_mutated_packed_texts_are_read_as_read_row_reads_them(entity: str) -> No
     chance = Random(entity)
     read = valid = taken = frames = 0
     while read < LINES / len(ENTITIES):
-        place = Place(entity, DT, chance.choice(("00", "00", "00", "05")))
+        place = Partition(entity, DT, chance.choice(("00", "00", "00", "05")))
         lines, odd = lines_of(chance, place)
         text = packed_text(chance, place, [*lines, *chance.sample(odd, len(odd) // 4), *lines])
         text = spoiled(chance, text)

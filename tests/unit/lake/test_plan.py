@@ -27,7 +27,7 @@ from analytics.curation.plan import (
 )
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping_of
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from tests.support.raw_lake import ARRIVED, DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
@@ -38,7 +38,7 @@ OTHER = replace(PLACE, hour="06")
 class Lake(FolderObjects):
     """A folder in which raw objects have the times that a test gives them."""
 
-    def put_at(self, name: str, place: Place, when: datetime) -> None:
+    def put_at(self, name: str, place: Partition, when: datetime) -> None:
         key = put_raw(
             self,
             name,
@@ -53,7 +53,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
 
 
-def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Place]:
+def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Partition]:
     """One nightly run."""
     key, _ = write_plan(lake, name, plan(lake, today))
     for task in read_tasks(lake, key):
@@ -195,7 +195,7 @@ def test_a_history_gets_a_file_a_month(lake: Lake, monkeypatch: pytest.MonkeyPat
     ]
     for place in places:
         lake.put_at("a", place, NOW)
-    months = [Place("events", f"2014-{month}", None) for month in ("01", "02", "12")]
+    months = [Partition("events", f"2014-{month}", None) for month in ("01", "02", "12")]
     assert run(lake) == months
     assert [each.key for each in lake.list("curated/")] == [
         f"curated/events/dt={month.dt}/month.parquet" for month in months
@@ -215,7 +215,7 @@ def test_a_month_that_has_files_of_days_keeps_them(lake: Lake) -> None:
     lake.put_at("a", PLACE, NOW)
     run(lake)
     lake.put_at("b", replace(PLACE, dt="2026-03-02"), NOW + timedelta(days=100))
-    assert run(lake, date(2026, 6, 15)) == [Place("events", "2026-03-02", None)]
+    assert run(lake, date(2026, 6, 15)) == [Partition("events", "2026-03-02", None)]
     assert {each.key for each in lake.list("curated/")} == {
         "curated/events/dt=2026-03-01/hour-05.parquet",
         "curated/events/dt=2026-03-02/day.parquet",
@@ -226,7 +226,7 @@ def test_a_range_of_dates_takes_a_month_that_has_one_file_as_a_whole(lake: Lake)
     days = [replace(PLACE, dt=f"2014-01-{day:02}") for day in (1, 9, 22)]
     for place in days:
         lake.put_at("a", place, NOW)
-    month = Place("events", "2014-01", None)
+    month = Partition("events", "2014-01", None)
     # A range within a month that has no file yet leaves the month's other days alone.
     assert plan(lake, TODAY, since_dt="2014-01-05", until_dt="2014-01-15").tasks == [
         replace(days[1], hour=None)
@@ -379,6 +379,6 @@ def test_keys_of_another_form_are_not_ours(lake: Lake) -> None:
     lake.put("raw/other/dt=2026-03-01/hour=05/a", b"x")
     made = plan(lake, TODAY)
     assert (made.tasks, made.strays) == ([], [f"raw/events/dt={DT}/stray"])
-    assert layout.raw_place("raw/events/dt=2026-03-01/hour=5/a") is None
-    assert layout.curated_place("curated/events/dt=2026-03-01/hour-05.parquet.tmp") is None
-    assert layout.curated_place(layout.curated_key(DAY)) == DAY
+    assert layout.raw_partition("raw/events/dt=2026-03-01/hour=5/a") is None
+    assert layout.curated_partition("curated/events/dt=2026-03-01/hour-05.parquet.tmp") is None
+    assert layout.curated_partition(layout.curated_key(DAY)) == DAY

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from rules.json_values import READ_LEVELS
 from rules.lake.entities import ENTITIES, EVENTS, Entity, Type
 from rules.lake.valid_row import RowRefused, read_row, read_value
@@ -63,9 +63,9 @@ def test_a_row_is_read_as_it_was_meant(data: st.DataObject, entity: Entity, asci
 
 
 @pytest.mark.parametrize(
-    "place", [Place(name, DT, "00") for name in ENTITIES], ids=lambda place: place.entity
+    "place", [Partition(name, DT, "00") for name in ENTITIES], ids=lambda place: place.entity
 )
-def test_a_text_is_as_long_as_its_column_in_bytes(place: Place) -> None:
+def test_a_text_is_as_long_as_its_column_in_bytes(place: Partition) -> None:
     entity, fields = ENTITIES[place.entity], texts_of(Random(7), place)
     for field in (each for each in entity.fields if each.type is Type.TEXT):
         longest = "\u00e9" * (field.bytes_max // 2) + "x" * (field.bytes_max % 2)

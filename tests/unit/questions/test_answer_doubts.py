@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.layout import Place
+from analytics.lake.layout import Partition
 from analytics.questions.answer_totals import answer_totals
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG, LAKE_LOST, Doubt
@@ -81,7 +81,7 @@ def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Respon
             objects.put(
                 f"raw/responses/arrived={ARRIVED}/dt={dt}/hour={hour}/part", "\n".join(texts).encode()
             )
-            curate(objects, Place("responses", dt, hour))
+            curate(objects, Partition("responses", dt, hour))
         for now in (NOW, NOW + timedelta(days=4), NOW + timedelta(days=30)):  # part of it settled, then all
             found = answer_totals(objects, now).to_pylist()
             due = [each for each in history if is_due(each, now)]
