@@ -66,9 +66,9 @@ INVENTORY = (
     Store(
         "Boards",
         TABLE,
-        "user ids in the first rows of leaderboards, and in cohorts of leagues",
+        "user ids in rows of boards, also in final results for 400 days, and in cohorts of leagues",
         DELETED,
-        found="the first rows of each board, which are put again without the user",
+        found="rows of boards, which are put again without the user; in final results a row stays, nameless",
     ),
     Store(
         "Friends",
