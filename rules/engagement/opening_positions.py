@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from rules.book.daily import REST_DAYS_MAX, Weekday
 from rules.days import DAY, parse_moment, stamp
 from rules.engagement.account import (
     bump_version,
@@ -35,7 +36,7 @@ LASTING_LOT = "lasting"  # the lot of points that never expire
 MOVE_WINDOW = LATE_MAX + 2 * DAY
 COLUMNS = (
     *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
-    *("balance", "lots", "earned", "freezes", "achievements"),
+    *("balance", "lots", "earned", "freezes", "achievements", "rest_days"),
 )
 # A lot that expires so long before `as_of` has expired wherever it is `as_of`.
 GONE_BEFORE = 2 * DAY
@@ -60,6 +61,7 @@ class OpeningPosition:
     freezes: int = 0  # unused ones
     earned: int = 0  # points ever earned, with those that are gone; 0: as many as `lots` have
     achievements: Mapping[str, str] = field(default_factory=dict)  # instants by name
+    rest_days: tuple[Weekday, ...] = ()  # the user's own choice, from `as_of` on
 
     @property
     def balance(self) -> int:
@@ -135,7 +137,10 @@ def with_position(
     # 1. Pending entries are counted first, as any writer does.
     days = days_with_entries(account.days, account.pending)
     repaired = profile_with_entries(before, account.pending)
-    opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
+    rest = repaired.cover.rest
+    if position.rest_days:
+        rest = rest.with_choice(position.as_of, position.rest_days)
+    opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening, rest=rest))
     # 2. The fold may spend freezes that the position brings. So its entries are tried first, for their cover.
     drafts = [*position.drafts(paying), *setting_drafts(repaired, opened)]
     trial = profile_with_entries(repaired, append_drafts(before.user_id, repaired.head, drafts, now))
@@ -176,6 +181,7 @@ def position_of(values: Mapping[str, Any], today: date) -> OpeningPosition:
         freezes=_number(values, "freezes"),
         earned=_number(values, "earned"),
         achievements=_achievements(values),
+        rest_days=_rest_days(values),
     )
     _check_streak(position)
     if "earned" in values and position.earned < position.balance:
@@ -233,6 +239,18 @@ def _achievements(values: Mapping[str, Any]) -> dict[str, str]:
         except ValueError as error:
             raise _field_refusal("achievements", f"has {name} at {at!r}: {error}") from None
     return instants
+
+
+def _rest_days(values: Mapping[str, Any]) -> tuple[Weekday, ...]:
+    names = values.get("rest_days") or []
+    if isinstance(names, str):
+        names = names.split()  # CSV has no lists
+    if not isinstance(names, list) or len(names) > REST_DAYS_MAX:
+        raise _field_refusal("rest_days", f"are not up to {REST_DAYS_MAX} weekdays")
+    try:
+        return tuple(sorted({Weekday.of(str(name)) for name in names}))
+    except ValueError as error:
+        raise _field_refusal("rest_days", f"{error}: write them as saturday sunday") from None
 
 
 def _json_object(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:

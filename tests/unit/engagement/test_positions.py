@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rules.book.daily import DailyRules, Weekday
 from rules.days import DAY
-from rules.engagement.account_state import History, NeedsHistory
+from rules.engagement.account_state import History, NeedsHistory, Profile
 from rules.engagement.events import InputRefused
-from rules.engagement.ledger import EntryKind
+from rules.engagement.ledger import EntryKind, Setting
 from rules.engagement.lots import SettlementBasis, settlement_of
 from rules.engagement.opening_positions import (
     OpeningPosition,
@@ -23,6 +24,7 @@ from rules.engagement.opening_positions import (
 )
 from rules.engagement.period_points import OPENING_TYPE
 from rules.engagement.reconciliation import days_of, ledger_faults, profile_of
+from rules.engagement.rest_days import RestDays
 from rules.engagement.streak import Cover, Streak, advance, fold, shown_streak
 from tests.support.account_world import World
 from tests.support.engagement_strategies import bases, covers, event, near
@@ -160,6 +162,42 @@ def test_freezes_that_were_spent_on_what_a_position_tells_come_back() -> None:
     assert world.profile.streak.length == 4
 
 
+def test_rest_days_that_were_chosen_elsewhere_count_from_the_position_on() -> None:
+    """The 10th is a Wednesday. Thursdays and Fridays are rest days, if the book lets users choose two."""
+    chosen = (Weekday.THURSDAY, Weekday.FRIDAY)
+    worlds = []
+    for place in (0, 1):
+        world = World(
+            profile=Profile("u", cover=Cover(rest=RestDays(((date.min, DailyRules(chosen_max=2)),))))
+        )
+        told = position(freezes=0, rest_days=chosen)
+        later = [event("a", D + 3 * DAY)]
+        if place:
+            world.apply(later)
+        assert move(world, told)
+        if not place:
+            world.apply(later)
+        assert not move(world, told)
+        worlds.append(world)
+        assert world.profile.cover.rest.chosen == ((D, chosen),)
+        assert figures(world.profile.streak) == (D + 3 * DAY, 5, 9, 21)
+        settings_ = [each.draft.set_to for each in world.entries if each.draft.setting is Setting.REST_DAYS]
+        assert settings_ == ["2026-06-10 thursday friday"]
+        assert profile_of(world.profile, world.entries).cover == world.profile.cover
+    plain = World()
+    move(plain, position(freezes=0))
+    plain.apply([event("a", D + 3 * DAY)])
+    assert plain.profile.streak
+    assert plain.profile.streak.length == 1
+
+
+@pytest.mark.parametrize("written", [["saturday", "sunday"], "saturday sunday", "sunday  saturday"])
+def test_rest_days_may_be_written_as_a_list_or_in_a_cell(written: Any) -> None:
+    found = position_of({**GOOD, "rest_days": written}, date(2026, 6, 11))
+    assert found.rest_days == (Weekday.SATURDAY, Weekday.SUNDAY)
+    assert position_of({**GOOD, "rest_days": ""}, date(2026, 6, 11)).rest_days == ()
+
+
 def test_who_has_another_position_or_a_history_is_refused() -> None:
     world = World()
     move(world, position())
@@ -199,6 +237,11 @@ GOOD = {"user_id": "ann", "as_of": "2026-06-10", "streak": "4", "longest": 9, "l
         ("earned", {"earned": 1.5}),
         ("freezes", {"freezes": 31}),
         ("achievements", {"achievements": {"a": "yesterday"}}),
+        ("rest_days", {"rest_days": ["Saturday"]}),
+        ("rest_days", {"rest_days": "saturday,sunday"}),
+        ("rest_days", {"rest_days": {"saturday": True}}),
+        ("rest_days", {"rest_days": [1]}),
+        ("rest_days", {"rest_days": ["monday"] * 7}),
         ("level", {"level": 3}),
     ],
 )
