@@ -186,8 +186,8 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
     order = f'"{entity.version}" DESC' if entity.version else keys
     return (
         f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
-        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS partition "
-        f"FROM ({parts}) AS staged) AS ranked WHERE partition = 1"
+        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS place "
+        f"FROM ({parts}) AS staged) AS ranked WHERE place = 1"
     )
 
 
