@@ -3,7 +3,7 @@
 import { StrictMode, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { Streakline } from 'streakline';
-import { StreaklineProvider, useAnswer, useBoard, useLeague, useProfile, useTrack, type Track } from 'streakline/react';
+import { StreaklineProvider, useAnswer, useBoard, useLeaderboard, useLeague, useProfile, useTrack, type Track } from 'streakline/react';
 import type { Session } from '../sample/react/lessons.js';
 
 const renders: Record<string, number> = {};
@@ -27,8 +27,9 @@ function Tracks(): ReactElement {
 
 function Boards(): ReactElement {
   count('board');
-  const one = useBoard('points', { limit: 3 }), same = useBoard('points', { limit: 3 });
-  return <b>{one === same ? 'one board' : 'two'}</b>;
+  const one = useLeaderboard('points', { limit: 3 }), same = useLeaderboard('points', { limit: 3 });
+  const { data: weekly } = useBoard('weekly', { limit: 3 });
+  return <b>{one === same ? `one board, ${weekly?.state} ${weekly?.entries.length}` : 'two'}</b>;
 }
 
 function Others(): ReactElement {

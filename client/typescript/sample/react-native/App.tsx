@@ -2,7 +2,7 @@
 
 import { useEffect, useState, type ReactElement } from 'react';
 import { AppState, Button, FlatList, Text, View } from 'react-native';
-import { StreaklineProvider, useBoard, useProfile, useTrack } from 'streakline/react';
+import { StreaklineProvider, useLeaderboard, useProfile, useTrack } from 'streakline/react';
 import { phone } from './phone';
 
 export interface Session { user: string; freshToken: () => Promise<string> }
@@ -47,7 +47,7 @@ function Lesson(): ReactElement {
 }
 
 function Board(): ReactElement {
-  const { data: board } = useBoard('points', { limit: 3 });
+  const { data: board } = useLeaderboard('points', { limit: 3 });
   return <FlatList data={board?.entries ?? []} keyExtractor={({ alias }) => alias} renderItem={({ item }) => <Text>{`${item.rank}. ${item.alias}: ${item.score}`}</Text>} />;
 }
 
@@ -58,8 +58,8 @@ export function Mistakes(): ReactElement {
   void track('LESSON_COMPLETED', 12);
   // @ts-expect-error no such field
   void useProfile().data?.streak;
-  // @ts-expect-error no such board
-  void useBoard('coins');
+  // @ts-expect-error no such board of all time
+  void useLeaderboard('coins');
   // @ts-expect-error a client has a user
   return <StreaklineProvider url="https://api.example.com" token="t" />;
 }

@@ -1,7 +1,7 @@
 /** An app with React, as small as it can be. The tests compile it, bundle it, and use it in a browser. */
 
 import { StrictMode, useState, type ReactElement } from 'react';
-import { StreaklineProvider, useBoard, useProfile, useTrack } from 'streakline/react';
+import { StreaklineProvider, useLeaderboard, useProfile, useTrack } from 'streakline/react';
 
 export interface Session { url: string; user: string; token: string }
 
@@ -46,7 +46,7 @@ export function Lesson(): ReactElement {
 }
 
 export function Board(): ReactElement {
-  const { data: board } = useBoard('points', { limit: 3 });
+  const { data: board } = useLeaderboard('points', { limit: 3 });
   return (
     <ol id="board" aria-busy={!board}>
       {board?.entries.map(({ rank, alias, score }) => <li key={alias} value={rank}>{alias}: {score}</li>)}

@@ -9,11 +9,12 @@ import {
 import { Streakline, type Tracked } from '../client.js';
 import type { Options } from '../options.js';
 import type { ShownProfile } from '../profile.js';
-import type { Board, Leaderboard, League, Region, SentEvent } from '../types.js';
+import type { Board, BoardOfPeriod, Leaderboard, League, Region, SentEvent } from '../types.js';
 import { LOADING, storeOf, type Answer, type Loaded, type Store } from './store.js';
 
 export type { Loaded };
-export interface BoardQuery { region?: Region; limit?: number }
+export interface LeaderboardQuery { region?: Region; limit?: number }
+export interface BoardQuery { period?: string; group?: string; limit?: number }
 
 export type Track = (type: string, properties?: SentEvent['properties'], options?: { wait?: number }) => Promise<Tracked>;
 
@@ -111,8 +112,13 @@ export const useProfile = (): Loaded<ShownProfile> => useShown('useProfile', (st
 export const useAnswer = <T>(name: string, ask: (me: Streakline) => Promise<T>): Loaded<T> =>
   useShown('useAnswer', (store) => store.answer(`own:${name}`, ask));
 
-export const useBoard = (board: Board, query: BoardQuery = {}): Loaded<Leaderboard> =>
-  useShown('useBoard', (store) => store.answer(JSON.stringify(['board', board, query.region, query.limit]), (me) => me.leaderboard(board, query)));
+/** Return a board of all time: of streaks, or of points. */
+export const useLeaderboard = (board: Board, query: LeaderboardQuery = {}): Loaded<Leaderboard> =>
+  useShown('useLeaderboard', (store) => store.answer(JSON.stringify(['leaderboard', board, query.region, query.limit]), (me) => me.leaderboard(board, query)));
+
+/** Return a board that the book declares, of a period: by default of the one that is open. */
+export const useBoard = (name: string, query: BoardQuery = {}): Loaded<BoardOfPeriod> =>
+  useShown('useBoard', (store) => store.answer(JSON.stringify(['board', name, query.period, query.group, query.limit]), (me) => me.board(name, query)));
 
 /** Return the user's league. Before the first points of a week it is a `Refused` of status 404. */
 export const useLeague = (): Loaded<League> => useShown('useLeague', (store) => store.answer('league', (me) => me.league()));
