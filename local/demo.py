@@ -182,6 +182,11 @@ def _print_leaderboards(stack: Stack) -> None:
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")
         for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
             print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")
+    status, shown = Api(stack, PERSON, admin=False).call("GET", f"/v1/users/{PERSON}/league")
+    if status == 200 and shown["league"]:  # not in the ten minutes after a closing
+        print(f"\n{'league of ' + PERSON + ', ' + shown['division']['name']:<22}{'rank':>5}{'points':>9}")
+        for row in shown["league"]["entries"][:8]:
+            print(f"{row['alias']:<22}{row['rank']:>5}{row['points']:>9}  {row['zone']}")
 
 
 def _run_night(stack: Stack) -> None:

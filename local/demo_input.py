@@ -87,6 +87,7 @@ def book() -> Body:
         "streaks": shipped["streaks"] | additions["streaks"],
         "achievements": {"first_answer": first_answer} | additions["achievements"],
         "boards": additions["boards"],
+        "leagues": additions["leagues"],
     }
 
 

@@ -23,7 +23,14 @@ from tests.support.template import table_definition
 
 RULES = LeagueRules("weekly", ("bronze", "silver", "gold"), 10, 3, 3)
 BOARDS = (BoardRule("weekly", BoardPeriod.WEEK),)
-TERMS: DailyTerms = ((date.min, DailyRules(boards=BOARDS, leagues=RULES)),)
+
+
+def leagues_of(rules: LeagueRules, boards: tuple[BoardRule, ...] = BOARDS) -> DailyTerms:
+    """What books say that have had these leagues for ever."""
+    return ((date.min, DailyRules(boards=boards, leagues=rules)),)
+
+
+TERMS = leagues_of(RULES)
 W48, W49, W50, W51 = (period_named(f"2026-W{number}") for number in range(48, 52))
 IN_W48 = datetime(2026, 11, 26, 12, tzinfo=UTC)
 IN_W49, IN_W50 = datetime(2026, 12, 3, 12, tzinfo=UTC), datetime(2026, 12, 10, 12, tzinfo=UTC)
