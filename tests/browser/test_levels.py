@@ -11,11 +11,12 @@ from tests.browser.given import earn
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_the_level_its_progress_and_what_is_new_are_shown_once(visit: Any) -> None:
+@pytest.mark.parametrize(("motion", "moves"), [("reduce", False), ("no-preference", True)])
+def test_the_level_its_progress_and_what_is_new_are_shown_once(visit: Any, motion: str, moves: bool) -> None:
     """The shipped levels: bronze begins with 100 points."""
     user = f"climber-{uuid4().hex[:8]}"
     earn(user, 9)
-    person = visit(reduced_motion="reduce")
+    person = visit(reduced_motion=motion)
     page = person.sign_in(user)
     card = page.locator(".card.level")
     assert card.locator(".reached").text_content() == "Starter"
@@ -28,7 +29,7 @@ def test_the_level_its_progress_and_what_is_new_are_shown_once(visit: Any) -> No
     news = page.locator(".news")
     news.wait_for()
     assert news.locator("li").all_text_contents() == ["✦New level: Bronze", "✦New achievement: " + TEN]
-    assert news.evaluate("node => getComputedStyle(node).animationName") == "none"
+    assert (news.evaluate("node => getComputedStyle(node).animationName") != "none") is moves
     assert card.locator(".reached").text_content() == "Bronze"
     page.reload()
     card.wait_for()

@@ -35,7 +35,8 @@ HOARD: dict[str, Any] = {
     "secret": True,
     "title": "A hidden hoard",
     "description": "You found the hoard.",
-    "image_url": "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'/%3E#hoard",
+    "image_url": "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%209%209'%3E"
+    "%3Ctitle%3Ehoard%3C/title%3E%3C/svg%3E",
 }
 
 
@@ -107,8 +108,12 @@ def test_a_secret_is_nowhere_on_the_page_until_somebody_has_it(visit: Any) -> No
     page.reload()
     page.locator(".news").wait_for()
     assert "New achievement: A hidden hoard" in page.locator(".news").text_content()
+    assert page.locator('.news img.badge[src*="hoard"]').count() == 1
     person.go("achievements")
-    assert "A hidden hoard" in page.get_by_role("region", name="Earned").text_content()
+    earned = page.get_by_role("region", name="Earned")
+    assert "A hidden hoard" in earned.text_content()
+    picture = earned.locator('img.badge[src*="hoard"]')
+    assert (picture.count(), picture.get_attribute("alt")) == (1, ""), "the words beside it say it"
 
 
 def _text(answer: Any) -> str:
