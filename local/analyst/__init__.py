@@ -1,4 +1,4 @@
-"""For analysts: one query in Redshift's SQL, on a warehouse or on a lake, of the laptop cloud or of a stack.
+"""For analysts: one query in Redshift's SQL, on a warehouse or on a lake; our models as a package of dbt.
 
 Example: `from local.analyst import frame`, then `frame("SELECT * FROM marts.stickiness", stack_name="prod")`.
 `streakline sql` is the same on the command line.
