@@ -10,6 +10,7 @@ const VIEWS = {
   achievements: ["Achievements", () => import("./achievements.js")],
   calendar: ["Calendar", () => import("./calendar.js")],
   boards: ["Boards", () => import("./boards.js")],
+  friends: ["Friends", () => import("./friends.js")],
   answer: ["Answer", () => import("./answer.js")],
   ask: ["Ask", () => import("./ask.js")],
   book: ["Book of rules", () => import("./book.js")],

@@ -10,6 +10,7 @@ from adapters.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.active_dates import ActiveDatesReader
 from adapters.engagement.friend_store import FriendStore
+from ingest.engagement.leaderboards import check_listed
 from ingest.web.api import ERASED_REASON
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import (
@@ -26,7 +27,9 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
-from rules.engagement.account_state import Profile
+from rules.engagement.account_state import Profile, date_at
+from rules.engagement.board_settings import is_hidden
+from rules.engagement.boards import with_ranks
 from rules.engagement.friends import (
     Circle,
     Consent,
@@ -49,9 +52,13 @@ from rules.engagement.pair_streaks import (
     pair_today,
     run_reaches,
 )
+from rules.engagement.period_points import points_in
+from rules.engagement.periods import Period, boards_in, period_of
+from rules.engagement.streak import shown_streak
 from rules.user_ids import new_user_problem
 
 NONE = "none"
+STREAKS, POINTS = "streaks", "points"  # boards of friends that no book declares
 TIE = closed_object(
     {
         "user_id": TEXT,
@@ -89,6 +96,24 @@ FRIENDS = open_object(
             closed_object(_OTHER), description="whom the user has asked, and who may still answer"
         ),
         "blocked": list_of(closed_object(_OTHER), description="by the user"),
+    }
+)
+FRIENDS_BOARD = open_object(
+    {
+        "board": text("streaks, points, or a board of the book"),
+        "period?": text("of a board of the book, such as 2026-W48"),
+        "entries": list_of(
+            closed_object(
+                {
+                    "rank": whole("ties share one", 1),
+                    "user_id": TEXT,
+                    "alias": text_or_null(),
+                    "score": COUNT,
+                    "is_me": FLAG,
+                }
+            ),
+            description="the user and the friends, the best first; without those who have left the boards",
+        ),
     }
 )
 
@@ -147,6 +172,47 @@ class Friends:
             "asked": list(map(_tie_view, circle.of(TieState.ASKED, now))),
             "blocked": list(map(_tie_view, circle.of(TieState.BLOCKED, now))),
         }
+
+    def board(self, user_id: str, board: str, now: datetime) -> dict[str, Any]:
+        """Return a user among the friends, by a score as profiles have it now.
+
+        board: streaks, points, or a board of the book, in its period of the user's today. Raises 404 for any
+        other, 409 friends_not_offered, and 409 boards_left for a user who has left the boards.
+        """
+        self._friends_max(now)
+        friends = [tie.friend_id for tie in self.store.circle(user_id).of(TieState.FRIEND, now)]
+        profiles = self.accounts.profiles([user_id, *(user for user in friends if not self.is_erased(user))])
+        check_listed(profiles[user_id])
+        period = None
+        if board not in (STREAKS, POINTS):
+            period = self._period(board, profiles[user_id].local_date(now))
+
+        def score(profile: Profile) -> int:
+            if period:
+                return points_in(profile.period_points, period)
+            if board == POINTS:
+                return profile.board_points
+            return shown_streak(profile.streak, profile.cover, date_at(profile, now)).current
+
+        listed = [
+            profile
+            for profile in profiles.values()
+            if not is_hidden(profile.board_settings) and not profile.tz_review
+        ]
+        scores = sorted(((each.user_id, score(each)) for each in listed), key=lambda row: (-row[1], row[0]))
+        rows = [
+            row | {"alias": profiles[row["user_id"]].alias, "is_me": row["user_id"] == user_id}
+            for row in with_ranks(scores)
+        ]
+        return {"board": board, **({"period": period.name} if period else {}), "entries": rows}
+
+    def _period(self, board: str, today: date) -> Period:
+        terms = self.accounts.daily_terms()
+        for rule in {rule for _, judging in terms for rule in judging.boards if rule.name == board}:
+            period = period_of(rule, today)
+            if period and rule in boards_in(period, terms):
+                return period
+        raise ApiError(404, "not_found", f"no board {board!r:.80} counts today")
 
     def _streaks(
         self, profiles: dict[str, Profile], user_id: str, ties: Sequence[Tie], now: datetime

@@ -4,9 +4,14 @@ from typing import Any
 
 from adapters import clock
 from ingest.engagement import user_services
-from ingest.engagement.friends import FRIENDS, TIE, check_other
+from ingest.engagement.friends import FRIENDS, FRIENDS_BOARD, STREAKS, TIE, check_other
 from ingest.engagement.user_services import app, services
 from ingest.web.caller import Caller
+from ingest.web.json_schema import text
+from ingest.web.routes import in_query
+from rules.book.goal_rules import GOAL_NAME
+
+BOARD = in_query("board", text("streaks (the default), points, or a board of the book", pattern=GOAL_NAME))
 
 
 def require_friendship(user_id: str, friend_id: str) -> Caller:
@@ -30,6 +35,16 @@ def get_friends(user_id: str) -> dict[str, Any]:
     """
     user_services.count_history(user_services.require_reach(user_id))
     return services().friends.view(user_id, clock.now())
+
+
+@app.route("GET /v1/users/{user_id}/friends/board", [BOARD], answer=FRIENDS_BOARD)
+def get_friends_board(user_id: str) -> dict[str, Any]:
+    """The user among the friends.
+
+    By streaks, by points ever earned, or by the points of a board of the book, in its period of today.
+    """
+    user_services.require_reach(user_id)
+    return services().friends.board(user_id, app.query.get("board") or STREAKS, clock.now())
 
 
 @app.route("PUT /v1/users/{user_id}/friends/{friend_id}", answer=TIE)

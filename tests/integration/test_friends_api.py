@@ -268,3 +268,28 @@ def test_an_erased_user_is_nobody_s_friend(api: Site, move: Move) -> None:
     erase(api, ann)
     assert friends(api, bob)["friends"] == []
     assert ids(friends(api, cat)["requests"]) == [bob]
+
+
+def test_a_board_of_friends_has_friends_alone(api: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = shipped_document() | {"boards": {"weekly": {"per": "week"}}}
+    with published(api, document, NOON - 30 * DAY, monkeypatch) as move:
+        move(NOON)
+        ann, bob, cat, eve = names("ann", "bob", "cat", "eve")
+        for other in (bob, cat):
+            pair(api, ann, other)
+        for user, number in ((ann, 1), (bob, 2), (cat, 1), (eve, 3)):
+            send(api, user, *(event("LESSON_COMPLETED", NOON - each * DAY) for each in range(number)))
+        path = f"/v1/users/{ann}/friends/board"
+        for board, scores in (("streaks", [2, 1, 1]), ("points", [20, 10, 10]), ("weekly", [20, 10, 10])):
+            status, told = api.call(ann, "GET", f"{path}?board={board}")
+            assert status == 200, told
+            rows = told["entries"]
+            assert [row["score"] for row in rows] == scores
+            assert [row["user_id"] for row in rows] == [bob, ann, cat]
+            assert [row["rank"] for row in rows] == [1, 2, 2]
+            assert [row["is_me"] for row in rows] == [False, True, False]
+        assert told["period"] == "2026-W10"
+        assert api.call(ann, "GET", f"{path}?board=monthly")[0] == 404
+        assert api.call(bob, "GET", path)[0] == 403
+        assert api.call(cat, "PUT", f"/v1/users/{cat}/boards", {"hidden": True})[0] == 200
+        assert ids(api.call(ann, "GET", path)[1]["entries"]) == [bob, ann]

@@ -19,6 +19,8 @@ from streakline_client.shapes import (
     Entry,
     Event,
     Explanation,
+    Friends,
+    FriendsBoard,
     Leaderboard,
     League,
     OwnBoards,
@@ -29,6 +31,7 @@ from streakline_client.shapes import (
     Rewards,
     TakenFreeze,
     TakingPart,
+    Tie,
     Weekday,
     Zone,
 )
@@ -269,6 +272,32 @@ class Streakline(QuestionCalls):
         path, body = f"/v1/users/{self._user}/league", {"taking_part": taking_part}
         switched: TakingPart = self._calls.call("PUT", path, body=body)
         return switched
+
+    def friends(self) -> Friends:
+        """Return the friends, the streak that the user has with each, and requests."""
+        shown: Friends = self._of_user("/friends")
+        return shown
+
+    def friends_board(self, board: str = "streaks") -> FriendsBoard:
+        """Return the user among the friends. board: streaks, points, or a board of the book."""
+        shown: FriendsBoard = self._of_user("/friends/board", board=board)
+        return shown
+
+    def befriend(self, friend: str) -> Tie:
+        """Ask another user to be a friend, or answer such a request."""
+        return self._tie("PUT", "friends", friend)
+
+    def unfriend(self, friend: str) -> Tie:
+        """End a pair, decline a request, or take one back."""
+        return self._tie("DELETE", "friends", friend)
+
+    def block(self, user: str, *, blocked: bool = True) -> Tie:
+        """Block another user, who does not learn of it; blocked=False: let that user ask again."""
+        return self._tie("PUT" if blocked else "DELETE", "blocked", user)
+
+    def _tie(self, method: str, kind: str, other: str) -> Tie:
+        tie: Tie = self._calls.call(method, f"/v1/users/{self._user}/{kind}/{user_part(other)}")
+        return tie
 
     def _of_user(self, path: str, **query: Any) -> Any:
         return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)

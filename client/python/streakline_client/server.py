@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from streakline_client.calls import ATTEMPTS_MAX, Calls, in_seconds, path_part, pause, user_part
 from streakline_client.queue.sender import BATCH_REFUSED, TEMPORARY
-from streakline_client.shapes import Applied, Profile
+from streakline_client.shapes import Applied, Profile, Tie
 from streakline_client.transport import Refused, Transport, over_http
 
 EVENTS_MAX = 100  # in one request
@@ -151,6 +151,19 @@ class StreaklineServer:
             answer = self._calls.call("GET", f"/v1/users?ids={text}")
             found |= {profile["user_id"]: profile for profile in answer["users"]}
         return found
+
+    def befriend(self, user: str, friend: str) -> Tie:
+        """Make two users friends at once: both have agreed, and you know it.
+
+        Raises Refused, such as with the code `blocked` or `friends_max`.
+        """
+        tie: Tie = self._calls.call("PUT", f"/v1/users/{user_part(user)}/friends/{user_part(friend)}")
+        return tie
+
+    def unfriend(self, user: str, friend: str) -> Tie:
+        """End what two users have: a pair, or a request."""
+        tie: Tie = self._calls.call("DELETE", f"/v1/users/{user_part(user)}/friends/{user_part(friend)}")
+        return tie
 
     def _send_batch(self, batch: Sequence[ServerEvent], prefer: str = "") -> Iterator[Sent]:
         outcomes: dict[int, Sent] = {}

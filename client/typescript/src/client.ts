@@ -10,10 +10,11 @@ import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { appliedOf, Sender, WAIT } from './sender.js';
 import type {
-  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Leaderboard, League, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
+  Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Friends, FriendsBoard, Leaderboard, League, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
   Rewards, SentEvent,
   TakenFreeze, TakingPart, Weekday, Zone,
   BoardOfPeriod, BoardsOfBook, OwnBoards,
+  TakenFreeze, TakingPart, Tie, Weekday, Zone,
 } from './types.js';
 
 /** What became of an event that was tracked. kept: it survives the page. applied: what it did, if somebody waited for that. */
@@ -279,6 +280,31 @@ export class Streakline extends QuestionsApi {
   /** Leave the leagues, or come back. */
   setTakingPart(takingPart: boolean): Promise<TakingPart> {
     return this.http.call('PUT', this.path('/league'), { taking_part: takingPart });
+  }
+
+  /** Return the friends, the streak that the user has with each, and requests. */
+  friends(): Promise<Friends> {
+    return this.http.call('GET', this.path('/friends'));
+  }
+
+  /** Return the user among the friends. board: streaks, points, or a board of the book. */
+  friendsBoard(board = 'streaks'): Promise<FriendsBoard> {
+    return this.http.call('GET', withQuery(this.path('/friends/board'), { board }));
+  }
+
+  /** Ask another user to be a friend, or answer such a request. */
+  befriend(friend: string): Promise<Tie> {
+    return this.http.call('PUT', this.path(`/friends/${userPart(friend)}`));
+  }
+
+  /** End a pair, decline a request, or take one back. */
+  unfriend(friend: string): Promise<Tie> {
+    return this.http.call('DELETE', this.path(`/friends/${userPart(friend)}`));
+  }
+
+  /** Block another user, who does not learn of it; blocked false: let that user ask again. */
+  block(user: string, blocked = true): Promise<Tie> {
+    return this.http.call(blocked ? 'PUT' : 'DELETE', this.path(`/blocked/${userPart(user)}`));
   }
 
   private path(part: string): string {

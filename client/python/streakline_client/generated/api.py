@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 39232f9233784b1fa519e98e5020dd1d6a5b65e19176479d636f4868611a2670."""
+"""Made by `make clients` from the API with the digest 9eab6c94b1537902b9b6894daa6869562c803f07ccd43ced79a2f17ae1698c23."""
 
 from __future__ import annotations
 
@@ -1515,6 +1515,20 @@ class GetUsersUserIdFriendsResponse(TypedDict):
     requests: list[GetUsersUserIdFriendsResponseRequest]
     asked: list[GetUsersUserIdFriendsResponseAskedItem]
     blocked: list[GetUsersUserIdFriendsResponseBlockedItem]
+
+
+class GetUsersUserIdFriendsBoardResponseEntry(TypedDict):
+    rank: int
+    user_id: str
+    alias: str | None
+    score: int
+    is_me: bool
+
+
+class GetUsersUserIdFriendsBoardResponse(TypedDict):
+    board: str
+    period: NotRequired[str]
+    entries: list[GetUsersUserIdFriendsBoardResponseEntry]
 
 
 class DeleteUsersUserIdFriendsFriendIdResponse(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 39232f9233784b1fa519e98e5020dd1d6a5b65e19176479d636f4868611a2670.
+// Made by `make clients` from the API with the digest 9eab6c94b1537902b9b6894daa6869562c803f07ccd43ced79a2f17ae1698c23.
 
 export interface paths {
     "/": {
@@ -1104,6 +1104,26 @@ export interface paths {
         post?: never;
         /** End a pair, decline a request, or take one back */
         delete: operations["deleteUsersUserIdFriendsFriendId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/friends/board": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The user among the friends
+         * @description By streaks, by points ever earned, or by the points of a board of the book, in its period of today.
+         */
+        get: operations["getUsersUserIdFriendsBoard"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4955,6 +4975,44 @@ export interface operations {
                          */
                         state: "friend" | "asked" | "request" | "blocked" | "none";
                         user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdFriendsBoard: {
+        parameters: {
+            query?: {
+                board?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user among the friends */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description streaks, points, or a board of the book */
+                        board: string;
+                        /** @description the user and the friends, the best first; without those who have left the boards */
+                        entries: {
+                            alias: string | null;
+                            is_me: boolean;
+                            /** @description ties share one */
+                            rank: number;
+                            score: number;
+                            user_id: string;
+                        }[];
+                        /** @description of a board of the book, such as 2026-W48 */
+                        period?: string;
                     };
                 };
             };

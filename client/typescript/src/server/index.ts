@@ -7,6 +7,7 @@
 import { Refused } from '../errors.js';
 import { Http, pause, refusalOf, UNKNOWN, userPart, type Reply, type Token } from '../http.js';
 import type { Applied, Profile } from '../types.js';
+import type { Applied, Profile, Tie } from '../types.js';
 
 export { Refused, Unreachable } from '../errors.js';
 export type { Applied, Profile } from '../types.js';
@@ -101,6 +102,16 @@ export class StreaklineServer {
       for (const profile of answer.users) found.set(profile.user_id, profile);
     }
     return found;
+  }
+
+  /** Make two users friends at once: both have agreed, and you know it. Rejects with Refused, such as of code blocked or friends_max. */
+  befriend(user: string, friend: string): Promise<Tie> {
+    return this.http.call('PUT', `/v1/users/${userPart(user)}/friends/${userPart(friend)}`);
+  }
+
+  /** End what two users have: a pair, or a request. */
+  unfriend(user: string, friend: string): Promise<Tie> {
+    return this.http.call('DELETE', `/v1/users/${userPart(user)}/friends/${userPart(friend)}`);
   }
 
   private async sendBatch(batch: ServerEvent[], prefer = ''): Promise<Sent[]> {
