@@ -21,8 +21,11 @@ from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
 from local.demo_input import (
+    FRIEND,
+    FRIEND_DAYS,
     PERSON,
     book,
+    friend_events,
     person_events,
     synthetic_crowd,
 )
@@ -162,6 +165,12 @@ def _act_as_person(stack: Stack, now: datetime) -> None:
     balance = person.get(f"/v1/users/{PERSON}/balance")["available"]
     print(f"She has earned {len(titles)} achievements: {', '.join(titles)}.")
     print(f"She has bought a coffee for {price} points, and has {balance} left.")
+    replay.replay(stack, friend_events(now))
+    since = {"since": stamp(now - timedelta(days=FRIEND_DAYS))}
+    Api(stack).call("PUT", f"/v1/users/{PERSON}/friends/{FRIEND}", since)
+    Api(stack, "lena", admin=False).call("PUT", f"/v1/users/lena/friends/{PERSON}", {})
+    (friend,) = person.get(f"/v1/users/{PERSON}/friends")["friends"]
+    print(f"With {FRIEND} she has a streak of {friend['streak']} days in common. Lena asks to be her friend.")
 
 
 def _post(api: Api, path: str, body: Body) -> Any:

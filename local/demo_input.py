@@ -6,6 +6,7 @@ The same seed and instant give the same input, so a demo that runs again sends i
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -31,6 +32,7 @@ MESSAGES = (
 )
 CATEGORIES = ("shoes", "bags", "books")
 PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
+FRIEND, FRIEND_DAYS = "hedy", 12  # the person's friend, and how many dates ago they became friends
 PERSON_DAYS = 44  # up to today
 LATE_DAYS = 2  # for so many days a lesson waits in her phone
 Webhook = dict[str, Any]
@@ -101,6 +103,15 @@ def person_events(now: datetime) -> tuple[list[Body], Body]:
     punctual = [event for days_ago in punctual_days for event in _events_of_day(days_ago, now)]
     (late,) = _events_of_day(LATE_DAYS, now)  # on that date there is a lesson, and nothing else
     return punctual, late
+
+
+def friend_events(now: datetime) -> list[Body]:
+    """Return a lesson on each date since the person's friend came; they have a streak in common."""
+    return [
+        event | {"user_id": FRIEND, "idempotency_key": str(event["idempotency_key"]).replace(PERSON, FRIEND)}
+        for days_ago in range(FRIEND_DAYS)
+        for event in islice(_events_of_day(days_ago, now), 1)
+    ]
 
 
 def _events_of_day(days_ago: int, now: datetime) -> Iterator[Body]:

@@ -1,6 +1,6 @@
 """What users ask of each other as friends, and what a user sees of friends (docs/rules.md, rule 26)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from adapters.engagement.active_dates import ActiveDatesReader
 from adapters.engagement.friend_store import FriendStore
 from ingest.engagement.leaderboards import check_listed
 from ingest.web.api import ERASED_REASON
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import (
     COUNT,
     FLAG,
@@ -27,6 +27,7 @@ from ingest.web.json_schema import (
     text_or_null,
     whole,
 )
+from rules.days import EPOCH, parse_moment, stamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.board_settings import is_hidden
 from rules.engagement.boards import with_ranks
@@ -68,6 +69,13 @@ TIE = closed_object(
             "what the user has with the other one: a friend, a request to or from, a block, or nothing",
         ),
         "since": text_or_null("the instant; null: there is nothing", format="date-time"),
+    }
+)
+AGREED = closed_object(
+    {
+        "since?": text(
+            "servers alone: when the pair began, not in the future; left out: now", format="date-time"
+        )
     }
 )
 _OTHER = {"user_id": TEXT, "since": INSTANT}
@@ -128,16 +136,19 @@ class Friends:
     books: BookStore
     is_erased: Callable[[str], bool]
 
-    def befriend(self, user_id: str, friend_id: str, now: datetime, *, vouched: bool) -> dict[str, Any]:
+    def befriend(
+        self, user_id: str, friend_id: str, now: datetime, *, vouched: bool, since: str = ""
+    ) -> dict[str, Any]:
         """Let a user consent to be another's friend; vouched: a server says that both have agreed.
 
+        since: a stamp, if the server says when that was.
         Raises 409 friends_not_offered, friends_max, requests_max or blocked; 410 if a server names somebody
         who was erased.
         """
         most, is_erased = self._friends_max(now), self.is_erased(friend_id)
         if vouched and is_erased:
             raise ApiError(410, "erased", f"the user {ERASED_REASON}")
-        consent = Consent(now, most, uuid4().hex, vouched, not is_erased)
+        consent = Consent(now, most, uuid4().hex, vouched, not is_erased, since)
         return self._change(user_id, friend_id, now, lambda mine, theirs: befriend(mine, theirs, consent))
 
     def part(self, user_id: str, friend_id: str, now: datetime) -> dict[str, Any]:
@@ -263,6 +274,21 @@ class Friends:
             "state": tie.state.value if tie and is_there else NONE,
             "since": tie.since if tie and is_there else None,
         }
+
+
+def since_of_body(body: Mapping[str, Any], now: datetime, *, vouched: bool) -> str:
+    """Return since when a pair is, as a server says it, as a stamp; "" if nobody does. Raises 403, 422."""
+    if "since" not in body:
+        return ""
+    if not vouched:
+        raise ApiError(403, "forbidden", "since is for servers, who say that both have agreed")
+    try:
+        since = parse_moment(body["since"]).utc
+    except ValueError as error:
+        raise invalid_field("since", str(error)) from None
+    if not EPOCH <= since <= now:
+        raise invalid_field("since", "is before 1970" if since < EPOCH else "is in the future")
+    return stamp(since)
 
 
 def check_other(user_id: str, friend_id: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from adapters import clock
 from ingest.engagement import user_services
-from ingest.engagement.friends import FRIENDS, FRIENDS_BOARD, STREAKS, TIE, check_other
+from ingest.engagement.friends import AGREED, FRIENDS, FRIENDS_BOARD, STREAKS, TIE, check_other, since_of_body
 from ingest.engagement.user_services import app, services
 from ingest.web.caller import Caller
 from ingest.web.json_schema import text
@@ -47,7 +47,7 @@ def get_friends_board(user_id: str) -> dict[str, Any]:
     return services().friends.board(user_id, app.query.get("board") or STREAKS, clock.now())
 
 
-@app.route("PUT /v1/users/{user_id}/friends/{friend_id}", answer=TIE)
+@app.route("PUT /v1/users/{user_id}/friends/{friend_id}", body=AGREED, answer=TIE)
 def put_friend(user_id: str, friend_id: str) -> dict[str, Any]:
     """Ask another user to be a friend, or answer such a request.
 
@@ -55,7 +55,9 @@ def put_friend(user_id: str, friend_id: str) -> dict[str, Any]:
     """
     caller = require_friendship(user_id, friend_id)
     vouched = caller.is_server and caller.user_id != user_id
-    return services().friends.befriend(user_id, friend_id, clock.now(), vouched=vouched)
+    now = clock.now()
+    since = since_of_body(app.body(), now, vouched=vouched)
+    return services().friends.befriend(user_id, friend_id, now, vouched=vouched, since=since)
 
 
 @app.route("DELETE /v1/users/{user_id}/friends/{friend_id}", answer=TIE)

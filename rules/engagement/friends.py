@@ -96,6 +96,7 @@ class Consent:
     pair_id: str  # of the pair that may begin
     vouched: bool = False  # a server says that both have agreed
     is_heard: bool = True  # whether the other may be told; not if the other was erased
+    since: str = ""  # a stamp: when the pair began, as a server says that vouches; "": now
 
 
 def befriend(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
@@ -121,7 +122,8 @@ def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
         raise FriendsRefused("blocked", "the other user has blocked this one")
     _check_room(mine, "the user", consent)
     _check_room(theirs, "the other user", consent)
-    tie = Tie(mine.user_id, theirs.user_id, FRIEND, stamp(consent.now), consent.pair_id)
+    since = consent.since or stamp(consent.now)
+    tie = Tie(mine.user_id, theirs.user_id, FRIEND, since, consent.pair_id)
     return tie, replace(tie, user_id=theirs.user_id, friend_id=mine.user_id)
 
 

@@ -18,7 +18,18 @@ from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
 FIRST_VIEW_BYTES_MAX = 100_000
-VIEWS = ("you", "rewards", "achievements", "calendar", "boards", "friends", "answer", "ask", "book", "operations")
+VIEWS = (
+    "you",
+    "rewards",
+    "achievements",
+    "calendar",
+    "boards",
+    "friends",
+    "answer",
+    "ask",
+    "book",
+    "operations",
+)
 SERIOUS = ("serious", "critical")
 
 

@@ -12,9 +12,7 @@ from tests.support.documents import blocks, documents
 from tests.support.node_tools import CLIENT, built, must, packages, packages_of
 
 pytestmark = pytest.mark.xdist_group("clients")
-BUNDLE_BYTES_MAX = (
-    12_900  # with freezes, repairs, pauses, rest days, settings, achievements, answers at once, views, friends
-)
+BUNDLE_BYTES_MAX = 12_900  # with freezes, repairs, pauses, rest days, settings, achievements, answers at once, views, friends
 ELEMENTS_BYTES_MAX = 9_000
 # Somebody who is offline: what happens is kept, and shown at once.
 NODE_APP = """

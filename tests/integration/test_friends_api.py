@@ -54,6 +54,20 @@ def ids(listed: list[dict[str, Any]]) -> list[str]:
     return [each["user_id"] for each in listed]
 
 
+def test_a_server_says_since_when_a_pair_is(api: Site, move: Move) -> None:
+    ann, bob = names("ann", "bob")
+    for user in (ann, bob):
+        send(api, user, *(event("CHECK_IN", NOON - number * DAY) for number in range(3)))
+    path, server = f"/v1/users/{ann}/friends/{bob}", "streakline/producers"
+    for since, refusal in (("soon", 422), ((NOON + DAY).isoformat(), 422), ("1969-12-31T00:00:00Z", 422)):
+        status, told = api.call("shop", "PUT", path, {"since": since}, server)
+        assert (status, told["error"]["details"][0]["field"]) == (refusal, "since")
+    assert api.call(ann, "PUT", path, {"since": (NOON - DAY).isoformat()})[0] == 403
+    status, told = api.call("shop", "PUT", path, {"since": (NOON - DAY).isoformat()}, server)
+    assert (status, told["since"]) == (200, "2026-03-05T12:00:00.000000Z")
+    assert friends(api, bob)["friends"][0]["streak"] == 2
+
+
 def test_two_become_friends_and_part(api: Site, move: Move) -> None:
     ann, bob = names("ann", "bob")
     status, told = put(api, ann, bob)

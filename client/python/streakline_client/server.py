@@ -152,12 +152,13 @@ class StreaklineServer:
             found |= {profile["user_id"]: profile for profile in answer["users"]}
         return found
 
-    def befriend(self, user: str, friend: str) -> Tie:
-        """Make two users friends at once: both have agreed, and you know it.
+    def befriend(self, user: str, friend: str, *, since: datetime | None = None) -> Tie:
+        """Make two users friends at once: both have agreed, and you know it. since: when; None for now.
 
         Raises Refused, such as with the code `blocked` or `friends_max`.
         """
-        tie: Tie = self._calls.call("PUT", f"/v1/users/{user_part(user)}/friends/{user_part(friend)}")
+        path = f"/v1/users/{user_part(user)}/friends/{user_part(friend)}"
+        tie: Tie = self._calls.call("PUT", path, body={"since": since.isoformat()} if since else {})
         return tie
 
     def unfriend(self, user: str, friend: str) -> Tie:

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 9eab6c94b1537902b9b6894daa6869562c803f07ccd43ced79a2f17ae1698c23."""
+"""Made by `make clients` from the API with the digest e69679ab3079774bad620829f87408e90db556b50bab68a05b8998087affda4f."""
 
 from __future__ import annotations
 
@@ -1536,6 +1536,10 @@ class DeleteUsersUserIdFriendsFriendIdResponse(TypedDict):
     friend_id: str
     state: Literal["friend", "asked", "request", "blocked", "none"]
     since: str | None
+
+
+class PutUsersUserIdFriendsFriendIdRequest(TypedDict):
+    since: NotRequired[str]
 
 
 class PutUsersUserIdFriendsFriendIdResponse(TypedDict):

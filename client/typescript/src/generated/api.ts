@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 9eab6c94b1537902b9b6894daa6869562c803f07ccd43ced79a2f17ae1698c23.
+// Made by `make clients` from the API with the digest e69679ab3079774bad620829f87408e90db556b50bab68a05b8998087affda4f.
 
 export interface paths {
     "/": {
@@ -4918,7 +4918,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description servers alone: when the pair began, not in the future; left out: now
+                     */
+                    since?: string;
+                };
+            };
+        };
         responses: {
             /** @description Ask another user to be a friend, or answer such a request */
             200: {

@@ -104,9 +104,12 @@ export class StreaklineServer {
     return found;
   }
 
-  /** Make two users friends at once: both have agreed, and you know it. Rejects with Refused, such as of code blocked or friends_max. */
-  befriend(user: string, friend: string): Promise<Tie> {
-    return this.http.call('PUT', `/v1/users/${userPart(user)}/friends/${userPart(friend)}`);
+  /**
+   * Make two users friends at once: both have agreed, and you know it. since: when; by default now. Rejects with Refused, such as of
+   * the code blocked or friends_max.
+   */
+  befriend(user: string, friend: string, since?: Date): Promise<Tie> {
+    return this.http.call('PUT', `/v1/users/${userPart(user)}/friends/${userPart(friend)}`, since ? { since: since.toISOString() } : {});
   }
 
   /** End what two users have: a pair, or a request. */
