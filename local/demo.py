@@ -38,6 +38,7 @@ from local.stack import Stack
 from local.stores import books_of, lake_of
 from local.what_if.page import page
 from rules.book.document import read_book
+from rules.days import stamp
 from rules.parts import said
 
 PARTS: list[PartDemo] = list(said("demo"))

@@ -12,7 +12,6 @@ import { appliedOf, Sender, WAIT } from './sender.js';
 import type {
   Achievements, Activity, Alias, Applied, Balance, Board, Entry, Explanation, Friends, FriendsBoard, Leaderboard, League, Pauses, Profile, Rank, Region, RepairedStreak, RestDays,
   Rewards, SentEvent,
-  TakenFreeze, TakingPart, Weekday, Zone,
   BoardOfPeriod, BoardsOfBook, OwnBoards,
   TakenFreeze, TakingPart, Tie, Weekday, Zone,
 } from './types.js';

@@ -6,7 +6,6 @@
 
 import { Refused } from '../errors.js';
 import { Http, pause, refusalOf, UNKNOWN, userPart, type Reply, type Token } from '../http.js';
-import type { Applied, Profile } from '../types.js';
 import type { Applied, Profile, Tie } from '../types.js';
 
 export { Refused, Unreachable } from '../errors.js';
