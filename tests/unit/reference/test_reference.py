@@ -88,7 +88,9 @@ def test_it_is_well_formed_and_a_strict_policy_has_nothing_to_refuse(place: str)
 
 def test_each_call_has_a_form_that_holds_what_it_needs() -> None:
     assert read(page()).forms == {(method, path) for method, path, _ in OPERATIONS}
-    in_site = [read(reference(DOCUMENT, script="docs.js", is_within_site=True, tag=tag)).forms for tag in TAGS]
+    in_site = [
+        read(reference(DOCUMENT, script="docs.js", is_within_site=True, tag=tag)).forms for tag in TAGS
+    ]
     assert set().union(*in_site) == read(page()).forms
     assert sum(map(len, in_site)) == len(OPERATIONS), "each call is on one page of the site"
     (event,) = re.findall(r'data-path="/v1/events">.*?<textarea[^>]*>(.*?)</textarea>', page(), re.DOTALL)
