@@ -23,6 +23,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from analytics.reconcile.reconcile_user import Reconciler
 from local.move_in.positions import PositionImporter
+from local.rerate import Rerater
 from processors import expiry
 from processors.ranks import _scores_of
 from rules.engagement.opening_positions import OpeningPosition
@@ -340,3 +341,43 @@ def test_a_book_without_points_marks_nobody(api: Site) -> None:
     sent = event("CHECK_IN", datetime.now(UTC))
     api.send(name, sent, groups=(PRODUCERS,))
     assert "expiry_shard" not in stored(api, name)
+
+
+def test_a_version_of_the_past_with_amounts_moves_points_and_bonuses_once(
+    api: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point for each 5 minutes becomes four; what was stored of 29 minutes says how many that are."""
+    contract: dict[str, Any] = {
+        "type": "object",
+        "properties": {"minutes": {"type": "number", "minimum": 0, "maximum": 90}},
+    }
+
+    def by_minutes(earns: int) -> dict[str, Any]:
+        book: dict[str, Any] = copy.deepcopy(shipped_document())
+        points = {"base": 0, "of": "minutes", "each": 5, "earns": earns}
+        book["event_types"]["LISTENED"] = {"points": points, "properties": contract}
+        book["achievements"] = {"rich": {"all": [{"points_earned": 40}], "points": 500, **PAYS}}
+        return book
+
+    name, dynamodb = f"bonus{next(KEYS)}-{id(api)}", api.engine.client("dynamodb")
+    with published(api, by_minutes(1), BEGIN, monkeypatch) as move:
+        move(MONDAY + 3 * DAY)
+        sent = [event("LISTENED", MONDAY + day * DAY, minutes=29) for day in range(3)]
+        send(api, name, *sent)
+        assert (balance(api, name), bonuses(api, name)) == (15, [])
+        body = {"book": by_minutes(4), "effective": (BEGIN + DAY).isoformat(), "rerate": True}
+        status, told = api.admin("POST", "/v1/rules", body)
+        assert status == 201, told
+        books = BookStore(dynamodb, "RuleBooks")
+        settles = settler(dynamodb, books)
+        rerater = Rerater(settles.accounts, settles, EngagementCache(""), books.look(), BEGIN.date(), "test")
+        for _ in range(2):
+            rerater.rerate(name, MONDAY + 4 * DAY)
+            move(MONDAY + 4 * DAY)
+            assert balance(api, name) == 60 + 500
+        assert bonuses(api, name) == [("rich", 500, "2026-03-10")], "two events of 20 points make 40"
+        reverse(api, name, sent[0])
+        assert balance(api, name) == 40 + 500
+        assert bonuses(api, name)[1:] == [("rich", 500, "2026-03-11"), ("rich", -500, "2026-03-10")]
+        reverse(api, name, sent[1])
+        assert balance(api, name) == 20
