@@ -13,7 +13,7 @@ from math import inf
 HIDDEN = "hidden"  # the setting of a user who has left the boards; no group has this name
 YES = "yes"
 GROUPS_MAX = 5  # attributes of a user
-VALUE = "^[^\x00-\x1f\x7f]{1,64}$"  # of an attribute
+VALUE = "^[^\x00-\x1f\x7f;]{1,64}$"  # of an attribute; a semicolon parts them in the lake
 # A change that another one has replaced is kept for so long: until no closing may ask for it.
 REPLACED_KEPT = timedelta(days=30)
 CHANGES_MAX = 20  # of one user

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rules.days import stamp, stamp_of_key
+from rules.engagement.board_settings import BoardSetting, groups_of, is_hidden
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import stamp_of
 from rules.engagement.packed_dates import listed_dates
@@ -96,6 +97,10 @@ def streak_row(row: Row, *_: object) -> Row:
         begins = BroughtForward.of(sums)
         changed["begins_after"] = begins.start.last.isoformat()
         changed["freezes_before"] = begins.freezes_used
+    if settings := tuple(map(BoardSetting.of, changed.pop("board_settings", None) or ())):
+        changed["hidden"] = is_hidden(settings) or None
+        groups = "".join(f";{name}={value}" for name, value in groups_of(settings).items())
+        changed["user_groups"] = f"{groups};" if groups else None
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     if type(lapse := changed.get("lapses_at")) is int:
@@ -296,6 +301,8 @@ STREAKS = Entity(
         Field(
             "opening", TEXT, "the streak brought from another system: date, length, longest, active dates", 64
         ),
+        Field("hidden", BOOLEAN, "the user has left the boards", default="FALSE"),
+        Field("user_groups", TEXT, "groups for boards, with ; around each: ;class=4b;team=red;", 1024),
     ),
     key=("user_id", "version"),
     occurred="updated_at",
@@ -312,7 +319,7 @@ STREAKS = Entity(
                 "amnesties",
             ),
             *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
-            *("reviewed_since", "board_settings"),
+            "reviewed_since",
             *("applied_through", "streak_checkpoints", "holds", "repairs", "past_entry", "period_points"),
             *("bonus_points", "expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
         }

@@ -18,6 +18,7 @@ from analytics.reconcile.user_goals import goal_row
 from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.board_settings import HIDDEN, YES, BoardSetting
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.lots import Expiry, Hold
@@ -128,7 +129,10 @@ def streaks() -> Iterator[dict[str, Any]]:
         "u", 3, Head(AT, 4, 20), 30, streak, cover, chosen_zone="UTC", tz_review=True, updated_at=AT
     )
     hold = Hold("h", 5, "mug", AT, AT)
-    yield profile_attributes(replace(profile, holds=(hold,), expiry=Expiry(DAY, DAY, 5)), 4)
+    settings = (BoardSetting(1, "class", "4b"), BoardSetting(2, HIDDEN, YES))
+    more = {"holds": (hold,), "expiry": Expiry(DAY, DAY, 5)}
+    yield profile_attributes(replace(profile, **more), 4)
+    yield profile_attributes(replace(profile, board_settings=settings), 4)
 
 
 def lead_event(kind: str, payload: dict[str, Any]) -> LeadEvent:
