@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from adapters.book_store import shipped_version
@@ -56,6 +57,8 @@ KINDS = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED")
 
 
 REPAIRS = {"price_points": 1, "within_days": 7, "dates_max": 7, "a_year": 12}
+# Of what parts find in the warehouse
+FINDING_SETTINGS = SimpleNamespace(event_table="Event", feature_table="Feature", feature_queue_url="")
 
 
 class Recorder:
@@ -133,6 +136,7 @@ class Town:
 
     @property
     def steps(self) -> ReconcileSteps:
+        clients = {"dynamodb": self.dynamodb, "sqs": None}
         return ReconcileSteps(
             self.objects,
             self.warehouse,
@@ -141,7 +145,10 @@ class Town:
                 self.shares,
                 roots=FolderObjects(self.folder / "roots"),
             ),
-            finds={each.field: lambda *_: [] for each in FINDINGS_OF_PARTS},
+            finds={
+                each.field: each.find_of(FINDING_SETTINGS, clients.__getitem__, self.objects, self.warehouse)
+                for each in FINDINGS_OF_PARTS
+            },
         )
 
     # ---- what users do
