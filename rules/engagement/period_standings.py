@@ -26,6 +26,7 @@ AROUND = 3  # so many rows above somebody are shown, and as many below
 CLOSING_DELAY = timedelta(hours=1)
 FINAL_KEPT = timedelta(days=400)  # a final result
 ENDED_KNOWN = timedelta(days=40)  # whoever looks for ended periods looks so far back
+AFTER_ALL = "\U0010ffff"  # sorts after each user id
 Place = tuple[int, str]  # points below 0, and the user id: rows sort by it
 
 
@@ -177,8 +178,15 @@ class Pages:
 
 
 def first_places(pages: Sequence[Sequence[Standing]]) -> list[Place]:
-    """Return the places of the pages' first rows: of the first ones with a name, if there is one."""
-    return [place_of(next((row for row in page if row.user_id), page[0])) for page in pages]
+    """Return the places of the pages' first rows.
+
+    An erased user's row has the id of the next user with the same score; if there is none, an id after all.
+    """
+    places = []
+    for page in pages:
+        same = (row.user_id for row in page if row.user_id and row.score == page[0].score)
+        places.append((-page[0].score, next(same, AFTER_ALL)))
+    return places
 
 
 def without_user(rows: Iterable[Standing], user_id: str) -> list[Standing]:

@@ -130,8 +130,7 @@ def streaks() -> Iterator[dict[str, Any]]:
     )
     hold = Hold("h", 5, "mug", AT, AT)
     settings = (BoardSetting(1, "class", "4b"), BoardSetting(2, HIDDEN, YES))
-    more = {"holds": (hold,), "expiry": Expiry(DAY, DAY, 5)}
-    yield profile_attributes(replace(profile, **more), 4)
+    yield profile_attributes(replace(profile, holds=(hold,), expiry=Expiry(DAY, DAY, 5)), 4)
     yield profile_attributes(replace(profile, board_settings=settings), 4)
 
 
