@@ -263,7 +263,7 @@ class AchievementSnapshot:
     earned in it. A snapshot is stale (not is_usable), and the whole ledger is read once more, if
 
     (a) a new entry counts for a date before `until`,
-    (b) freezes or pauses before `until` have changed,
+    (b) freezes, pauses or choices of rest days before `until` have changed,
     (c) a version of the book took effect in the past, or
     (d) an achievement is read whose definition the snapshot does not have.
 
@@ -277,7 +277,7 @@ class AchievementSnapshot:
     totals: Mapping[str, int] = field(default_factory=dict)  # see UserHistory
     earned: Mapping[str, Position] = field(default_factory=dict)  # by name, those earned before `until`
     # What `earned` follows from, as digests: the definitions of the achievements that were read; and the
-    # freezes and pauses before `until`. It has no names: exports show it, and achievements may be secret.
+    # freezes, pauses and choices of rest days before `until`. Exports show it, so it names no secret.
     definitions: frozenset[str] = frozenset()
     cover: str = ""
     # By name, instants of achievements that were shown, and are never withdrawn.
@@ -383,7 +383,7 @@ def _definition_digests(declared: Mapping[str, DeclaredAchievement]) -> frozense
 def _cover_digest(cover: Cover, until: date) -> str:
     """Return a digest by which two covers differ before a date."""
     before = cover_until(cover, until)
-    return _digest((before.freezes, before.pauses, sorted(before.skipped)))
+    return _digest((before.freezes, before.pauses, sorted(before.skipped), before.rest.chosen))
 
 
 def _digest(content: object) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from adapters.book_store import shipped_document
 from ingest.book_document import book_of_document
+from rules.book.daily import Weekday
 from rules.book.document import BookRefused
 from rules.engagement.achievements import (
     AchievementSnapshot,
@@ -98,6 +99,11 @@ def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
     assert not kept.is_usable(known, streaks, late)
     other = replace(streaks.cover, freezes=((story.base.date(), 5),))
     assert not kept.is_usable(known, replace(streaks, cover=other), told)
+    # Only an opening position brings a choice of the past.
+    rest = streaks.cover.rest.with_choice(story.base.date(), [Weekday.SUNDAY])
+    assert not kept.is_usable(known, replace(streaks, cover=replace(streaks.cover, rest=rest)), told)
+    later = streaks.cover.rest.with_choice(kept.until + timedelta(days=1), [Weekday.SUNDAY])
+    assert kept.is_usable(known, replace(streaks, cover=replace(streaks.cover, rest=later)), told)
     name = next(iter(known))
     changed = known | {name: replace(known[name], since=story.base.date())}
     assert not kept.is_usable(changed, streaks, told)
