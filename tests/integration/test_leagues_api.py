@@ -124,3 +124,33 @@ def test_without_leagues_the_answer_says_so(api: Site) -> None:
     status, answer = api.call("nobody", "GET", "/v1/users/nobody/league")
     assert status == 404
     assert "no league" in answer["error"]["message"]
+
+
+def test_the_last_second_in_the_zone_farthest_west_counts(api: Site, week: Move) -> None:
+    """Sunday ends in UTC-12 on Monday at 12:00 UTC. What arrives until 18:00 is in the league, and nothing later."""
+    west, later = crowd(2)
+    last = datetime(2026, 3, 16, 11, 59, 59, tzinfo=UTC)
+    closes = datetime(2026, 3, 16, 18, tzinfo=UTC)
+    week(closes - timedelta(seconds=1))
+    send(api, west, event("LESSON_COMPLETED", last) | {"timezone": "-12:00"})
+    assert league(api, west)["league"]["week"] == WEEK
+    week(closes)
+    send(api, later, event("LESSON_COMPLETED", last) | {"timezone": "-12:00"})
+    status, _ = api.call(later, "GET", f"/v1/users/{later}/league")
+    assert status == 404, "the league has closed; the board of the week counts it"
+    assert api.call(later, "GET", "/v1/boards/weekly?period=" + WEEK)[1]["me"]["score"] > 0
+
+
+def test_a_clock_that_is_wrong_leads_into_no_other_week(api: Site, week: Move) -> None:
+    """A phone that is a week ahead or behind gets no points of that week, so it joins no league of it."""
+    ahead, behind = crowd(2)
+    week(TUESDAY)
+    send(api, behind, event("LESSON_COMPLETED", TUESDAY - 2 * DAY))  # on Sunday, of the week before
+    status, _ = api.call(behind, "GET", f"/v1/users/{behind}/league")
+    assert status == 404
+    far = event("LESSON_COMPLETED", TUESDAY + 7 * DAY)
+    told = api.call(ahead, "POST", "/v1/events", {"events": [far]})
+    api.settle()
+    assert told[0] in (200, 202, 422)
+    status, answer = api.call(ahead, "GET", f"/v1/users/{ahead}/league")
+    assert status == 404 or answer["league"]["week"] == WEEK
