@@ -59,7 +59,8 @@ export const show = async (root, view) => {
     h("p", { class: "row" }, h("label", { for: "region" }, "Region"), select),
     grid,
     leaving(view, own, () => show(root, view)));
-  const league = await leagueCard(view).catch((error) => {
+  const { book } = await get("v1/rules", view.signal);
+  const league = book.leagues && await leagueCard(view).catch((error) => {
     if (view.signal.aborted) throw error;
     return card(trouble(error));
   });

@@ -482,13 +482,11 @@ class Leagues:
 
     # ---- what a user sees and changes
 
-    def state(self, user_id: str, now: datetime) -> LeagueState | None:
-        """Return what a user sees of the leagues; None for one who has neither been in one, nor left them."""
+    def state(self, user_id: str, now: datetime) -> LeagueState:
+        """Return what a user sees of the leagues."""
         terms = self._accounts.daily_terms()
         membership = self.store.membership(user_id)
         following = rules_of(open_week(now, terms) or week_of(now.date()), terms)
-        if not membership.version:
-            return None
         league = self._open_league(membership, now)
         if league is None:
             membership = self._settled_view(user_id, membership)

@@ -68,18 +68,16 @@ TAKING_PART_VIEW = closed_object({"user_id": TEXT, "taking_part": FLAG})
 
 def league_view(
     user_id: str,
-    state: LeagueState | None,
+    state: LeagueState,
     names: BoardNames,
     is_erased: Callable[[str], bool],
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what a user sees of the leagues. Raises 404 if there is nothing to see."""
-    if state is None:
-        reason = "the user has been in no league: the first event of a week that earns points joins one"
-        raise ApiError(404, "not_found", reason)
+    """Return what a user sees of the leagues. Raises 404 if there are none."""
     membership, rules = state.membership, state.rules
     if rules is None:
-        raise ApiError(404, "not_found", "the book of rules declares no leagues")
+        reason = "there are no leagues this week: a book that declares them begins with the next Monday"
+        raise ApiError(404, "not_found", reason)
     number = rules.division_of(membership.name, membership.division)
     return {
         "user_id": user_id,

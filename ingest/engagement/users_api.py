@@ -277,7 +277,7 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
 def get_league(user_id: str) -> dict[str, Any]:
     """The user's division, the open league, and the last outcome.
 
-    Leagues are shown only: nothing is earned in them. 404: the user has been in none yet, or there are none.
+    Leagues are shown only: nothing is earned in them. 404: there are no leagues this week.
     """
     user_services.require_reach(user_id)
     now = clock.now()

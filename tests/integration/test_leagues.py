@@ -356,7 +356,7 @@ def test_who_has_left_joins_nothing_and_may_come_back(town: LeagueTown) -> None:
     leagues = town.process()
     leagues.take_part("u0", IN_W48, takes_part=False)
     state = leagues.state("u1", IN_W48 + MINUTE)
-    assert state and state.league
+    assert state.league
     assert "u0" not in {row.user_id for row in state.league.ranked.standing}
     leagues.take_part("u0", IN_W48, takes_part=True)  # the seat is still there
     town.process().close_due(CLOSED_W48, FOREVER)
@@ -383,7 +383,7 @@ def test_leaving_before_the_first_league(town: LeagueTown) -> None:
 def test_a_user_sees_the_cohort_with_its_zones(town: LeagueTown) -> None:
     town.play(W48, TEN, IN_W48)
     state = town.process().state("u4", IN_W48)
-    assert state and state.league
+    assert state.league
     assert state.league.closes_at == datetime.fromisoformat("2026-11-30T18:00:00+00:00")
     rows = state.league.ranked.standing
     assert [row.rank for row in rows] == list(range(1, 11))
@@ -395,7 +395,7 @@ def test_the_answer_promises_what_the_closing_keeps(town: LeagueTown) -> None:
     shown: dict[str, Any] = {}
     for user in CROWD:
         state = town.process().state(user, CLOSED_W48 - 11 * MINUTE)
-        assert state and state.league
+        assert state.league
         shown |= {row.user_id: (row.rank, row.points, row.zone) for row in state.league.ranked.standing}
     town.process().close_due(CLOSED_W48, FOREVER)
     kept = {user: town.membership(user).outcome for user in CROWD}
@@ -409,13 +409,14 @@ def test_the_outcome_is_seen_before_the_job_has_written_it(town: LeagueTown) -> 
     town.process().join_all([profile], CLOSED_W48)  # closes the cohort, and gives no other an outcome
     assert town.membership("u0").outcome is None
     state = town.process().state("u0", CLOSED_W48)
-    assert state and state.league is None
+    assert state.league is None
     assert state.membership.name == "silver"
     assert state.membership.outcome == Outcome("2026-W48", "bronze", 1, 100, Zone.UP, 10)
 
 
 def test_a_user_who_is_not_there_sees_nothing(town: LeagueTown) -> None:
-    assert town.process().state("ann", IN_W48) is None
+    state = town.process().state("ann", IN_W48)
+    assert (state.league, state.membership.outcome, state.rules) == (None, None, RULES)
 
 
 def test_a_damaged_membership_begins_anew(town: LeagueTown) -> None:

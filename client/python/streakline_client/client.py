@@ -262,7 +262,7 @@ class Streakline(QuestionCalls):
     def league(self) -> League:
         """Return the user's division, the open league with its zones, and the last outcome.
 
-        Raises Refused with the status 404 if there is nothing yet.
+        Raises Refused with the status 404 if there are no leagues this week.
         """
         shown: League = self._of_user("/league")
         return shown

@@ -271,7 +271,7 @@ export class Streakline extends QuestionsApi {
     return this.http.call('PUT', this.path('/boards'), { hidden });
   }
 
-  /** Return the user's division, the open league with its zones, and the last outcome; 404: nothing yet. */
+  /** Return the user's division, the open league with its zones, and the last outcome; 404: there are none. */
   league(): Promise<League> {
     return this.http.call('GET', this.path('/league'));
   }

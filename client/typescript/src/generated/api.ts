@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest e69679ab3079774bad620829f87408e90db556b50bab68a05b8998087affda4f.
+// Made by `make clients` from the API with the digest bb2dd71f99677d07afd7fe647385624e1e90cd29d361c9ef8c426e6ce9c38475.
 
 export interface paths {
     "/": {
@@ -1209,7 +1209,7 @@ export interface paths {
         };
         /**
          * The user's division, the open league, and the last outcome
-         * @description Leagues are shown only: nothing is earned in them. 404: the user has been in none yet, or there are none.
+         * @description Leagues are shown only: nothing is earned in them. 404: there are no leagues this week.
          */
         get: operations["getUsersUserIdLeague"];
         /** Leave the leagues, or come back */
