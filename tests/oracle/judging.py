@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import plans
+from tests.oracle.board_reading import as_stored, counted
 from tests.oracle.calendar_dates import date_in, start_of
 from tests.oracle.facts import refusal, said
 from tests.oracle.ledger_reading import HELD_MAX, LedgerReading, is_repair
@@ -193,6 +194,7 @@ class Judge:
         self.commands.clear()
         self._spendings(reading)
         self._bonuses(reading)
+        self._boards(entries)
         if whole:
             self._days(reading)
             # A machine whose clock is days ahead has stored that a streak is over.
@@ -405,6 +407,14 @@ class Judge:
         scores = self.machines.scores()
         board = reading.total - sum(points for _, points in paid.values())
         self.must((scores or {}).get("points", 0) == max(0, board), f"on boards: {scores}, not {board}")
+
+    def _boards(self, entries: Sequence[Any]) -> None:
+        """A profile has what boards count of its ledger, whoever wrote what when."""
+        key = {"user_id": {"S": self.machines.user}}
+        item = self.machines.stream.real.get_item(TableName="UserStreaks", Key=key).get("Item", {})
+        found = as_stored(item["period_points"]["S"] if "period_points" in item else "")
+        expected = counted(entries, self.facts.starts)
+        self.must(found == expected, f"boards count {found}, not {expected}")
 
     def _undo(self, what: str, undone: str, body: Any, code: str, reading: LedgerReading) -> None:
         if code:

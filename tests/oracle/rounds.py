@@ -15,6 +15,7 @@ import ingest.engagement.users_api
 import processors.engagement
 import processors.expiry
 from tests.oracle import plans
+from tests.oracle.board_reading import BOARDS
 from tests.oracle.facts import BookSaid, Facts
 from tests.oracle.judging import Judge
 from tests.oracle.machines import CONTEXT, Machines, Stream
@@ -301,7 +302,7 @@ def round_of(engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring
         paying = (BONUSES if number == 1 else {**BONUSES, **LATER_BONUSES}) if plan.bonuses else {}
         prices = LATER_PRICES if number == 2 else {}
         repairs = REPAIRS if each.repairs else None
-        version = repairing(resting(first, daily), vars(repairs) if repairs else {})
+        version = repairing(resting(first, daily, BOARDS), vars(repairs) if repairs else {})
         version = achieving(version, paying, STREAKS, prices)
         if isinstance(each, plans.LaterBook):
             version = replace(version, number=number, effective_at=each.at, published_at=each.at)

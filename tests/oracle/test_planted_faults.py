@@ -227,6 +227,26 @@ def a_later_book_repairs_at_the_first_terms(patch: Patch) -> None:
     patch.setattr(books, "at", lambda self, _: at(self, epoch))
 
 
+def boards_count_whatever_comes_late(patch: Patch) -> None:
+    far = real("rules.days.LAST_CLOCK")
+    patch.setattr("rules.engagement.period_points.final_at", lambda *_: far)
+
+
+def boards_forget_what_is_taken_back(patch: Patch) -> None:
+    counted, kind = (
+        real("rules.engagement.period_points.is_counted"),
+        real("rules.engagement.ledger.EntryKind"),
+    )
+    patch.setattr(
+        "rules.engagement.period_points.is_counted",
+        lambda entry: counted(entry) and entry.draft.kind is kind.EARN,
+    )
+
+
+def a_board_ends_at_midnight_in_utc(patch: Patch) -> None:
+    patch.setattr("rules.engagement.periods.EVERYWHERE", "+00:00")
+
+
 # Each fault, with rounds that find it at once: they come first.
 FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     there_is_no_daily_cap: (2, 1),
@@ -260,6 +280,9 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_later_book_excuses_dates_that_had_begun: (0, 30, 44),
     a_short_date_is_a_miss: (44, 45, 65),
     a_later_book_repairs_at_the_first_terms: (0, 6),
+    boards_count_whatever_comes_late: (0, 1, 2),
+    boards_forget_what_is_taken_back: (0, 1, 2),
+    a_board_ends_at_midnight_in_utc: (0, 1, 2),
 }
 
 
