@@ -147,7 +147,7 @@ def test_rendering_follows_what_is_shown_and_nothing_else(open_app: Any) -> None
 def test_what_has_no_hook_of_its_own_is_asked_once_and_a_refusal_is_an_error(open_app: Any) -> None:
     phone = open_app("react-bea")
     phone.run("(session) => mount(session, true)", phone.session)
-    phone.shows("u", "true, 404")
+    phone.shows("u", "true, 404, 0")
     (said,) = phone.problems  # the browser's own words
     assert "404" in said
     phone.problems.clear()

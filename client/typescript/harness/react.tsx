@@ -3,7 +3,7 @@
 import { StrictMode, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { Streakline } from 'streakline';
-import { StreaklineProvider, useAnswer, useBoard, useLeaderboard, useLeague, useProfile, useTrack, type Track } from 'streakline/react';
+import { StreaklineProvider, useAnswer, useBoard, useFriends, useLeaderboard, useLeague, useProfile, useTrack, type Track } from 'streakline/react';
 import type { Session } from '../sample/react/lessons.js';
 
 const renders: Record<string, number> = {};
@@ -33,8 +33,8 @@ function Boards(): ReactElement {
 }
 
 function Others(): ReactElement {
-  const achievements = useAnswer('achievements', (me) => me.achievements()), league = useLeague();
-  return <u>{achievements.data ? `${achievements.data.achievements.length > 0}` : 'none'}, {(league.error as { status?: number } | undefined)?.status ?? 'league'}</u>;
+  const achievements = useAnswer('achievements', (me) => me.achievements()), league = useLeague(), friends = useFriends();
+  return <u>{achievements.data ? `${achievements.data.achievements.length > 0}` : 'none'}, {(league.error as { status?: number } | undefined)?.status ?? 'league'}, {friends.data ? friends.data.friends.length : `${(friends.error as { status?: number } | undefined)?.status}`}</u>;
 }
 
 const Tree = ({ session, isOthers }: { session: Session; isOthers: boolean }): ReactElement => (

@@ -9,7 +9,7 @@ import {
 import { Streakline, type Tracked } from '../client.js';
 import type { Options } from '../options.js';
 import type { ShownProfile } from '../profile.js';
-import type { Board, BoardOfPeriod, Leaderboard, League, Region, SentEvent } from '../types.js';
+import type { Board, BoardOfPeriod, Friends, Leaderboard, League, Region, SentEvent } from '../types.js';
 import { LOADING, storeOf, type Answer, type Loaded, type Store } from './store.js';
 
 export type { Loaded };
@@ -119,6 +119,9 @@ export const useLeaderboard = (board: Board, query: LeaderboardQuery = {}): Load
 /** Return a board that the book declares, of a period: by default of the one that is open. */
 export const useBoard = (name: string, query: BoardQuery = {}): Loaded<BoardOfPeriod> =>
   useShown('useBoard', (store) => store.answer(JSON.stringify(['board', name, query.period, query.group, query.limit]), (me) => me.board(name, query)));
+
+/** Return the user's friends, each with the streak of the dates on which both were active, and who asks to be one. */
+export const useFriends = (): Loaded<Friends> => useShown('useFriends', (store) => store.answer('friends', (me) => me.friends()));
 
 /** Return the user's league. Before the first points of a week it is a `Refused` of status 404. */
 export const useLeague = (): Loaded<League> => useShown('useLeague', (store) => store.answer('league', (me) => me.league()));
