@@ -54,6 +54,7 @@ def test_a_planted_import_is_found(tree: Path, module: str, line: str, broken: l
 
 
 def test_each_part_has_its_contract_which_excepts_nobody() -> None:
-    assert PROTECTED.keys() == {f"{part} are known to their manifest alone" for part in Part}
+    # A part that was taken out of the code leaves its contract behind.
+    assert PROTECTED.keys() >= {f"{part} are known to their manifest alone" for part in Part}
     for protected in PROTECTED.values():
         assert protected["allowed_importers"] == protected["protected_modules"]
