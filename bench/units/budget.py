@@ -7,6 +7,7 @@ from typing import Any
 from bench.counting.desk import Units, desk
 from bench.naive import naive_paths
 from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
+from bench.units.friends import friend_paths
 from bench.units.leagues import league_paths
 from bench.units.outgoing import outgoing_paths
 from bench.units.part_units import PartUnits
@@ -43,7 +44,7 @@ def measure_all() -> dict[str, Any]:
             rows |= part.rows(shared)
         rows["IdempotencyKeys"] = claims
         paths |= publishing_paths(shared, rows)
-    for family in (points_paths, bonus_paths, league_paths, outgoing_paths, years_paths):
+    for family in (points_paths, bonus_paths, league_paths, friend_paths, outgoing_paths, years_paths):
         with desk() as own_desk:
             paths |= family(own_desk)
     return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes())}
