@@ -51,7 +51,9 @@ from rules.engagement.rest_days import NO_TERMS
 
 # After so long the counting gives up. The function has 15 minutes, and must still write the snapshot.
 SNAPSHOT_SECONDS = 600
-RUN_SECONDS = 840  # then cohorts are left to the next run
+# Cohorts are closed until shortly before the next run begins, which goes on: two at once would do much of the
+# work twice. After a long count there is some time, too.
+RUN_SECONDS, CLOSING_SECONDS = 290, 120
 # So many segments of the table of profiles are read at the same time: one is decoded while others are on
 # their way.
 SEGMENTS = 4
@@ -265,7 +267,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         built = builder.build(clock.now())
     finally:  # neither waits for the other's trouble to end
         if builder.leagues:
-            closed = dict(builder.leagues.close_due(clock.now(), began + RUN_SECONDS))
+            until = max(began + RUN_SECONDS, time.monotonic() + CLOSING_SECONDS)
+            closed = dict(builder.leagues.close_due(clock.now(), until))
     built |= closed
     logger.info("ranks", extra=built)
     return built
