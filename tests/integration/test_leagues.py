@@ -494,3 +494,18 @@ def test_a_name_that_a_dead_process_has_left_is_erased_too(town: LeagueTown) -> 
     assert town.process().store.enter(BRONZE_1, "ann", RULES.size, CLOSED_W48)
     erase(town, "ann")
     assert not is_named(town, "ann")
+
+
+def test_a_region_without_the_cohorts_keeps_the_divisions(town: LeagueTown) -> None:
+    """A standby has users' places, and no table of cohorts: the open week is lost, and nothing else."""
+    town.play(W48, TEN, IN_W48)
+    town.process().close_due(CLOSED_W48, FOREVER)
+    town.play(W49, TEN, IN_W49)
+    for item in town.stored()["Boards"]:
+        key = {name: item[name] for name in ("board", "part")}
+        town.dynamodb.delete_item(TableName=town.table("Boards"), Key=key)
+    state = town.process().state("u0", IN_W49)
+    assert (state.league, state.membership.name) == (None, "silver")
+    town.play(W50, TEN, IN_W50)
+    assert [town.membership(user).name for user in TEN] == [*["silver"] * 3, *["bronze"] * 7]
+    assert town.membership("u0").place == Place("2026-W50", 1, 1)
