@@ -41,6 +41,7 @@ TABLE_KEYS = {
     **KEYS,
     "RewardsLedger": ("account_id", "created_at"),
     "BPEvents": ("user_id", "event_id"),
+    "Friends": ("user_id", "friend_id"),
     **{table: key for part in PARTS for table, key in part.keys.items()},
 }
 # What a restore does not bring back, by store; then what follows, or what to do. Point-in-time recovery has
@@ -53,7 +54,7 @@ NOT_IN_THE_LAKE = {
     "IdempotencyKeys": "digests of leads' events, states of orders, counts of hooks, and notes of imports;"
     " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
     "PayloadBucket": "large webhooks; the bucket may still have them",
-    "Friends": "requests and blocks; users ask and block again",
+    "Friends": "who is whose friend, has asked whom, has blocked whom; point-in-time recovery has it",
     "Boards": "nothing; the next snapshot makes them anew",
     "Limits": "counts of the last minute; they start again",
     "Redis": "nothing; rounds fill it",
