@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -58,6 +60,25 @@ def printed(block: Block, folder: Path, lake: str, stack: Stack) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def copy(told: Lake, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The curated files, and another day's file with an event in an older version; the bucket gets it, too."""
+    folder = tmp_path_factory.mktemp("copy") / "lake"
+    shutil.copytree(told.root / "curated", folder)
+    event = pq.read_table(next((folder / "events").rglob("*.parquet")), partitioning=None).slice(0, 1)
+    for name, value in (("version", ""), ("points_awarded", 1_000_000)):
+        column = event.schema.get_field_index(name)
+        event = event.set_column(
+            column, event.schema.field(name), pa.array([value], event.schema.field(name).type)
+        )
+    older = folder / "events" / "dt=2030-01-01" / "day.parquet"
+    older.parent.mkdir()
+    pq.write_table(event, older)
+    key = f"curated/{older.relative_to(folder)}"
+    stack.client("s3").put_object(Bucket="lake", Key=key, Body=older.read_bytes())
+    return folder
+
+
 @pytest.fixture
 def wanted(told: Lake) -> set[int]:
     (row,) = told.duck.rows("SELECT COUNT(*) AS events, SUM(points_awarded) AS points FROM lake.events")
@@ -65,15 +86,15 @@ def wanted(told: Lake) -> set[int]:
 
 
 @pytest.mark.parametrize("tool", CODE)
-def test_a_copy(tool: str, told: Lake, stack: Stack, wanted: set[int], tmp_path: Path) -> None:
+def test_a_copy(tool: str, copy: Path, stack: Stack, wanted: set[int], tmp_path: Path) -> None:
     if tool == "LAKE" and shutil.which("java") is None:
         pytest.skip("Spark needs java")
-    (tmp_path / "lake").symlink_to(told.root / "curated")
+    (tmp_path / "lake").symlink_to(copy)
     assert wanted <= numbers(printed(CODE[tool], tmp_path, "lake", stack))
 
 
 @pytest.mark.parametrize("tool", ["polars", "pyarrow"])
-def test_the_bucket_itself(tool: str, stack: Stack, wanted: set[int], tmp_path: Path) -> None:
+def test_the_bucket_itself(tool: str, copy: Path, stack: Stack, wanted: set[int], tmp_path: Path) -> None:
     lake = "lake/curated" if tool == "pyarrow" else "s3://lake/curated"
     assert wanted <= numbers(printed(CODE[tool], tmp_path, lake, stack))
 
