@@ -28,6 +28,8 @@ NOBODYS = ("/v1/rules", "/v1/operations", "/v1/webhook-endpoints", "/v1/leads", 
 NAMED = {
     "name": "day",
     "board": "points",
+    "board_name": "weekly",
+    "friend_id": "somebody",
     "number": "1",
     "fingerprint": "me",
     "erasure_id": "0" * 32,
