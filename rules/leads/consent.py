@@ -480,7 +480,7 @@ def _clause_words(text: str) -> str:
     plain = _plain_words(text)
     words = re.findall(r"[^\W_]+", EXPLETIVE.sub("", _folded(text)))
     trimmed = _plain_words(_without_politeness(" ".join(map(_spelt, words))))
-    return trimmed if trimmed and len(trimmed) < len(_without_politeness(plain)) else plain
+    return trimmed if len(trimmed) < len(_without_politeness(plain)) else plain
 
 
 def _spelt(word: str) -> str:

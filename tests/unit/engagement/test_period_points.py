@@ -147,7 +147,7 @@ def test_any_split_of_the_entries_counts_the_same(entries: list[Entry], data: st
 def test_the_counts_are_those_of_a_plain_reading(entries: list[Entry]) -> None:
     """A period that is kept has the sum over its dates of what was written before it was final."""
     newest = datetime.fromisoformat(entries[-1].created_at)
-    names = [f"2026-W{week}" for week in range(40, 54)] + ["2026-10", "2026-11", "2026-12"]
+    names = [f"2026-W{week}" for week in range(40, 54)] + ["2026-10", "2026-11", "2026-12", "2027-01"]
     expected = {}
     for period in (*map(period_named, names), period_named("2026-09-01--2026-11-30")):
         final = final_at(period, ALL)

@@ -148,6 +148,9 @@ def test_politeness_around_a_phrase_changes_nothing(
         "{} i did not sign up for this this is harassment",
         "i did not sign up for this this is harassment {}",
         "{} I never signed up for this THIS is harassment!",
+        "Thank you, you have the wrong number. {}",
+        "{}. Thank you you got the wrong number",
+        "thank you 🙏 you've got the wrong number\n{}",
     ],
 )
 def test_a_word_that_ends_one_phrase_and_begins_the_next_is_said_twice(text: str, word: str) -> None:
