@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SAY_EVERY_SECONDS = 15.0
+SAY_EVERY_SECONDS = 8.0
 
 
 @contextmanager

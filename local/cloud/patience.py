@@ -21,7 +21,7 @@ from rules.days import parse_moment
 from rules.engagement.events import event_id
 
 STALLED_SECONDS_MAX = 300.0
-SAY_EVERY_SECONDS = 10.0
+SAY_EVERY_SECONDS = 8.0
 LAPTOP_PAUSE_SECONDS = 0.1
 AWS_PAUSE_SECONDS = 2.0
 # On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.
@@ -42,7 +42,7 @@ class Patience:
     """Ends a wait whose progress has stayed the same for so many seconds."""
 
     seconds: float = STALLED_SECONDS_MAX
-    say: Callable[[str], object] = _print  # gets a line of progress every ten seconds
+    say: Callable[[str], object] = _print  # gets a line of progress every SAY_EVERY_SECONDS
     elapsed: Callable[[], float] = time.monotonic  # seconds, from any beginning
     _progress: object = None
     _progressed_at: float | None = None  # None: the wait has not begun

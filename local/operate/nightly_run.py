@@ -24,6 +24,13 @@ SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
 BY_HAND = "by-hand"  # how the names of such runs begin
 SUCCEEDED = "SUCCEEDED"
+# States of the run (infra/nightly.asl.json) whose names do not say what is done; a choice is no work.
+STATE_WORDS = {
+    "Curate": "raw objects become Parquet files",
+    "Forget": "who was erased leaves the lake",
+    "SideBySide": "accounts are compared, and the warehouse is loaded and built",
+    "Retain": "old events leave their table",
+}
 FINAL_STATUSES = (SUCCEEDED, "FAILED", "TIMED_OUT", "ABORTED")
 BACKFILL_POLL_SECONDS = 15.0  # Glue takes a minute or two to start a job
 FINAL_JOB_STATES = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
@@ -151,7 +158,8 @@ def wait(
         steps = [
             event for page in pages for event in page["events"] if event["type"].endswith("StateEntered")
         ]
-        say(f"{len(steps)} steps, {steps[-1]['stateEnteredEventDetails']['name'] if steps else ''}")
+        state = steps[-1]["stateEnteredEventDetails"]["name"] if steps else "begins"
+        say(f"step {len(steps)}: {STATE_WORDS.get(state, state)}")
         if status in FINAL_STATUSES:
             return status
         if time.monotonic() > deadline:

@@ -30,7 +30,7 @@ def test_it_waits_as_long_as_there_is_progress_and_shows_it() -> None:
 def test_it_is_silent_about_what_ends_soon() -> None:
     clock, said = Clock(), list[str]()
     patience = Patience(30, said.append, clock)
-    for number in range(9):
+    for number in range(7):
         patience.wait("orders wait", number, 0)
         clock.now += 1
     assert said == []
