@@ -226,6 +226,14 @@ def unpack_standing(packed: bytes) -> tuple[Row, ...]:
     return tuple(Row(user, rank, points, Zone(zone)) for user, rank, points, zone in rows)
 
 
+def leave_cohort(dynamodb: Any, boards: str, membership: Item) -> None:
+    """Take a user's name out of the cohort that the item of a membership names. Raises Unprocessed."""
+    place = _membership_of(membership).place
+    if place is not None:
+        user = user_of_partition(membership["user_id"]["S"])
+        remove_member(dynamodb, boards, encode_item(_cohort_key(place)), user)
+
+
 def remove_member(dynamodb: Any, boards: str, key: Item, user_id: str) -> None:
     """Take an erased user's name out of a cohort. Its result keeps the row. Raises Unprocessed."""
     for _ in pauses(ATTEMPTS_MAX):

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
+from adapters.engagement.account_items import LEAGUE
+from adapters.engagement.leagues import leave_cohort
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
@@ -73,13 +75,14 @@ def remove_items(subject: Subject) -> tuple[int, int]:
     Partitions of an earlier sweep are looked at again, although the item that led to them is gone.
     """
     item_count = object_count = 0
+    tables, dynamodb = subject.stack.tables, subject.stack.client("dynamodb")
     subject.partitions |= dict.fromkeys(_partitions(subject))
     for table, key in subject.partitions:
         for item in _items(subject, table, key):
+            if LEAGUE in item:
+                leave_cohort(dynamodb, tables["Boards"], item)
             object_count += _remove_object(subject, item.get(PAYLOAD_URL, {}).get("S", ""))
-            subject.stack.client("dynamodb").delete_item(
-                TableName=subject.stack.tables[table], Key={name: item[name] for name in KEYS[table]}
-            )
+            dynamodb.delete_item(TableName=tables[table], Key={name: item[name] for name in KEYS[table]})
             item_count += 1
     return item_count, object_count
 

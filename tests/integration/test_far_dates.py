@@ -53,6 +53,8 @@ NAMED = {
     "agent_id": USER,
     "name": "day_1",
     "board": "points",
+    "board_name": "weekly",
+    "friend_id": "somebody",
     "number": "1",
     "fingerprint": "me",
     "erasure_id": "0" * 32,

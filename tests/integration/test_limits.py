@@ -142,6 +142,8 @@ def reads() -> list[tuple[str, str]]:
         "user_id": "{user}",
         "agent_id": "{user}",
         "board": "points",
+        "board_name": "weekly",
+        "friend_id": "somebody",
         "name": "x",
         "fingerprint": "me",
         "lead_id": "l" * 26,

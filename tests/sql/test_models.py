@@ -30,9 +30,10 @@ def rows(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", models())
 def test_same_rows_on_both_engines(told: Lake, name: str) -> None:
     duck, redshift = (rows(warehouse, name) for warehouse in told.warehouses)
-    assert duck
+    # No period of a board has ended in the story: tests/sql/test_boards_twin.py has such.
+    assert duck or name == "marts.board_results"
     assert duck == redshift
-    assert list(duck[0]) == list(models()[name].columns)
+    assert not duck or list(duck[0]) == list(models()[name].columns)
 
 
 def test_tests_hold(told: Lake) -> None:

@@ -62,7 +62,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "docs/guides/a-league.md": {
         "book.yaml: a book of rules": "in test_book_page.py",
-        "const { division, league, last } = await me.league();": "a league begins with the next week",
     },
     "docs/guides/loyalty-levels.md": {"book.yaml: a book of rules": "in test_book_page.py"},
     "docs/guides/what-if.md": {
