@@ -2,11 +2,16 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from adapters.platform.tables import scan_all
+from tests.support.engine import Engine
 from tests.support.gateway import GROUP_ADMIN, ask, token
+from tests.support.memory import forget
 from tests.support.rewards import with_rewards
 from tests.support.site import PRODUCERS
 
@@ -14,6 +19,22 @@ SCRIPT_TITLE = '<img src=x onerror="alert(1)"> Ten'
 KEYS = count()
 LONG_SECONDS = 30
 BOOK_DAYS = 60  # so long the book is in force: also at the beginning of this week and this month
+
+
+@contextmanager
+def no_published_book(engine: Engine) -> Iterator[None]:
+    """The shipped book alone is in force, as long as the block runs: what other tests have published comes back."""
+    dynamodb = engine.client("dynamodb")
+    items = list(scan_all(dynamodb, TableName="RuleBooks"))
+    for item in items:
+        dynamodb.delete_item(TableName="RuleBooks", Key={name: item[name] for name in ("book", "version")})
+    forget()
+    try:
+        yield
+    finally:
+        for item in items:
+            dynamodb.put_item(TableName="RuleBooks", Item=item)
+        forget()
 
 
 def a_book() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rules.book.book import Version
 from rules.book.daily import daily_rules
 from rules.book.document import read_book
 from rules.days import EPOCH
-from tests.browser.given import a_book, call, earn
+from tests.browser.given import a_book, call, earn, no_published_book
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT
@@ -30,7 +30,7 @@ LEAGUES = {"board": "weekly", "divisions": ["bronze", "silver"], "size": 10, "up
 def site(browser: Any, engine: Engine, lone_redis_url: str) -> Iterator[str]:
     document = a_book() | {"boards": BOARDS, "leagues": LEAGUES}
     version = Version(1, EPOCH, lambda: read_book(document))
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, no_published_book(engine):
         patch.setattr(book_store, "shipped_document", lambda: document)
         patch.setattr(book_store, "shipped_version", lambda: version)
         patch.setattr(daily_terms_store, "SHIPPED", daily_rules(None, BOARDS, LEAGUES))
