@@ -134,8 +134,8 @@ def _redriven(scratch: Scratch) -> None:
 
 
 def _inventory(scratch: Scratch) -> None:
-    listed = '            (None, ("EventsStreamFailures", '
-    added = '            (None, ("ActiveDatesFailures",)),\n'
+    listed = '            *("EventsStreamFailures", '
+    added = '            "ActiveDatesFailures",\n'
     scratch.replace("rules/privacy/inventory.py", listed, added + listed)
 
 
