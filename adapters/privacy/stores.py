@@ -31,7 +31,7 @@ from adapters.privacy.erasers import (
 from adapters.settings import with_settings
 from adapters.settings.parts import deployed_parts
 from rules.engagement.boards import ALL_REGIONS, Standing, pack_rows, unpack_rows
-from rules.engagement.period_standings import first_places, without_user
+from rules.engagement.period_standings import first_place, without_user
 from rules.parts import said
 from rules.privacy.erasures import Person
 from rules.user_ids import kept_partition, user_holder
@@ -251,9 +251,9 @@ class BoardEraser:
             new["data"] = {"B": pack_rows(others if ROWS in name else [row for row in others if row.user_id])}
         places = unpack_places(part["firsts"]["B"]) if "firsts" in part else []
         if any(first == user_id for _, first in places):
-            for number, (_, first) in enumerate(places):
+            for number, (_, first) in reversed([*enumerate(places)]):
                 if first == user_id and (page := without_user(self._page(part, number), user_id)):
-                    (places[number],) = first_places([page])
+                    places[number] = first_place(page, next(iter(places[number + 1 :]), None))
             new["firsts"] = {"B": pack_places(places)}
         return new
 

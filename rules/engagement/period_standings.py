@@ -178,15 +178,23 @@ class Pages:
 
 
 def first_places(pages: Sequence[Sequence[Standing]]) -> list[Place]:
-    """Return the places of the pages' first rows.
+    """Return the places of the pages' first rows."""
+    places: list[Place] = []
+    for page in reversed(pages):
+        places.append(first_place(page, places[-1] if places else None))
+    return places[::-1]
+
+
+def first_place(page: Sequence[Standing], following: Place | None) -> Place:
+    """Return the place of a page's first row. following: that of the next page; None: there is none.
 
     An erased user's row has the id of the next user with the same score; if there is none, an id after all.
+    So the places of all pages stay in their order.
     """
-    places = []
-    for page in pages:
-        same = (row.user_id for row in page if row.user_id and row.score == page[0].score)
-        places.append((-page[0].score, next(same, AFTER_ALL)))
-    return places
+    score = page[0].score
+    same = next((row.user_id for row in page if row.user_id and row.score == score), "")
+    next_user = following[1] if following and following[0] == -score else AFTER_ALL
+    return -score, same or next_user
 
 
 def without_user(rows: Iterable[Standing], user_id: str) -> list[Standing]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from ingest.leads.readers import DecodeContext, DecodedEvent, SideFields, checked, identities, moment, text_id
 from ingest.web.json_schema import TEXT, Schema, open_object
-from rules.leads.webhook_signatures import Signature
 from rules.leads.lead_events import FORM_SUBMITTED
+from rules.leads.webhook_signatures import Signature
 
 SIGNATURE = Signature("x-newsletter-signature", "sha256=", is_hex=True)
 SIGN_UP: Schema = open_object(

@@ -29,7 +29,7 @@ from rules.engagement.board_settings import (
 )
 from rules.engagement.boards import Standing
 from rules.engagement.ledger import OPENED_AT
-from rules.engagement.period_standings import Pages, first_places, pages_of, place_of, without_user
+from rules.engagement.period_standings import AFTER_ALL, Pages, first_places, pages_of, place_of, without_user
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.rest_days import RestDays
 from rules.engagement.review import end_review, put_under_review, was_under_review
@@ -69,6 +69,17 @@ def test_ranks_and_rows_around_are_those_of_the_whole_list(
         above = [row for row in others if place_of(row) < place_of(me)]
         below = [row for row in others if place_of(row) > place_of(me)]
         assert pages.around(me) == [*above[-3:], me, *below[:3]]
+
+
+def test_pages_of_erased_users_alone_stay_in_their_order() -> None:
+    rows = [Standing(1, "a"), Standing(1, ""), Standing(1, ""), Standing(1, "b"), Standing(0, "")]
+    assert first_places([[row] for row in rows]) == [
+        (-1, "a"),
+        (-1, "b"),
+        (-1, "b"),
+        (-1, "b"),
+        (0, AFTER_ALL),
+    ]
 
 
 @settings(max_examples=examples(200))
