@@ -157,7 +157,8 @@ def unpacked(value: Any) -> str:
 
 def test_nothing_that_is_stored_of_anybody_names_it(player: Told) -> None:
     dynamodb = client("dynamodb")
-    tables = set(dynamodb.list_tables()["TableNames"]) - {"RuleBooks"}
+    pages = dynamodb.get_paginator("list_tables").paginate()
+    tables = {table for page in pages for table in page["TableNames"]} - {"RuleBooks"}
     for table in tables:
         for page in dynamodb.get_paginator("scan").paginate(TableName=table):
             for item in map(decode_item, page["Items"]):
