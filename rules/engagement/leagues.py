@@ -76,7 +76,12 @@ def rules_of(week: Period, terms: DailyTerms) -> LeagueRules | None:
 
 
 def open_week(now: datetime, terms: DailyTerms) -> Period | None:
-    """Return the week whose league may be joined now; None for ten minutes after each closing."""
+    """Return the week whose league may be joined now.
+
+    None: no book has leagues, or one has closed less than ten minutes ago.
+    """
+    if not any(rules.leagues for _, rules in terms):
+        return None
     week = week_of((now - timedelta(days=2)).date())
     while closes_at(week, terms) <= now:
         week = week_of(week.last + DAY)
