@@ -78,12 +78,12 @@ class LeagueStore:
     def membership(self, user_id: str) -> Membership:
         """Return a user's membership, strongly consistent; a blank one for a user without."""
         item = get_one(self._dynamodb, self._days, _membership_key(user_id))
-        return _membership_of(item) if item else Membership()
+        return membership_of(item) if item else Membership()
 
     def memberships(self, user_ids: Iterable[str]) -> dict[str, Membership]:
         """Return the memberships of users who have one, strongly consistent."""
         items = get_all(self._dynamodb, self._days, map(_membership_key, sorted(set(user_ids))))
-        return {user_of_partition(item["user_id"]["S"]): _membership_of(item) for item in items}
+        return {user_of_partition(item["user_id"]["S"]): membership_of(item) for item in items}
 
     def put_membership(self, user_id: str, before: Membership, membership: Membership) -> bool:
         """Store a membership in place of the one that was read; returns whether that was still there."""
@@ -193,8 +193,8 @@ def _membership_key(user_id: str) -> dict[str, str]:
     return {"user_id": kept_partition(user_id), "activity_date": LEAGUE}
 
 
-def _membership_of(item: Item) -> Membership:
-    """Return a stored membership; a blank one, to be replaced, of a damaged item."""
+def membership_of(item: Item) -> Membership:
+    """Return the membership of an item; a blank one, to be replaced, of a damaged item."""
     version = int(item["version"]["N"])
     try:
         return Membership.of(item[LEAGUE]["S"], version)
@@ -228,7 +228,7 @@ def unpack_standing(packed: bytes) -> tuple[Row, ...]:
 
 def leave_cohort(dynamodb: Any, boards: str, membership: Item) -> None:
     """Take a user's name out of the cohort that the item of a membership names. Raises Unprocessed."""
-    place = _membership_of(membership).place
+    place = membership_of(membership).place
     if place is not None:
         user = user_of_partition(membership["user_id"]["S"])
         remove_member(dynamodb, boards, encode_item(_cohort_key(place)), user)

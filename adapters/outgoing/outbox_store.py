@@ -226,6 +226,7 @@ def _user_content(state: UserNoticeState) -> dict[str, Any]:
         "asked": None if state.seen_forms is None else sorted(state.seen_forms),
         "book": state.book,
         "looked_at": state.looked_at,
+        "league": state.league_week,
     }
 
 
@@ -256,6 +257,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         seen_forms=frozenset(asked) if (asked := content.get("asked")) is not None else None,
         book=content.get("book", 0),
         looked_at=content.get("looked_at", ""),
+        league_week=content.get("league", ""),
     )
     return state, fields["revision"]
 

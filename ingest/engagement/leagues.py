@@ -114,4 +114,5 @@ def _league(
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
-    return {**outcome._asdict(), "zone": outcome.zone.value}
+    shown = {name: value for name, value in outcome._asdict().items() if name in _OUTCOME["properties"]}
+    return {**shown, "zone": outcome.zone.value}

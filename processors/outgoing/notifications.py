@@ -21,9 +21,10 @@ from typing import Any
 from adapters import clock
 from adapters.book_store import BookStore
 from adapters.bootstrap import ClientOf, bootstrap
-from adapters.engagement.account_items import profile_from, with_daily_terms
+from adapters.engagement.account_items import LEAGUE, profile_from, with_daily_terms
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
+from adapters.engagement.leagues import membership_of
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.period_boards import FinalResult, StandingStore
 from adapters.engagement.rewards import redemption_from
@@ -57,15 +58,18 @@ from rules.engagement.goals import DeclaredAchievement, declared_achievements
 from rules.engagement.periods import boards_in
 from rules.outgoing.derivation import (
     ItemNoticeState,
+    LeagueResult,
     ThingChange,
     UserNoticeState,
     due_at,
     forget_achievements,
     notices_of_achievements,
+    notices_of_league,
     notices_of_profile,
     notices_of_redemption,
     notices_of_result,
     offered_achievements,
+    profile_view,
 )
 from rules.outgoing.notices import (
     Notice,
@@ -76,11 +80,11 @@ from rules.outgoing.notices import (
     number_notices,
 )
 from rules.parts import said
-from rules.user_ids import user_holder, user_of_holder
+from rules.user_ids import user_holder, user_of_holder, user_of_partition
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
-Change = Profile | Redemption | ThingChange
+Change = Profile | Redemption | LeagueResult | ThingChange
 Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
 RESULTS_TOLD = timedelta(days=7)  # older final results are no news to an endpoint that is new
@@ -93,6 +97,7 @@ class NoticeSteps:
 
     achievements: AchievementReader | None = None  # None: no endpoint wants achievements
     books: BookStore | None = None  # None: no endpoint wants levels
+    profile_of: Callable[[str], Profile | None] = lambda _: None  # returns a user's profile
 
     def steps_of(
         self, changes: Sequence[Change], now: datetime, *, wants_achievements: bool, wants_levels: bool
@@ -136,7 +141,22 @@ class NoticeSteps:
             return notices_of_profile(state, profile, at, levels, partial(self.repairs, now))
         if isinstance(change, Redemption):
             return notices_of_redemption(state, change)
+        if isinstance(change, LeagueResult):
+            return self._league_notices(state, change, now)
         return change.notices(state, now)
+
+    def _league_notices(
+        self, state: UserNoticeState, result: LeagueResult, now: datetime
+    ) -> tuple[list[Notice], UserNoticeState]:
+        """Return the notice of a league's end. There is none of a user who has no profile (any more)."""
+        shown = state.shown
+        if not shown and (
+            profile := self.profile_of(result.user_id)
+        ):  # it has not changed since endpoints are known
+            shown = profile_view(self.with_terms(profile), now)
+        if not (self.books and shown):
+            return [], state
+        return notices_of_league(state, result.outcome, self.books.daily_terms(), shown, now)
 
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
@@ -215,10 +235,12 @@ class NotificationWriter:
         return outcome
 
     def _is_followed(self, change: Change) -> bool:
-        """Whether an endpoint may want a change. Changes of users are always followed.
+        """Whether an endpoint may want a change. Changes of profiles are always followed.
 
         So a user's state has the newest version of the profile. Notices by time alone are given only then.
         """
+        if isinstance(change, LeagueResult):
+            return self._may_want(NoticeType.LEAGUE_CLOSED)
         return not isinstance(change, ThingChange) or self._may_want(change.type)
 
     def _may_want(self, kind: str) -> bool:
@@ -278,13 +300,11 @@ class NotificationWriter:
         for holder in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
-            items = get_all(
-                self.dynamodb, self.profiles_table, [{"user_id": user_of_holder(holder) or holder}]
-            )
-            if not items:  # an erased user, whom the index may still have
+            found = _profile_of(self.dynamodb, self.profiles_table, user_of_holder(holder) or holder)
+            if found is None:  # an erased user, whom the index may still have
                 continue
             try:
-                profile = self.steps.with_terms(profile_from(decode_item(items[0])))
+                profile = self.steps.with_terms(found)
                 repairs = partial(self.steps.repairs, now)
                 step = partial(_timed_notices, profile=profile, at=now, repairs=repairs)
                 shares |= self._write_steps(holder, [step], now)
@@ -333,6 +353,9 @@ def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str,
     for attribute, read in readers.items():
         if attribute in image:
             return read(image)
+    if LEAGUE in image:
+        outcome, user_id = membership_of(image).outcome, user_of_partition(image["user_id"]["S"])
+        return (user_holder(user_id), LeagueResult(user_id, outcome)) if outcome else None
     if "holder" not in image:
         profile = profile_from(decode_item(image))
         return user_holder(profile.user_id), profile
@@ -341,6 +364,11 @@ def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str,
     redemption = redemption_from(image)
     is_new = redemption.fulfilment is Fulfilment.REQUESTED
     return (user_holder(redemption.user_id), redemption) if is_new else None
+
+
+def _profile_of(dynamodb: Any, table: str, user_id: str) -> Profile | None:
+    items = get_all(dynamodb, table, [{"user_id": user_id}])
+    return profile_from(decode_item(items[0])) if items else None
 
 
 def _timed_notices(
@@ -387,7 +415,7 @@ def _notice_steps(config: OwnNotificationSettings, dynamodb: Any) -> NoticeSteps
     )
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
-    return NoticeSteps(achievements, books)
+    return NoticeSteps(achievements, books, partial(_profile_of, dynamodb, config.user_streaks_table))
 
 
 @bootstrap(NotificationSettings)

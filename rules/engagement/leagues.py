@@ -169,6 +169,7 @@ class Outcome(NamedTuple):
     points: int
     zone: Zone
     members: int  # how many were ranked in the cohort
+    cohort: int = 0  # its number in the division; 0: stored before outcomes had it
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,13 @@ class Membership:
             return replace(self, is_settled=True)
         played = self.place.division
         outcome = Outcome(
-            self.place.week, rules.divisions[played], row.rank, row.points, row.zone, len(standing)
+            week=self.place.week,
+            division=rules.divisions[played],
+            rank=row.rank,
+            points=row.points,
+            zone=row.zone,
+            members=len(standing),
+            cohort=self.place.cohort,
         )
         division = division_after(row.zone, played)
         name = rules.divisions[division]

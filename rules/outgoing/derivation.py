@@ -14,21 +14,23 @@ from typing import Any
 
 from rules.book.board_rules import BoardRule
 from rules.book.book import Books
-from rules.book.daily import NO_REPAIRS, RepairRules
+from rules.book.daily import NO_REPAIRS, DailyTerms, RepairRules
 from rules.book.levels import Level, standing_of
 from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, unstamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import definition_digest
 from rules.engagement.goals import DeclaredAchievement
+from rules.engagement.leagues import Outcome, closes_at, division_after, is_known, rules_of
 from rules.engagement.ledger import debt_of, entry_id
-from rules.engagement.periods import Period
+from rules.engagement.periods import Period, period_named
 from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offered_repair, repair_view
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.outgoing.notices import Notice, NoticeType
 
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
+COMES_LATE = timedelta(days=1)  # so late a stream's record may come
 AT_RISK = timedelta(hours=6)  # this long before a streak lapses streak.at_risk is sent, once
 
 
@@ -55,7 +57,7 @@ class LostStreak:
 class UserNoticeState:
     """The state that a user's notifications have reported so far.
 
-    The last four fields are of the last look at the user's achievements.
+    The four fields from `achievements` on are of the last look at the user's achievements.
     """
 
     version: int = 0  # the profile's
@@ -74,6 +76,7 @@ class UserNoticeState:
     seen_forms: frozenset[str] | None = None
     book: int = 0  # the newest version of the book; no later look may use an older one
     looked_at: str = ""  # a stamp
+    league_week: str = ""  # the newest week whose league was notified
 
 
 def notices_of_profile(
@@ -322,6 +325,47 @@ def notices_of_redemption(
     as_of = max(state.as_of, redemption.created_at)
     after = replace(state, number=state.number + 1, as_of=as_of, newest_redemption=redemption.created_at)
     return [Notice(NoticeType.REWARD_REDEEMED, fields)], after
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueResult:
+    """What became of a user in a week's league, as the user's membership has it."""
+
+    user_id: str
+    outcome: Outcome
+
+
+def notices_of_league(
+    state: UserNoticeState, outcome: Outcome, terms: DailyTerms, profile: ProfileView, now: datetime
+) -> tuple[list[Notice], UserNoticeState]:
+    """Return the notice that a user's league has closed, or none if it was notified.
+
+    profile: what the notice shows of it. A membership keeps its outcome for ever. So an endpoint that is new
+    hears only of a week whose cohorts may have been closed just now.
+    """
+    week = period_named(outcome.week)
+    rules = rules_of(week, terms)
+    if outcome.week <= state.league_week or rules is None or not is_known(week, terms, now - COMES_LATE):
+        return [], state
+    closed_at = stamp(closes_at(week, terms))
+    fields = {
+        "week": week.name,
+        "first": week.first.isoformat(),
+        "last": week.last.isoformat(),
+        "division": outcome.division,
+        "rank": outcome.rank,
+        "points": outcome.points,
+        "zone": outcome.zone.value,
+        "members": outcome.members,
+        "division_after": rules.divisions[
+            division_after(outcome.zone, rules.divisions.index(outcome.division))
+        ],
+        "closed_at": closed_at,
+        "profile": profile,
+    }
+    as_of = max(state.as_of, closed_at)
+    after = replace(state, number=state.number + 1, as_of=as_of, league_week=week.name)
+    return [Notice(NoticeType.LEAGUE_CLOSED, fields)], after
 
 
 @dataclass(frozen=True, slots=True)

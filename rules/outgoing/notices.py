@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
+from rules.engagement.leagues import Zone
 from rules.outgoing.notice_kinds import FieldForms, NoticeKind
 from rules.parts import Part, said
 from rules.user_ids import user_holder, user_id_problem, user_of_holder
@@ -81,6 +82,7 @@ class NoticeType(StrEnum):
     ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
+    LEAGUE_CLOSED = "league.closed"  # the user was in a week's league, which has closed
     BOARD_FINISHED = "board.finished"  # the result of a period is final
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
@@ -115,6 +117,12 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
         "price_points": int,
     },
     NoticeType.HOLD_EXPIRED: {**_OF_USER, "hold_id": str, "points": int, "reward_id": str, "until": str},
+    NoticeType.LEAGUE_CLOSED: {
+        **_OF_USER,
+        **dict.fromkeys(("week", "first", "last", "division", "division_after", "closed_at"), str),
+        **dict.fromkeys(("rank", "points", "members"), int),
+        "zone": tuple(zone.value for zone in Zone),
+    },
     NoticeType.BOARD_FINISHED: {
         **dict.fromkeys(("result", "board", "period", "first", "last", "group", "final_at"), str),
         "users": int,

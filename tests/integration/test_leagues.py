@@ -160,7 +160,7 @@ def test_a_week_is_closed_and_everybody_gets_an_outcome(town: LeagueTown) -> Non
     assert zones(town) == "UUUSSSSSSS"  # nobody goes down from bronze
     first = town.membership("u0")
     assert (first.name, first.division) == ("silver", 1)
-    assert first.outcome == Outcome("2026-W48", "bronze", 1, 100, Zone.UP, 10)
+    assert first.outcome == Outcome("2026-W48", "bronze", 1, 100, Zone.UP, 10, 1)
 
 
 def test_a_closed_week_names_nobody_any_more(town: LeagueTown) -> None:
@@ -196,7 +196,7 @@ def test_three_weeks_up_and_down(town: LeagueTown) -> None:
     town.process().close_due(CLOSED_W48 + WEEK, FOREVER)
     divisions = [town.membership(user).name for user in TEN]
     assert divisions == ["gold", *["silver"] * 4, *["bronze"] * 5]
-    assert town.membership("u9").outcome == Outcome("2026-W48", "bronze", 10, 91, Zone.STAY, 10)
+    assert town.membership("u9").outcome == Outcome("2026-W48", "bronze", 10, 91, Zone.STAY, 10, 1)
 
 
 def test_what_comes_after_the_closing_counts_on_the_board_only(town: LeagueTown) -> None:
@@ -228,8 +228,8 @@ def test_a_name_in_a_second_roster_counts_nowhere(town: LeagueTown) -> None:
         assert town.process().store.enter(place, user, RULES.size, CLOSED_W48)
     town.play(W48, {"bob": 1}, IN_W48)
     town.process().close_due(CLOSED_W48, FOREVER)
-    assert town.membership("ann").outcome == Outcome("2026-W48", "bronze", 1, 500, Zone.UP, 1)
-    assert town.membership("bob").outcome == Outcome("2026-W48", "bronze", 1, 1, Zone.UP, 1)
+    assert town.membership("ann").outcome == Outcome("2026-W48", "bronze", 1, 500, Zone.UP, 1, 2)
+    assert town.membership("bob").outcome == Outcome("2026-W48", "bronze", 1, 1, Zone.UP, 1, 3)
     assert town.membership("nobody").version == 0
 
 
@@ -411,7 +411,7 @@ def test_the_outcome_is_seen_before_the_job_has_written_it(town: LeagueTown) -> 
     state = town.process().state("u0", CLOSED_W48)
     assert state.league is None
     assert state.membership.name == "silver"
-    assert state.membership.outcome == Outcome("2026-W48", "bronze", 1, 100, Zone.UP, 10)
+    assert state.membership.outcome == Outcome("2026-W48", "bronze", 1, 100, Zone.UP, 10, 1)
 
 
 def test_a_user_who_is_not_there_sees_nothing(town: LeagueTown) -> None:

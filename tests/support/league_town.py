@@ -44,6 +44,25 @@ def player(user_id: str, points: Mapping[Period, int], **fields: Any) -> Profile
     return Profile(user_id, 1, updated_at="x", period_points=counted, **fields)
 
 
+class Streamed:
+    """A client that keeps what a table's stream has of the items that it puts, in order."""
+
+    def __init__(self, real: Any, table: str) -> None:
+        self._real, self._table = real, table
+        self.exceptions = real.exceptions
+        self.records: list[dict[str, Any]] = []
+
+    def __getattr__(self, operation: str) -> Any:
+        return getattr(self._real, operation)
+
+    def put_item(self, **arguments: Any) -> Any:
+        answer = self._real.put_item(**arguments)
+        if arguments["TableName"] == self._table:
+            change = {"NewImage": arguments["Item"], "SequenceNumber": str(len(self.records))}
+            self.records.append({"eventName": "MODIFY", "dynamodb": change})
+        return answer
+
+
 @dataclass
 class LeagueTown:
     dynamodb: Any
@@ -71,6 +90,10 @@ class LeagueTown:
             dynamodb, self.table("UserStreaks"), days, ledger, 0, daily_terms=lambda: self.terms
         )
         return Leagues(LeagueStore(dynamodb, self.table("Boards"), days), accounts)
+
+    def streamed(self) -> Streamed:
+        """A client for processes whose places are in a stream."""
+        return Streamed(self.dynamodb, self.table("DailyActivity"))
 
     def play(
         self, week: Period, scores: Mapping[str, int], now: datetime, process: Leagues | None = None

@@ -240,7 +240,7 @@ def test_a_week_in_the_leagues() -> None:
     rows = [Row("ann", 1, 30, Zone.UP), Row("bob", 2, 5, Zone.STAY)]
     ann, bob, cid = (joined.settled(RULES, user, rows) for user in ("ann", "bob", "cid"))
     assert (ann.division, ann.name) == (1, "silver")
-    assert ann.outcome == Outcome("2026-W48", "bronze", 1, 30, Zone.UP, 2)
+    assert ann.outcome == Outcome("2026-W48", "bronze", 1, 30, Zone.UP, 2, 4)
     assert (bob.division, bob.name, bob.is_settled) == (0, "bronze", True)
     assert (cid.name, cid.outcome, cid.is_settled) == ("bronze", None, True)  # was not ranked
     assert ann.joining(W49, RULES, 1).place == Place("2026-W49", 1, 1)

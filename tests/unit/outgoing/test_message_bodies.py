@@ -11,6 +11,7 @@ import pytest
 from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.levels import Level
 from rules.book.rewards import Redemption
+from rules.engagement.leagues import Outcome, Zone
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
 from rules.engagement.periods import period_named
@@ -18,11 +19,14 @@ from rules.outgoing.derivation import (
     ItemNoticeState,
     OfferedAchievement,
     notices_of_achievements,
+    notices_of_league,
     notices_of_profile,
     notices_of_redemption,
     notices_of_result,
 )
 from rules.outgoing.notices import TYPES, Notice, NoticeType, Notification, board_holder
+from tests.support.league_town import CLOSED_W48
+from tests.support.league_town import TERMS as LEAGUES
 from tests.support.message_schema import SCHEMA, problems
 from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
@@ -51,6 +55,8 @@ def told_of_a_user() -> Iterator[Notice]:
     notices, told = notices_of_achievements(replace(told, seen_forms=frozenset({"a"})), offered, {"rich": AT})
     yield from notices
     yield from notices_of_achievements(told, offered, {})[0]
+    outcome = Outcome("2026-W48", "bronze", 1, 90, Zone.UP, 10)
+    yield from notices_of_league(told, outcome, LEAGUES, told.shown, CLOSED_W48)[0]
 
 
 def bodies() -> Iterator[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest bb2dd71f99677d07afd7fe647385624e1e90cd29d361c9ef8c426e6ce9c38475."""
+"""Made by `make clients` from the API with the digest afa21625af6191650685ca784f0b7a98533c82ad1086257db5b8bdc3c2692a51."""
 
 from __future__ import annotations
 
@@ -1944,6 +1944,10 @@ class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
+class GetWebhookEndpointsResponseEndpointFiltersLeagueClosed(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersLevelChanged(TypedDict):
     at_least: float
 
@@ -1987,6 +1991,7 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
         "board.finished": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
+        "league.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeagueClosed]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
@@ -2008,7 +2013,7 @@ class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     filters: GetWebhookEndpointsResponseEndpointFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 
@@ -2029,6 +2034,10 @@ class PostWebhookEndpointsRequestFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersLeagueClosed(TypedDict):
     at_least: float
 
 
@@ -2075,6 +2084,7 @@ PostWebhookEndpointsRequestFilters = TypedDict(
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
+        "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeagueClosed]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersProfileChanged]]],
@@ -2094,7 +2104,7 @@ PostWebhookEndpointsRequestAgent: TypeAlias = str
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
     agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
@@ -2116,6 +2126,10 @@ class PostWebhookEndpointsResponseFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsResponseFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersLeagueClosed(TypedDict):
     at_least: float
 
 
@@ -2162,6 +2176,7 @@ PostWebhookEndpointsResponseFilters = TypedDict(
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
+        "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeagueClosed]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersProfileChanged]]],
@@ -2183,7 +2198,7 @@ class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
     secret: str
 
@@ -2212,6 +2227,10 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired(TypedDict):
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersLeagueClosed(TypedDict):
     at_least: float
 
 
@@ -2258,6 +2277,7 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersBoardFinished]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
+        "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeagueClosed]]],
         "level.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLevelChanged]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged]]],
@@ -2279,7 +2299,7 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest bb2dd71f99677d07afd7fe647385624e1e90cd29d361c9ef8c426e6ce9c38475.
+// Made by `make clients` from the API with the digest afa21625af6191650685ca784f0b7a98533c82ad1086257db5b8bdc3c2692a51.
 
 export interface paths {
     "/": {
@@ -6074,6 +6074,11 @@ export interface operations {
                                         at_least: number;
                                     })[];
                                 };
+                                "league.closed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "level.changed"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
@@ -6122,7 +6127,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -6162,6 +6167,11 @@ export interface operations {
                             })[];
                         };
                         "lead.updated"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "league.closed"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -6214,7 +6224,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -6254,6 +6264,11 @@ export interface operations {
                                 })[];
                             };
                             "lead.updated"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "league.closed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -6308,7 +6323,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -6390,6 +6405,11 @@ export interface operations {
                                     at_least: number;
                                 })[];
                             };
+                            "league.closed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "level.changed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
@@ -6438,7 +6458,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
