@@ -18,7 +18,7 @@ from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import days_with_entries, profile_with_entries
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import (
-    EARNING,
+    EVER_EARNED,
     INTO_DEBT,
     OPENED_AT,
     Entry,
@@ -66,7 +66,7 @@ class LakeFigures:
     place: str = ""  # of the newest entry; "" where there is none
     entries: int = 0  # their number
     points: int = 0  # the sum of all entries' points
-    earned: int = 0  # the sum of the points of entries that earn
+    earned: int = 0  # points ever earned, with those of achievements
     seq: int | None = None  # of the newest entry
     balance: int = 0  # after the newest entry
     digest: int = 0  # of all entries (digest_of)
@@ -238,7 +238,7 @@ def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
 def _other_figures(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
     """Return in words the first difference between entries and the figures of as many entries in the lake."""
     points = sum(entry.draft.points for entry in entries)
-    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EVER_EARNED)
     if (points, earned) != (lake.points, lake.earned):
         return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
     if (entries[-1].seq, entries[-1].balance) != (lake.seq, lake.balance):

@@ -21,7 +21,10 @@ earned = st.builds(
     st.integers(1, 4),
     st.integers(0, 9),
 )
-drafts = st.lists(earned | st.just(Draft(EntryKind.ADJUST, 3)), min_size=1, max_size=8)
+bonuses = st.sampled_from((7, -7)).map(
+    lambda points: Draft(EntryKind.BONUS, points, reward_id="first", activity_date="2026-03-04")
+)
+drafts = st.lists(earned | bonuses | st.just(Draft(EntryKind.ADJUST, 3)), min_size=1, max_size=8)
 
 
 def journal(made: Sequence[Draft], at: datetime = OLD) -> list[Entry]:

@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from rules.engagement.account import profile_with_entries
+from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append_drafts
 from rules.engagement.reconciliation import (
     LAKE_LAG,
@@ -28,9 +30,9 @@ def figures(entries: Sequence[Entry]) -> LakeFigures:
     if not entries:
         return LakeFigures()
     points = [each.draft.points for each in entries]
-    gained = [each.draft.points for each in entries if each.draft.kind is EntryKind.EARN]
+    gained = profile_with_entries(Profile("ann"), entries).total_points  # as the recompute adds them up
     last = entries[-1]
-    sums = (len(entries), sum(points), sum(gained))
+    sums = (len(entries), sum(points), gained)
     return LakeFigures(last.created_at, *sums, last.seq, last.balance, digest_of(entries))
 
 
