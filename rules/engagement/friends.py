@@ -13,6 +13,7 @@ from enum import StrEnum
 from rules.days import stamp, unstamp
 
 # How many requests of a user may be open, and how many may wait for the user. Both are shown in one list.
+# More who ask a user are not heard, and not told so: a refusal would tell them from who is blocked.
 ASKED_MAX = REQUESTS_MAX = 50
 BLOCKED_MAX = 200
 REQUEST_KEPT = timedelta(days=30)  # so long a request waits for an answer
@@ -103,7 +104,8 @@ def befriend(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     """Return both ties after a user has consented to be another's friend.
 
     If the other has consented before, or a server vouches for both, the pair begins. Otherwise the consent is
-    a request. Raises FriendsRefused.
+    a request. One that was not heard, because many others waited, is heard when it is repeated. Raises
+    FriendsRefused.
     """
     tie, back = mine.tie(theirs.user_id, consent.now), theirs.tie(mine.user_id, consent.now)
     state = tie.state if tie else None
@@ -111,9 +113,9 @@ def befriend(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
         return tie, back
     if state is BLOCKED:
         raise FriendsRefused("blocked", "the user has blocked the other one")
-    if consent.vouched or state is TieState.REQUEST:
+    if consent.vouched or state is TieState.REQUEST or (back and back.state is ASKED):
         return _begun(mine, theirs, consent)
-    return (tie, back) if state is ASKED else _asked(mine, theirs, consent)
+    return _asked(mine, theirs, consent)
 
 
 def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
@@ -129,14 +131,16 @@ def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
 
 def _asked(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     now, back = consent.now, theirs.tie(mine.user_id, consent.now)
-    _check_room(mine, "the user", consent)
-    if len(mine.of(ASKED, now)) >= ASKED_MAX:
-        raise FriendsRefused("requests_max", f"{ASKED_MAX} requests of the user wait for an answer")
-    asked = Tie(mine.user_id, theirs.user_id, ASKED, stamp(now))
-    if back or not consent.is_heard:  # blocked or erased: the other learns nothing, and nor does who asks
+    asked = mine.tie(theirs.user_id, now)
+    if asked is None:
+        _check_room(mine, "the user", consent)
+        if len(mine.of(ASKED, now)) >= ASKED_MAX:
+            raise FriendsRefused("requests_max", f"{ASKED_MAX} requests of the user wait for an answer")
+        asked = Tie(mine.user_id, theirs.user_id, ASKED, stamp(now))
+    is_full = len(theirs.of(TieState.REQUEST, now)) >= REQUESTS_MAX
+    # The other has heard it, has blocked the user, was erased, or hears no more: who asks sees one answer.
+    if back or not consent.is_heard or is_full:
         return asked, back
-    if len(theirs.of(TieState.REQUEST, now)) >= REQUESTS_MAX:
-        raise FriendsRefused("requests_max", f"{REQUESTS_MAX} requests wait for the other user's answer")
     request = replace(asked, user_id=theirs.user_id, friend_id=mine.user_id, state=TieState.REQUEST)
     return asked, request
 

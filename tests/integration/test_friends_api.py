@@ -227,12 +227,29 @@ def test_a_flood_of_requests_is_bounded(api: Site, move: Move) -> None:
     for other in others:
         assert put(api, other, star)[0] == 200
     delete(api, eve, others[0])
-    status, told = put(api, eve, star)
-    assert (status, told["error"]["code"]) == (409, "requests_max")
-    assert len(friends(api, star)["requests"]) == REQUESTS_MAX
+    assert put(api, eve, star)[1]["state"] == "asked"
+    assert sorted(ids(friends(api, star)["requests"])) == sorted(others)
+    delete(api, star, others[0])
+    assert put(api, eve, star)[1]["state"] == "asked"
+    assert sorted(ids(friends(api, star)["requests"])) == sorted([eve, *others[1:]])
     move(NOON + 30 * DAY)
     assert friends(api, star)["requests"] == []
     assert put(api, eve, star)[0] == 200
+
+
+def test_fifty_accounts_of_one_person_do_not_tell_who_is_blocked_or_erased(api: Site, move: Move) -> None:
+    eve, star, blocker, gone, unknown = names("eve", "star", "blocker", "gone", "unknown")
+    targets = star, blocker, gone, unknown
+    for user in (star, blocker, gone):
+        send(api, user, event("CHECK_IN", NOON))
+    erase(api, gone)
+    api.call(blocker, "PUT", f"/v1/users/{blocker}/blocked/{eve}")
+    for account in names(*(f"eve{number}" for number in range(REQUESTS_MAX))):
+        for target in targets:
+            assert put(api, account, target)[1]["state"] == "asked"
+    for _ in range(2):
+        answers = [put(api, eve, target) for target in targets]
+        assert [(status, told["state"]) for status, told in answers] == [(200, "asked")] * len(targets)
 
 
 def test_a_book_without_friends_hides_them(api: Site, monkeypatch: pytest.MonkeyPatch) -> None:
