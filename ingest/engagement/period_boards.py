@@ -349,6 +349,8 @@ def _group(attribute: str, asked: str | None, viewer: Profile | None) -> str:
     own = groups_of(viewer.board_settings).get(attribute) if viewer else None
     if viewer and asked and asked != own:
         raise ApiError(403, "forbidden", f"this token sees only its user's own {attribute}")
+    if asked and re.fullmatch(VALUE, asked) is None:
+        raise ApiError(400, "invalid_parameter", "group is no value of an attribute")
     if value := asked or own:
         return value
     if viewer:

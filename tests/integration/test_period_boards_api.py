@@ -95,11 +95,16 @@ def test_servers_say_who_is_in_which_group(api: Site, boards: Move) -> None:
         ({"Class": "4b"}, "Class"),
         ({"class": ""}, "class"),
         ({"class": 4}, "class"),
+        ({"class": "\ud800"}, "class"),
+        ({"class": "a\x00b"}, "class"),
         ({f"g{number}": "a" for number in range(6)}, ""),
     ):
         status, told = api.call("school", "PUT", path, body, PRODUCERS)
         assert (status, told["error"]["code"]) == (422, "invalid_field"), told
         assert field in told["error"]["message"]
+    for no_value in ("x" * 3000, "%F0%9F%98%80" * 65, "%00", "a%3Bb"):
+        status, told = api.call("school", "GET", f"/v1/boards/classes?group={no_value}", None, PRODUCERS)
+        assert (status, told["error"]["code"]) == (400, "invalid_parameter"), told
     assert api.call("school", "PUT", path, {}, PRODUCERS)[1]["groups"] == {}
     status, told = api.call(ann, "GET", "/v1/boards/classes")
     assert (status, told["error"]["code"]) == (404, "not_found")
