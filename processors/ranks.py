@@ -36,7 +36,7 @@ from adapters.platform.tables import scan_all
 from rules.book.daily import DailyTerms
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.board_settings import BoardSetting, is_hidden
+from rules.engagement.board_settings import BoardSetting, BoardSettings, is_hidden
 from rules.engagement.boards import Standings, is_due, with_ranks
 from rules.engagement.period_points import unpack_period_points
 from rules.engagement.period_standings import (
@@ -62,9 +62,8 @@ LOWERED_MAX = 10_000
 # The attributes that are read of a profile: of its scores, and those that lowering it needs. `timezone` is a
 # reserved word of DynamoDB, so it has another name.
 SCORE_ATTRIBUTES = (
-    *("user_id", "#zone", "total_bestie_points", "bonus_points", "current_streak", "alias"),
+    *("user_id", "#zone", "total_bestie_points", "bonus_points", "current_streak", "alias", PARTITION),
     *("period_points", "board_settings", "tz_review", "review_since", "reviewed_since", "released_at"),
-    PARTITION,
 )
 
 logger = Logger(service="ranks")
@@ -170,17 +169,25 @@ class Count:
 
 def _contestant(item: Item) -> Profile:
     """Return what PeriodStandings.add takes of a profile. Raises ValueError for a damaged one."""
-    read = decode_item(item)
+    no_text = {"S": ""}
     return Profile(
-        read["user_id"],
-        alias=read.get("alias"),
-        period_points=unpack_period_points(read["period_points"]),
-        board_settings=tuple(map(BoardSetting.of, read.get("board_settings") or ())),
-        tz_review=bool(read.get("tz_review")),
-        review_since=read.get("review_since") or "",
-        reviewed_since=read.get("reviewed_since") or "",
-        released_at=read.get("released_at") or "",
+        item["user_id"]["S"],
+        alias=item.get("alias", no_text).get("S"),
+        period_points=unpack_period_points(item["period_points"].get("S", "damaged")),
+        board_settings=_board_settings(item),
+        tz_review=item.get("tz_review", {}).get("BOOL", False),
+        review_since=item.get("review_since", no_text).get("S", ""),
+        reviewed_since=item.get("reviewed_since", no_text).get("S", ""),
+        released_at=item.get("released_at", no_text).get("S", ""),
     )
+
+
+def _board_settings(item: Item) -> BoardSettings:
+    """Return what a profile has of boards. Few have any, and decoding takes longer than all else."""
+    if "board_settings" not in item:
+        return ()
+    (texts,) = decode_item({"texts": item["board_settings"]}).values() or ((),)
+    return tuple(map(BoardSetting.of, texts))
 
 
 def count_scores(
@@ -233,7 +240,7 @@ def _scores_of(profile: Item) -> dict[str, Any] | None:
             "streak": int(profile.get("current_streak", zero)["N"]),
             "lapses_at": int(profile.get("lapses_at", zero)["N"]),
             "alias": profile.get("alias", {"S": ""})["S"],
-            "is_hidden": is_hidden(map(BoardSetting.of, decode_item(profile).get("board_settings") or ())),
+            "is_hidden": is_hidden(_board_settings(profile)),
         }
     except (KeyError, ValueError):
         return None

@@ -107,7 +107,8 @@ def unpack_counts(text: str) -> Counts:
     for first, suffix in _unpack(text):
         if not (match := COUNTS.fullmatch(suffix)):
             raise ValueError(f"no points of a period: {suffix!r}")
-        counts.append((first, _last_of(first, match[1] or A_WEEK), int(match[2]), int(match[3] or 0)))
+        last = _last_of(first, match[1]) if match[1] else _days_after(first, A_WEEK[1:])
+        counts.append((first, last, int(match[2]), int(match[3] or 0)))
     return tuple(counts)
 
 

@@ -28,6 +28,7 @@ FINAL_KEPT = timedelta(days=400)  # a final result
 ENDED_KNOWN = timedelta(days=40)  # whoever looks for ended periods looks so far back
 AFTER_ALL = "\U0010ffff"  # sorts after each user id
 Place = tuple[int, str]  # points below 0, and the user id: rows sort by it
+Row = tuple[int, str, str]  # a place, and the alias
 
 
 class State(StrEnum):
@@ -88,28 +89,37 @@ class PeriodStandings:
 
     def __init__(self, instants: dict[Period, datetime], terms: DailyTerms) -> None:
         self.instants = instants
-        self._groups = {period: {rule.group for rule in boards_in(period, terms)} for period in instants}
-        self._rows: dict[Contest, list[tuple[int, str, str]]] = defaultdict(list)
+        self._undivided = {period: list[Row]() for period in instants}
+        self._divided: dict[Contest, list[Row]] = defaultdict(list)
+        # Period, instant, attributes that divide its boards, and the rows of an undivided one; None: none
+        self._lists: list[tuple[Period, datetime, list[str], list[Row] | None]] = []
+        for period, at in instants.items():
+            groups = {rule.group for rule in boards_in(period, terms)}
+            undivided = self._undivided[period] if "" in groups else None
+            self._lists.append((period, at, sorted(groups - {""}), undivided))
 
     def add(self, profile: Profile) -> None:
         """Count a user, once. Who has no points, is under review or has left the boards is in no contest."""
-        for period, at in self.instants.items():
+        settings = profile.board_settings
+        for period, at, attributes, undivided in self._lists:
             points = points_in(profile.period_points, period)
-            if points <= 0 or was_under_review(profile, at) or is_hidden(profile.board_settings, at):
+            if points <= 0 or was_under_review(profile, at) or (settings and is_hidden(settings, at)):
                 continue
             row = (-points, profile.user_id, profile.alias or "")
-            set_before = settings_at(profile.board_settings, at)
-            for group in self._groups[period]:
-                if not group:
-                    self._rows[Contest(period)].append(row)
-                elif value := set_before.get(group):
-                    self._rows[Contest(period, group, value)].append(row)
+            if undivided is not None:
+                undivided.append(row)
+            set_before = settings_at(settings, at) if attributes and settings else {}
+            for group in attributes:
+                if value := set_before.get(group):
+                    self._divided[Contest(period, group, value)].append(row)
 
     def contests(self, period: Period) -> Iterator[tuple[Contest, list[Standing]]]:
         """Yield each contest of a period that has a user, with its rows, best first, ties by user id."""
-        for contest in sorted(each for each in self._rows if each.period == period):
-            rows = sorted(self._rows[contest])
-            yield contest, [Standing(-score, user, alias) for score, user, alias in rows]
+        found = {Contest(period): self._undivided[period]}
+        found |= {contest: rows for contest, rows in self._divided.items() if contest.period == period}
+        for contest, rows in sorted(found.items()):
+            if rows:
+                yield contest, [Standing(-score, user, alias) for score, user, alias in sorted(rows)]
 
 
 def place_of(row: Standing) -> Place:

@@ -86,6 +86,8 @@ def end_review(profile: Profile, now: datetime) -> Profile:
 
 def was_under_review(profile: Profile, at: datetime) -> bool:
     """Whether an account was under review at an instant. Of ended reviews, the last one is known."""
+    if not profile.tz_review and not profile.released_at:
+        return False
     if profile.tz_review and profile.review_since < stamp(at):
         return True
     return profile.reviewed_since < stamp(at) <= profile.released_at
