@@ -531,15 +531,20 @@ class Leagues:
         return membership.settled(rules, user_id, cohort.standing)
 
     def take_part(self, user_id: str, now: datetime, *, takes_part: bool) -> None:
-        """Let a user leave the leagues, or come back. Raises AccountContended."""
-        terms = self._accounts.daily_terms()
+        """Let a user leave the leagues, or come back. Raises AccountContended, Unprocessed.
+
+        Whoever comes back when the league has closed closes the cohort first: its result follows from who had
+        left by then, and a membership knows only whether the user is away now.
+        """
         for _ in pauses(ATTEMPTS_MAX):
             before = self.store.membership(user_id)
             if takes_part is not bool(before.left_at):
                 return
-            place = before.place
-            has_seat = place is not None and now < closes_at(period_named(place.week), terms)
-            after = before.returning(has_seat=has_seat) if takes_part else before.leaving(now)
+            if takes_part:
+                settled = self._settled(user_id, before, now)
+                after = (settled or before).returning(has_seat=settled is None)
+            else:
+                after = before.leaving(now)
             if self.store.put_membership(user_id, before, after):
                 self._shown.clear()
                 return

@@ -27,6 +27,7 @@ from rules.engagement.periods import (
     Period,
     begins_at,
     boards_in,
+    counted_until,
     ends_at,
     final_at,
     first_period_from,
@@ -251,7 +252,7 @@ class PeriodBoards:
             text = "the boards are being counted: try again in a minute"
             raise ApiError(503, "unavailable", text, headers={"Retry-After": "60"})
         terms = self.daily_terms()
-        if final_at(period, terms) + timedelta(days=16) < now:
+        if counted_until(period, terms) <= now:
             raise ApiError(404, "not_found", f"the result of {period.name} is not kept")
         return manifest
 

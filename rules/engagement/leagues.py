@@ -234,8 +234,9 @@ class Membership:
     def returning(self, *, has_seat: bool) -> "Membership":
         """Return the membership of a user who comes back.
 
-        has_seat: the league that the user has left is still open. Then it is as if nobody had left. Who comes
-        back later begins in the lowest division: nobody leaves just to escape from going down.
+        has_seat: the cohort of the user's league cannot have been closed yet. Then it is as if nobody had
+        left. Who comes back later begins in the lowest division: nobody leaves just to escape from going
+        down. The outcome of that league must be known then.
         """
         if has_seat:
             return replace(self, left_at="")

@@ -187,7 +187,8 @@ def need_of(profile: Profile, pair_first: date, run_first: date, today: date) ->
         # The run as of today is folded from a checkpoint, with the dates after it.
         start = resumed_streak(streak, profile.cover, today + DAY)
         first = min(first, start.last + DAY if start else FIRST)
-    return Need(first, today) if first <= today else None
+    # A pair may begin on a date that is not today yet: whether each is active today is shown anyway.
+    return Need(min(first, today), today)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,19 @@ def test_today_lasts_until_the_later_midnight(api: Site, move: Move) -> None:
     assert (shown["active_today"], shown["friend_active_today"]) == (True, False)
 
 
+def test_who_is_active_today_is_shown_before_the_pair_s_first_date(api: Site, move: Move) -> None:
+    """A pair of the 6th in UTC, where it is still the 5th in New York, and already the 6th in Tokyo."""
+    east, west = names("east", "west")
+    move(datetime(2026, 3, 6, 1, tzinfo=UTC))
+    pair(api, east, west)
+    for occurred in (datetime(2026, 3, 5, 12, tzinfo=UTC), datetime(2026, 3, 6, 0, 30, tzinfo=UTC)):
+        send(api, east, event("CHECK_IN", occurred) | {"timezone": "Asia/Tokyo"})
+    send(api, west, event("CHECK_IN", datetime(2026, 3, 6, tzinfo=UTC)) | {"timezone": "America/New_York"})
+    (shown,) = friends(api, west)["friends"]
+    assert (shown["today"], shown["streak"], shown["at_risk"]) == ("2026-03-05", 0, False)
+    assert (shown["active_today"], shown["friend_active_today"]) == (True, True)
+
+
 def erase(api: Site, user: str) -> None:
     assert api.admin("DELETE", f"/v1/users/{user}")[0] == 202
     forget()  # processes look for new tombstones every few seconds

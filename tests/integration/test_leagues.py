@@ -369,6 +369,31 @@ def test_who_has_left_joins_nothing_and_may_come_back(town: LeagueTown) -> None:
     assert town.membership("u0").place == Place("2026-W49", 0, 1)  # in the lowest division
 
 
+@pytest.mark.parametrize("late", [timedelta(), timedelta(days=7)])
+def test_coming_back_before_a_late_closing_changes_nothing(town: LeagueTown, late: timedelta) -> None:
+    """u0 was away when the league closed, and u1 was not: the result knows it, whenever it is made."""
+    town.play(W48, TEN, IN_W48)
+    town.process().take_part("u0", IN_W48, takes_part=False)
+    if not late:
+        town.process().close_due(CLOSED_W48, FOREVER)
+    town.process().take_part("u1", CLOSED_W48, takes_part=False)
+    for user in ("u0", "u1"):
+        town.process().take_part(user, CLOSED_W48 + MINUTE, takes_part=True)
+    town.process().close_due(CLOSED_W48 + late, FOREVER)
+    assert zones(town) == "-UUUSSSSSS"  # nine are ranked
+    assert [town.membership(user).name for user in ("u0", "u1", "u2")] == ["", "", "silver"]
+    assert town.membership("u1").outcome == Outcome("2026-W48", "bronze", 1, 99, Zone.UP, 9)
+
+
+def test_who_comes_back_in_the_minutes_after_the_closing_has_the_seat(town: LeagueTown) -> None:
+    """Nobody can have closed the cohort yet."""
+    town.play(W48, TEN, IN_W48)
+    town.process().take_part("u0", IN_W48, takes_part=False)
+    town.process().take_part("u0", CLOSED_W48 - MINUTE, takes_part=True)
+    town.process().close_due(CLOSED_W48, FOREVER)
+    assert (zones(town), town.membership("u0").name) == ("UUUSSSSSSS", "silver")
+
+
 def test_leaving_before_the_first_league(town: LeagueTown) -> None:
     town.process().take_part("ann", IN_W48, takes_part=False)
     town.process().take_part("ann", IN_W48, takes_part=False)

@@ -97,6 +97,18 @@ def test_leaving_and_coming_back(api: Site, week: Move) -> None:
     assert league(api, ann)["league"]["week"] == WEEK
 
 
+def test_who_comes_back_later_has_the_last_outcome_and_begins_in_the_lowest(api: Site, week: Move) -> None:
+    (ann,) = crowd(1)
+    week(TUESDAY)
+    send(api, ann, event("LESSON_COMPLETED", TUESDAY))
+    week(CLOSED)
+    for takes_part in (False, True):  # nobody has closed the cohort
+        api.call(ann, "PUT", f"/v1/users/{ann}/league", {"taking_part": takes_part})
+    shown = league(api, ann)
+    assert shown["last"]["week"] == WEEK
+    assert shown["division"]["name"] == "bronze"
+
+
 def test_nobody_reads_or_changes_another_ones_league(api: Site, week: Move) -> None:
     ann, bob = crowd(2)
     week(TUESDAY)

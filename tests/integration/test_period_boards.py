@@ -304,6 +304,14 @@ def test_a_closing_that_comes_too_late_says_so_and_makes_up_nothing(tables: Boar
     assert ("2026-W48" in built["closed"], built["missed"]) == (False, ["2026-W48"])
 
 
+def test_a_result_that_nobody_has_made_is_not_shown_as_an_empty_board(tables: BoardTables) -> None:
+    """Profiles do not count the week any more, so a snapshot has nobody on it."""
+    late = counted_until(WEEK, TERMS)
+    tables.builder().build(late)
+    asked = tables.period_boards().top, BoardQuery("weekly", "2026-W48"), SERVER, 10
+    assert refused(*asked, late) == (404, "not_found")
+
+
 def test_two_closings_at_once_store_one_result(tables: BoardTables) -> None:
     first, second = (
         StandingStore(tables.dynamodb, tables.boards),
