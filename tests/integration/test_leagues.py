@@ -382,7 +382,7 @@ def test_coming_back_before_a_late_closing_changes_nothing(town: LeagueTown, lat
     town.process().close_due(CLOSED_W48 + late, FOREVER)
     assert zones(town) == "-UUUSSSSSS"  # nine are ranked
     assert [town.membership(user).name for user in ("u0", "u1", "u2")] == ["", "", "silver"]
-    assert town.membership("u1").outcome == Outcome("2026-W48", "bronze", 1, 99, Zone.UP, 9)
+    assert town.membership("u1").outcome == Outcome("2026-W48", "bronze", 1, 99, Zone.UP, 9, 1)
 
 
 def test_who_comes_back_in_the_minutes_after_the_closing_has_the_seat(town: LeagueTown) -> None:
