@@ -11,7 +11,7 @@ SAY_EVERY_SECONDS = 8.0
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
     """Show `what`, with the time that has passed, until the block ends. The block gets a function to which it
-    tells, as often as it likes, how far it is.
+    tells, as often as it likes, how far it is; "" if it has come nowhere yet.
     """
     began = said = time.monotonic()
     if sys.stderr.isatty():
@@ -29,7 +29,8 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
             nonlocal said
             if time.monotonic() - said >= SAY_EVERY_SECONDS:
                 said = time.monotonic()
-                print(f"  {what}: {said - began:.0f} s, {text}", file=sys.stderr, flush=True)
+                far = f", {text}" if text else ""
+                print(f"  {what}: {said - began:.0f} s{far}", file=sys.stderr, flush=True)
 
         yield tell
     print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
@@ -38,7 +39,7 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 def progress_bar(total: int, what: str) -> Callable[[int], None]:
     """Return a function that is called with how many more are done; on a terminal it draws a bar."""
     if not sys.stderr.isatty():
-        return lambda _: None
+        return _lines(total, what)
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -53,5 +54,19 @@ def progress_bar(total: int, what: str) -> Callable[[int], None]:
         progress.update(task, completed=done)
         if done >= total:
             progress.stop()
+
+    return more
+
+
+def _lines(total: int, what: str) -> Callable[[int], None]:
+    """Return a function that is called with how many more are done, and prints a line now and then."""
+    done, said = 0, time.monotonic()
+
+    def more(number: int) -> None:
+        nonlocal done, said
+        done += number
+        if time.monotonic() - said >= SAY_EVERY_SECONDS:
+            said = time.monotonic()
+            print(f"  {what.strip()}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     return more

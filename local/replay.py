@@ -16,7 +16,7 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 from adapters.platform.aws import pauses
 from adapters.platform.tables import chunks
 from local.api import Api
-from local.cloud.patience import drain, drain_leads, failures, wait_until_applied
+from local.cloud.patience import Sent, drain, drain_leads, failures, records_of, wait_until_applied
 from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
@@ -93,13 +93,14 @@ class ReplayResult:
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
     """Send events, and wait for their effects. via: "http", "both" (half of them each), or Kinesis."""
     started = time.monotonic()
+    before = records_of(stack, "Engagement") if stack.is_laptop else 0
     if via == "both":
         outcome = post_events(stack, events[::2])
         outcome.counts += put_on_stream(stack, events[1::2]).counts
     else:
         outcome = (post_events if via == "http" else put_on_stream)(stack, events)
     if stack.is_laptop:
-        drain(stack)
+        drain(stack, sent=Sent(before, outcome.counts["accepted"] + outcome.counts["sent"]))
     else:
         refused_keys = {_key_of(refusal["event"]) for refusal in outcome.refused}
         wait_until_applied(stack, (event for event in events if _key_of(event) not in refused_keys))

@@ -140,8 +140,8 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         try:
             while process.poll() is None:
                 text = log.read_text(errors="replace")
-                steps = SAM_STEPS[arguments[0]].items()
-                tell(", ".join(f"{text.count(mark)} {what}" for what, mark in steps))
+                counts = {what: text.count(mark) for what, mark in SAM_STEPS[arguments[0]].items()}
+                tell(", ".join(f"{count} {what}" for what, count in counts.items() if count))
                 time.sleep(LOOK_EVERY_SECONDS)
         except BaseException:
             process.terminate()

@@ -94,14 +94,29 @@ def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> 
             patience.wait(f"messages still wait in {name}", waiting, LAPTOP_PAUSE_SECONDS)
 
 
-def drain(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX, *, lake: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """So many events were sent at most, after Engagement had processed `before` records."""
+
+    before: int
+    count: int
+
+
+def drain(
+    stack: Stack, stalled_max: float = STALLED_SECONDS_MAX, *, lake: bool = False, sent: Sent | None = None
+) -> None:
     """Wait until every consumer of the laptop cloud has processed what was sent before.
 
-    The laptop's poller says how far each consumer is. lake: wait until all of it is in the lake, too. Raises
-    RuntimeError when nothing has happened for `stalled_max` seconds.
+    The laptop's poller says how far each consumer is. lake: wait until all of it is in the lake, too. sent:
+    lets progress say of how much. Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
     for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
-        await_stream(stack, consumer, Patience(stalled_max))
+        await_stream(stack, consumer, Patience(stalled_max), sent if consumer == "Engagement" else None)
+
+
+def records_of(stack: Stack, consumer: str) -> int:
+    """Return how many records a consumer of the laptop cloud has processed since it started."""
+    return int(state_of(stack.outputs[f"{consumer}FunctionName"]).get("records", 0))
 
 
 def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
@@ -129,15 +144,17 @@ def _await_quiet(stack: Stack, patience: Patience) -> None:
         patience.wait("messages of leads still wait: see `streakline status`", waiting, AWS_PAUSE_SECONDS)
 
 
-def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
+def await_stream(stack: Stack, consumer: str, patience: Patience, sent: Sent | None = None) -> None:
     """Wait until a consumer of the laptop cloud has processed what is on its stream.
 
-    Raises RuntimeError when `patience` ends.
+    sent: what of it was sent last. Raises RuntimeError when `patience` ends.
     """
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
     poller.ask(function, sent_at)
     while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
         progress = f"{state.get('records', 0):,} records so far"
+        if sent:
+            progress = f"{state.get('records', 0) - sent.before:,} of at most {sent.count:,} events"
         patience.wait(f"waiting for {consumer}", progress, LAPTOP_PAUSE_SECONDS)
 
 
