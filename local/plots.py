@@ -181,9 +181,15 @@ def lines(
             f'<line class="line {kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
             for (x1, y1), (x2, y2) in pairwise(ends)
         ]
-    cells = zip(names, *(map(share, values) for values in series.values()), strict=True)
+    rows = list(zip(names, *(map(share, values) for values in series.values()), strict=True))
+    width = xs[1] if len(xs) > 1 else 100.0
+    for x, (name, *cells) in zip(xs, rows, strict=True):
+        text = ", ".join(f"{kind} {cell}" for kind, cell in zip(series, cells, strict=True))
+        left, right = max(0.0, x - width / 2), min(100.0, x + width / 2)
+        pointer_area = _rect("hit", left, TOP, right - left, HEIGHT - TOP - BOTTOM)
+        parts.append(f"<g>{pointer_area}<title>{html.escape(f'{name}: {text}')}</title></g>")
     capitalized = (head, *map(str.capitalize, series))
-    return Figure(title, sentence, capitalized, list(cells), _svg(title, HEIGHT, parts, 'class="axes"'))
+    return Figure(title, sentence, capitalized, rows, _svg(title, HEIGHT, parts, 'class="axes"'))
 
 
 def _svg(title: str, height: float, parts: Sequence[str], kind: str = "") -> str:

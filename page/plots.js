@@ -43,7 +43,12 @@ const steps = (rows, shown) => {
   const lines = ["before", "after"].map((kind, column) => svg("polyline", {
     class: `line ${kind}`, points: rows.map((row, place) => `${across(place).toFixed(1)},${down(row[column + 1]).toFixed(1)}`).join(" "),
   }));
-  return [[...legend(), ...axes, ...names, ...lines], HEIGHT];
+  // The browser shows the figures of what is under the pointer.
+  const width = rows.length > 1 ? across(1) - across(0) : WIDTH;
+  const areas = rows.map(([name, before, after], place) => svg("rect", {
+    class: "hit", x: (across(place) - width / 2).toFixed(1), y: TOP, width: width.toFixed(1), height: HEIGHT - TOP - BOTTOM,
+  }, svg("title", {}, `${name}: before ${shown(before)}, after ${shown(after)}`)));
+  return [[...legend(), ...axes, ...names, ...lines, ...areas], HEIGHT];
 };
 
 // Makes a figure: the plot for those who see it, and the table behind it for everybody.

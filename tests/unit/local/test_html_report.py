@@ -10,7 +10,7 @@ from typing import Any
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
 from local.operate.html_report import _page, last_night, live_plots, night_html
-from local.plots import Figure, bars, columns, share, spoken, whole
+from local.plots import Figure, bars, columns, lines, share, spoken, whole
 
 TOLD: dict[str, Any] = {
     "error": None,
@@ -93,6 +93,20 @@ def test_what_is_under_the_pointer_says_itself_and_names_are_text() -> None:
     assert "<script>" not in page
     assert "<title>2026-03-02: 0 &lt;script&gt;alert(1)&lt;/script&gt; &amp; more, 2 b</title>" in drawn.svg
     assert [share(each) for each in (0, 0.004, 0.05, 0.5, 1)] == ["0%", "0.4%", "5%", "50%", "100%"]
+
+
+def test_a_line_says_the_figures_of_the_name_under_the_pointer() -> None:
+    """The areas of all names cover the plot and do not overlap, so the pointer meets exactly one."""
+    shares = {"before": [1.0, 0.75, 0.375], "after": [1.0, 0.5, 0.25]}
+    svg = lines("Runs", "", ["1", "2", "<3>"], shares, head="Days").svg
+    titles = re.findall(r"<title>(.*?)</title>", svg)
+    assert titles == [
+        "1: before 100%, after 100%",
+        "2: before 75%, after 50%",
+        "&lt;3&gt;: before 38%, after 25%",
+    ]
+    areas = re.findall(r'class="hit" x="([\d.]+)%" y="[\d.]+" width="([\d.]+)%"', svg)
+    assert areas == [("0.00", "25.00"), ("25.00", "50.00"), ("75.00", "25.00")]
 
 
 def test_an_axis_has_round_numbers_up_to_its_highest_column() -> None:
