@@ -54,9 +54,10 @@ START = """
 
 ![The page: a streak of 44 days, points, and why a date counts](images/you.png)
 """
-# Whoever searches for a word wants the page that explains it. After it come those that say why something is
-# so, then those that name everything once.
-REASONS_BOOST, LISTS_BOOST = 0.3, 0.05
+# Whoever searches for a word wants the page that explains it (mkdocs.yml says which page some words mean).
+# After it come those that say why something is so, then those that name everything once. Their titles are no
+# better than a text that has the word.
+REASONS_BOOST, LISTS_BOOST = 0.3, 0.002
 LISTS = {"runbook.md", "settings.md", "CHANGELOG.md", "lake.md", MODELS_PAGE, *SCHEMA_PAGES.values()}
 API_BOOST = 0.2
 LLMS_HEAD = """# Streakline
@@ -122,6 +123,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         markdown = f"{title}\n\n{first}\n\n{START}\n\n{rest}"
     if (boost := _boost(page_path)) != 1:
         page.meta["search"] = {"boost": boost}
+    if words := config.extra["search_words"].get(page_path):
+        page.meta["tags"] = words.split()
     source = next((source for source, path in OUTSIDE.items() if path == page_path), f"docs/{page_path}")
     is_made = page_path in (MODELS_PAGE, *SCHEMA_PAGES.values())  # its links are those of the site already
     written = markdown

@@ -60,7 +60,7 @@ REFUSALS = {
     "413": "too large",
     "415": "a compressed body, or one of another type",
     "422": "a field is invalid: details name it",
-    "429": "too many events a minute",
+    "429": "too many calls or events: `Retry-After` says in how many seconds to call again",
     "503": "try again",
 }
 

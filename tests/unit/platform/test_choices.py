@@ -18,7 +18,9 @@ from adapters.settings.choices import (
     settings_of,
     settings_table,
 )
-from ingest.engagement.user_services import UsersApiSettings
+from ingest.engagement.event_body import EVENTS_MAX
+from ingest.engagement.user_services import SERVER_USERS, UsersApiSettings
+from ingest.web.bodies import BODY_BYTES_MAX
 from rules.leads.settings import exchange_rates
 from tests.support.parts import modules_of_parts
 from tests.support.template import ROOT
@@ -188,3 +190,13 @@ def test_what_is_allowed_is_read_by_functions() -> None:
 
 def test_the_documented_table_is_the_declaration() -> None:
     assert settings_table() in (ROOT / "docs" / "settings.md").read_text()
+
+
+def test_the_guide_to_backends_has_the_limits_as_they_are_by_default() -> None:
+    text = (ROOT / "docs/guides/python-backend.md").read_text()
+    commands = int(DEFAULTS["CommandsPerMinute"])
+    assert f"| {int(DEFAULTS['RateLimitPerMinute']):,} a minute; none for producers and admins |" in text
+    assert f"| {commands} a minute for a caller; " in text
+    assert f"{commands} for each user, and {commands * SERVER_USERS:,} in all |" in text
+    assert f"| {DEFAULTS['ReadsPerMinute']} a minute for a caller; none for admins |" in text
+    assert f"| {EVENTS_MAX}; {BODY_BYTES_MAX // 1_000_000} MB |" in text

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest afa21625af6191650685ca784f0b7a98533c82ad1086257db5b8bdc3c2692a51."""
+"""Made by `make clients` from the API with the digest 593e4d91afbff233321f4929baf4dfbb26496a1bb1c503e367214d65f0f6098e."""
 
 from __future__ import annotations
 
