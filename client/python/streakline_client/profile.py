@@ -64,7 +64,9 @@ class _Run:
     def with_date(self, day: date) -> "_Run":
         """Return the run after an active date."""
         before = self.reached(day)
-        return replace(before, last=day, known_until=day, length=before.length + 1)
+        # What the service has covered after a late date stays covered.
+        known_until = max(day, before.known_until or day)
+        return replace(before, last=day, known_until=known_until, length=before.length + 1)
 
 
 def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:

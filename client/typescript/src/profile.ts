@@ -36,7 +36,8 @@ export function estimated(profile: Profile, dates: readonly string[], today: str
   };
   let longest = profile.longest_streak;
   for (const date of later) {
-    run = { ...reached(run, date), last: date, until: date, days: run.days + 1 };
+    // What the service has covered after a late date stays covered.
+    run = { ...reached(run, date), last: date, until: run.until !== null && run.until > date ? run.until : date, days: run.days + 1 };
     run.length += 1;
     longest = Math.max(longest, run.length);
   }
