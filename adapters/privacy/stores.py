@@ -13,12 +13,12 @@ from itertools import chain
 from typing import Any
 
 from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
-from adapters.engagement.friend_store import ties_back
+from adapters.engagement.friend_store import end_erased_pairs, keys_back
 from adapters.engagement.leagues import remove_member
 from adapters.engagement.period_boards import pack_places, unpack_places
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.redis import Redis
-from adapters.platform.tables import chunks, get_one, scan_all, write_if
+from adapters.platform.tables import chunks, delete_all, get_all, get_one, scan_all, write_if
 from adapters.privacy.erasers import (
     Clients,
     ItemEraser,
@@ -97,7 +97,9 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
 
     days = table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions)
     events = table(tables.bp_events_table, "user_id", "event_id")
-    ties = table(tables.friends_table, "user_id", "friend_id")
+    ties, blocks = (
+        table(tables.friends_table, "user_id", "friend_id", of=of) for of in (_user_ids, _kept_partitions)
+    )
     return {
         "UserStreaks": table(tables.user_streaks_table, "user_id"),
         "BPEvents": events,
@@ -106,7 +108,7 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
         "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
         "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
-        "Friends": TieEraser(dynamodb, ties.table, ties.key, ties.items),
+        "Friends": TieEraser(dynamodb, ties.table, ties.key, ties.items, blocks.items, now),
         "Limits": ItemEraser(
             dynamodb,
             tables.limits_table,
@@ -130,11 +132,20 @@ def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
 class TieEraser(ItemEraser):
     """Erases a user's ties, and those that others have to the user. An export has the user's own ones."""
 
+    marks: Callable[[Person], Iterable[Item]]  # returns the items that name who has blocked the user
+    now: datetime
+
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys. The user's own come last, because they name the others."""
-        own = list(self.items(person))
-        back = items_of_keys(self.dynamodb, self.table, ties_back(map(decode_item, own)))
+        own = [*self.items(person), *self.marks(person)]
+        back = items_of_keys(self.dynamodb, self.table, keys_back(map(decode_item, own)))
         return [{name: item[name] for name in self.key} for item in (*back, *own)]
+
+    def remove(self, items: Sequence[Item]) -> None:
+        """Delete what find has returned. Pairs end first, so that the lake learns of it."""
+        found = get_all(self.dynamodb, self.table, [decode_item(key) for key in items])
+        end_erased_pairs(self.dynamodb, self.table, found, self.now)
+        delete_all(self.dynamodb, self.table, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +301,11 @@ def _user_holders(person: Person) -> Iterable[str]:
 
 
 def _day_partitions(person: Person) -> Iterable[str]:
-    return [partition for user in _user_ids(person) for partition in (user, kept_partition(user))]
+    return [*_user_ids(person), *_kept_partitions(person)]
+
+
+def _kept_partitions(person: Person) -> Iterable[str]:
+    return map(kept_partition, _user_ids(person))
 
 
 def _notice_holders(person: Person) -> Iterable[str]:

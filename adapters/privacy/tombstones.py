@@ -32,6 +32,7 @@ ERASURE_LOG = "journal"  # the partition of the entries, which are written once 
 HOLDER = "holder"
 USER_KEYS = ("user_id", "account_id", "owner", HOLDER)
 LEAD_KEY = "lead_organization_id"
+FRIEND_KEY = "friend_id"  # of a tie of somebody else
 
 
 class Tombstones:
@@ -143,6 +144,12 @@ def subject_of(image: Mapping[str, Any]) -> str:
             return user_subject((user_of_holder(user) or user) if name == HOLDER else user_of_partition(user))
     lead = image.get(LEAD_KEY, {}).get("S")
     return lead_subject(lead) if lead else ""
+
+
+def subjects_of(image: Mapping[str, Any]) -> list[str]:
+    """Return the subjects of all persons whom an item names: whose it is, and a friend."""
+    friend = image.get(FRIEND_KEY, {}).get("S")
+    return [subject for subject in (subject_of(image), friend and user_subject(friend)) if subject]
 
 
 def erasure_log_puts(table: str, entries: Iterable[ErasureLogEntry]) -> list[dict[str, Any]]:

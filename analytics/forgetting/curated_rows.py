@@ -29,6 +29,10 @@ from rules.lake.entities import ENTITIES, Entity
 from rules.lake.residue import PERSONS, RESIDUES, residue_of
 from rules.privacy.tombstones import Tombstone
 
+# Columns that say when a row was made, where the time that places it does not: a day's is the day's date, and
+# servers may say since when a pair is.
+MADE_AT = {"daily_activity": "created_at", "friendships": "changed_at"}
+
 
 @dataclass(frozen=True, slots=True)
 class FilePersons:
@@ -59,9 +63,7 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
 
 def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> bool:
     """Whether a tombstone refuses a row, as a file or a line has it: by the time when the row was made."""
-    # The time of a day's row is the day's date, which does not say when the row was made.
-    column = "created_at" if entity == "daily_activity" else ENTITIES[entity].occurred
-    made_at = row.get(column)
+    made_at = row.get(MADE_AT.get(entity, ENTITIES[entity].occurred))
     if isinstance(made_at, datetime):
         return tombstone.forbids(stamp(made_at))
     return tombstone.forbids(made_at.isoformat() if isinstance(made_at, date) else str(made_at))

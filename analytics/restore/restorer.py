@@ -16,7 +16,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import Tombstones, subject_of
+from adapters.privacy.tombstones import Tombstones, subjects_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_share import RightItems
 from analytics.reconcile.reconcile_user import Reconciler
@@ -30,7 +30,7 @@ from rules.user_ids import user_holder
 
 ERASURES, RULES = "Erasures", "RuleBooks"
 RESTORED = (ERASURES, RULES, *ORDER)
-WRITTEN_AT = ("created_at", "updated_at", "received_at")
+WRITTEN_AT = ("created_at", "updated_at", "received_at", "since")
 COPIED_AT_ONCE = 1_000
 
 
@@ -176,14 +176,13 @@ def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[in
 
 
 def _is_refused(item: Item, erased: Tombstones) -> bool:
-    """Whether the person of an item was erased after the item was written."""
-    subject = subject_of(item)
-    return bool(subject) and erased.forbids(subject, _time_of(item))
+    """Whether a person whom an item names was erased after the item was written."""
+    return any(erased.forbids(subject, _time_of(item)) for subject in subjects_of(item))
 
 
 def _time_of(item: Item) -> str:
     """Return when an item was last written, or its event's time if that is earlier; "" if nothing says it."""
-    written_at = max((item[name]["S"] for name in WRITTEN_AT if name in item), default="")
+    written_at = max((item[name].get("S", "") for name in WRITTEN_AT if name in item), default="")
     return min(written_at, str(item.get("occurred_at", {}).get("S", written_at)))
 
 

@@ -272,7 +272,7 @@ class Friends:
             "user_id": user_id,
             "friend_id": friend_id,
             "state": tie.state.value if tie and is_there else NONE,
-            "since": tie.since if tie and is_there else None,
+            "since": tie.state_since if tie and is_there else None,
         }
 
 
@@ -299,7 +299,7 @@ def check_other(user_id: str, friend_id: str) -> None:
 
 
 def _tie_view(tie: Tie) -> dict[str, Any]:
-    return {"user_id": tie.friend_id, "since": tie.since}
+    return {"user_id": tie.friend_id, "since": tie.state_since}
 
 
 def _streak_view(streak: PairStreak) -> dict[str, Any]:

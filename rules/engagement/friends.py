@@ -30,6 +30,22 @@ class TieState(StrEnum):
     ENDED = "ended"
 
 
+class Role(StrEnum):
+    """How one of a pair came to it."""
+
+    ASKER = "asker"
+    ANSWERER = "answerer"
+    SERVER = "server"  # which said that both had agreed
+
+
+class Ending(StrEnum):
+    """Why a pair has ended. It stands with the one who ended it: the other one does not learn of it."""
+
+    PARTING = "parting"
+    BLOCK = "block"
+    ERASURE = "erasure"  # of the other; it stands with the one who is left
+
+
 OPEN = (TieState.ASKED, TieState.REQUEST)
 ASKED, BLOCKED, ENDED, FRIEND = TieState.ASKED, TieState.BLOCKED, TieState.ENDED, TieState.FRIEND
 
@@ -41,9 +57,16 @@ class Tie:
     user_id: str
     friend_id: str
     state: TieState
-    since: str  # a stamp: when the pair began, or when one of them asked or blocked
+    since: str  # a stamp: when the pair began, also of one that has ended; or when one asked or blocked
     pair_id: str = ""  # of both ties of a pair: a random text, by which the lake joins them; "": never a pair
     ended_at: str = ""  # a stamp; "": the pair has not ended
+    role: str = ""  # one of Role, of a pair; "": nobody knows
+    ending: str = ""  # one of Ending, with the one who ended the pair; "": with the other one
+
+    @property
+    def state_since(self) -> str:
+        """A stamp: since when the state is what it is."""
+        return self.ended_at or self.since
 
     @property
     def expires_at(self) -> datetime | None:
@@ -69,7 +92,7 @@ class Circle:
     def of(self, state: TieState, now: datetime) -> list[Tie]:
         """Return the ties in a state, the oldest first."""
         found = (tie for tie in self.ties.values() if tie.state is state and _stands(tie, now))
-        return sorted(found, key=lambda tie: (tie.since, tie.friend_id))
+        return sorted(found, key=lambda tie: (tie.state_since, tie.friend_id))
 
 
 def _stands(tie: Tie, now: datetime) -> bool:
@@ -125,8 +148,12 @@ def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     _check_room(mine, "the user", consent)
     _check_room(theirs, "the other user", consent)
     since = consent.since or stamp(consent.now)
-    tie = Tie(mine.user_id, theirs.user_id, FRIEND, since, consent.pair_id)
-    return tie, replace(tie, user_id=theirs.user_id, friend_id=mine.user_id)
+    roles = (Role.SERVER, Role.SERVER) if consent.vouched else (Role.ANSWERER, Role.ASKER)
+    tie, other = (Tie("", "", FRIEND, since, consent.pair_id, role=role) for role in roles)
+    return (
+        replace(tie, user_id=mine.user_id, friend_id=theirs.user_id),
+        replace(other, user_id=theirs.user_id, friend_id=mine.user_id),
+    )
 
 
 def _asked(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
@@ -155,7 +182,7 @@ def part(mine: Circle, theirs: Circle, now: datetime) -> Ties:
     tie, back = mine.tie(theirs.user_id, now), theirs.tie(mine.user_id, now)
     if tie is None or tie.state is BLOCKED:
         return tie, back
-    return _without(tie, now), _without(back, now)
+    return _without(tie, now, Ending.PARTING), _without(back, now)
 
 
 def block(mine: Circle, theirs: Circle, now: datetime) -> Ties:
@@ -166,8 +193,8 @@ def block(mine: Circle, theirs: Circle, now: datetime) -> Ties:
     if len(mine.of(BLOCKED, now)) >= BLOCKED_MAX:
         raise FriendsRefused("blocked_max", f"the user has blocked {BLOCKED_MAX} others")
     blocked = Tie(mine.user_id, theirs.user_id, BLOCKED, stamp(now))
-    if tie and tie.state is FRIEND:
-        blocked = replace(blocked, pair_id=tie.pair_id, ended_at=stamp(now))
+    if tie and tie.state is FRIEND:  # the lake learns from it that the pair has ended, and since when it was
+        blocked = replace(tie, state=BLOCKED, ended_at=stamp(now), ending=Ending.BLOCK)
     return blocked, _without(back, now)
 
 
@@ -179,8 +206,8 @@ def unblock(mine: Circle, theirs: Circle, now: datetime) -> Ties:
     return None, _without(back, now)
 
 
-def _without(tie: Tie | None, now: datetime) -> Tie | None:
+def _without(tie: Tie | None, now: datetime, ending: str = "") -> Tie | None:
     """Return a tie after it has ended: a pair leaves one, a request nothing. A block stays."""
     if tie is None or tie.state is BLOCKED:
         return tie
-    return replace(tie, state=ENDED, ended_at=stamp(now)) if tie.state is FRIEND else None
+    return replace(tie, state=ENDED, ended_at=stamp(now), ending=ending) if tie.state is FRIEND else None

@@ -108,6 +108,16 @@ def streak_row(row: Row, *_: object) -> Row:
     return changed
 
 
+def is_of_pair(attributes: Mapping[str, Any]) -> bool:
+    """Whether an item of Friends is a row: a tie of a pair, also of one that has ended."""
+    return "pair_id" in attributes
+
+
+def tie_row(row: Row, arrived: datetime, change: str) -> Row:
+    """Add the version of a tie, and when it was written."""
+    return {**row, "changed_at": stamp(arrived), "version": change}
+
+
 EVENTS = Entity(
     "events",
     "One row per event of a user, in its newest version.",
@@ -327,4 +337,39 @@ STREAKS = Entity(
     shape=streak_row,
     may_age=False,
     published=PublishedTable("UserStreaks", "PublishStreaksMapping"),
+)
+
+# Changes of ties that are, or were, of a pair; requests and blocks of others are nobody's business.
+PAIRS = (
+    ('{"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {"pair_id": {"S": [{"exists": true}]}}}}'),
+)
+
+FRIENDSHIPS = Entity(
+    "friendships",
+    # A row does not name the other one of the pair, so an erasure concerns nobody else's rows.
+    "One row per pair of friends and user, in its newest version.",
+    (
+        Required("pair_id", TEXT, "a random text that both rows of a pair have", 64),
+        Required("user_id", TEXT, "one of both", 256),
+        Required("since", TIMESTAMP, "when the pair began, as a server may have said"),
+        Field(
+            "role",
+            TEXT,
+            "how the user came to it: asker, answerer; server: one said that both had agreed",
+            16,
+        ),
+        Field("ended_at", TIMESTAMP, "when it ended; null: it has not"),
+        Field("ending", TEXT, "with the user who ended it, why: parting, block; erasure: of the other", 16),
+        Required("changed_at", TIMESTAMP, "the second in which the row's item was written"),
+        Required("version", TEXT, "0 until it is changed; grows with each change", VERSION_BYTES),
+    ),
+    key=("pair_id", "user_id"),
+    occurred="since",
+    spread="pair_id",
+    version="version",
+    left_out=frozenset({"friend_id", "state", "expires_at"}),
+    shape=tie_row,
+    may_age=False,
+    published=PublishedTable("Friends", "PublishFriendsMapping", PAIRS),
+    has_row=is_of_pair,
 )

@@ -16,6 +16,7 @@ from rules.lake.engagement_entities import (
     DAILY_ACTIVITY,
     EVENTS,
     FIRST_STORED,
+    FRIENDSHIPS,
     LEDGER,
     STREAKS,
     USER_GOALS,
@@ -33,6 +34,7 @@ __all__ = [
     "EVENTS",
     "EXTRA",
     "FIRST_STORED",
+    "FRIENDSHIPS",
     "LEDGER",
     "LOADED",
     "RULES",
@@ -54,7 +56,7 @@ __all__ = [
 ENTITIES: dict[str, Entity] = {
     entity.name: entity
     for entity in (
-        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS),
+        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS, FRIENDSHIPS),
         *(entity for entities in said("lake_entities") for entity in entities),
         *(RULES, TABLE_ITEMS),
     )

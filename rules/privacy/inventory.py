@@ -132,6 +132,9 @@ INVENTORY = (
     Store("ledger", ENTITY, "as RewardsLedger", RESIDUE, "account_id"),
     Store("streaks", ENTITY, "versions of profiles", RESIDUE, "user_id"),
     Store("user_goals", ENTITY, "streaks of the book and achievements, by night", DELETED, "user_id"),
+    Store(
+        "friendships", ENTITY, "since when the user was whose pair's, and how it ended", DELETED, "user_id"
+    ),
     Store("rules", ENTITY, "books of rules", IMPERSONAL),
     Store(
         "table_items",

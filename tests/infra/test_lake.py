@@ -47,7 +47,7 @@ def test_what_is_deleted_and_when_is_a_setting() -> None:
     }
     of_parts = {entity.name for entities in said("lake_entities") for entity in entities}
     kept = {each for each, entity in ENTITIES.items() if not entity.may_age} - of_parts
-    assert kept == {"ledger", "streaks", "daily_activity", "rules", "table_items"}, (
+    assert kept == {"ledger", "streaks", "daily_activity", "rules", "table_items", "friendships"}, (
         "what nights and restores are made from"
     )
 

@@ -55,17 +55,33 @@ def site(engine: Engine, lone_redis_url: str) -> Iterator[Site]:
 
 
 def test_pairs_requests_and_blocks_leave_both_sides(site: Site) -> None:
-    user, friend, asked, asking, blocked = (canary() for _ in range(5))
+    user, friend, asked, asking, blocked, blocking = (canary() for _ in range(6))
     for one, other in ((user, friend), (friend, user), (user, asked), (asking, user), (friend, asked)):
         assert site.call(one, "PUT", f"/v1/users/{one}/friends/{other}")[0] == 200
     assert site.call(user, "PUT", f"/v1/users/{user}/blocked/{blocked}")[0] == 200
     assert site.call(blocked, "PUT", f"/v1/users/{blocked}/friends/{user}")[0] == 200
+    assert site.call(blocking, "PUT", f"/v1/users/{blocking}/blocked/{user}")[0] == 200
+    assert site.call(user, "POST", f"/v1/users/{user}/export")[0] == 202
+    export = downloaded(site.call(user, "GET", f"/v1/users/{user}/export")[1])
+    told = b"".join(map(export.read, export.namelist())).decode()
+    assert friend in told
+    assert blocking not in told, "whom they have blocked people do not learn"
     erase(site, user)
     finish()
     items = site.engine.client("dynamodb").scan(TableName="Friends")["Items"]
     assert not [item for item in items if user in str(item)]
     left = {(item["user_id"]["S"], item["friend_id"]["S"]) for item in items if friend in str(item)}
     assert left >= {(friend, asked), (asked, friend)}, "others keep what they have"
+
+
+def test_who_blocks_leaves_nothing_with_the_blocked(site: Site) -> None:
+    user, other = canary(), canary()
+    for method in ("PUT", "DELETE", "PUT"):
+        assert site.call(user, method, f"/v1/users/{user}/blocked/{other}")[0] == 200
+    erase(site, user)
+    finish()
+    items = site.engine.client("dynamodb").scan(TableName="Friends")["Items"]
+    assert not [item for item in items if user in str(item)]
 
 
 def canary() -> str:

@@ -202,6 +202,31 @@ def test_what_comes_back_of_a_table_is_nobody_s_past_who_came_anew(lived: Drill)
     assert [each["question_id"]["S"] for each in lived.items("Responses") if "user_id" in each] == ["q1"]
 
 
+def test_pairs_come_back_by_point_in_time_recovery(lived: Drill) -> None:
+    """The lake knows pairs, but not by whose name (rule 26). Nobody's list gets back who was erased meanwhile."""
+    ann, bob, gone = (f"{name}-{datetime.now(UTC).timestamp()}" for name in ("ann", "bob", "gone"))
+    for one, other in ((ann, bob), (ann, gone)):
+        for user, friend in ((one, other), (other, one)):
+            assert lived.api.call(user, "PUT", f"/v1/users/{user}/friends/{friend}")[0] == 200
+    assert lived.api.call(bob, "PUT", f"/v1/users/{bob}/blocked/{gone}")[0] == 200
+    shown = lived.api.call(ann, "GET", f"/v1/users/{ann}/friends")[1]
+    recovered = lived.items("Friends")
+    lived.dynamodb.create_table(**table_definition("Friends", "friends-0300"))
+    for item in recovered:
+        lived.dynamodb.put_item(TableName="friends-0300", Item=item)
+    lived.lose("Friends")
+    digest = tombstones(lived.dynamodb).digest(user_subject(gone))
+    entry = ErasureLogEntry(stamp(datetime.now(UTC)), digest, Act.ERASED, "e2")
+    new = encode_item({"part": "journal", "place": entry.place, "erasure_id": "e2"})
+    lived.dynamodb.put_item(TableName="Erasures", Item=new)
+    source, to = (ItemTable(lived.dynamodb, name, keys_of("Friends")) for name in ("friends-0300", "Friends"))
+    # Refused are both ties to and from who is gone, that list's head, the block, and its mark.
+    assert copy_table(source, to, tombstones(lived.dynamodb)) == (len(recovered) - 5, 5)
+    assert gone not in str(lived.items("Friends"))
+    after = lived.api.call(ann, "GET", f"/v1/users/{ann}/friends")[1]
+    assert after["friends"] == [each for each in shown["friends"] if each["user_id"] == bob] != []
+
+
 def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) -> None:
     lived.restore()
     for user, sent in lived.sent.items():

@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Any
 
 from rules.book.point_rules import points_left
@@ -59,6 +60,8 @@ class Story:
                 self.reverse(self.redeem(user, 20))
                 self.repair(user)
             self.profile(user)
+        for number, (one, other) in enumerate(pairwise(USERS)):
+            self.pair(f"pair{number}", (one, other), "server" if number % 3 == 0 else "")
         self.open("idle")
         self.profile("idle", current_streak=None, longest_streak=None, active_days=None, ledger_head=None)
         self.tell_leads(1)
@@ -72,6 +75,9 @@ class Story:
             self.profile(user)
         self.day("latecomer", FIRST, ["CONTRIBUTION"])
         self.profile("latecomer")
+        self.pair("pair1", (USERS[1], USERS[2]), "", "parting")
+        self.pair("pair3", (USERS[3], ""), "server", "erasure")
+        self.pair("late", ("latecomer", USERS[0]), "")
         self.reverse(self.redeemed[0])
         self.entry(USERS[1], "EXPIRE", -1)
         self.entry(USERS[2], "ADJUST", 3)
@@ -225,6 +231,19 @@ class Story:
         goals = {"streaks": STREAKS, "achievements": ACHIEVEMENTS} if user in USERS[::2] else {}
         row = {"user_id": user, "version": int(folded.timestamp()), "folded_at": folded, **goals}
         self.sample.put("user_goals", row)
+
+    def pair(self, pair_id: str, users: tuple[str, str], role: str, ending: str = "") -> None:
+        """Let a pair begin, or end: by the first of both. A user without a name was erased."""
+        since = datetime(2026, 2, 1, 12, tzinfo=UTC)
+        for number, user in enumerate(users):
+            if user:
+                row = {"pair_id": pair_id, "user_id": user, "since": since}
+                row |= {"role": role or ("asker", "answerer")[number], "version": "0", "changed_at": since}
+                if ending:
+                    at = since + timedelta(days=30)
+                    row |= {"ended_at": at, "ending": None if number else ending}
+                    row |= {"changed_at": at, "version": "1"}
+                self.sample.put("friendships", row)
 
     def tell_leads(self, version: int) -> None:
         """All events of leads so far, their features as of an instant after the last merge, and memories."""

@@ -16,6 +16,10 @@ SELECT 'user_goals' AS entity, CAST(folded_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.user_goals
 GROUP BY CAST(folded_at AS DATE)
 UNION ALL
+SELECT 'friendships' AS entity, CAST(since AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.friendships
+GROUP BY CAST(since AS DATE)
+UNION ALL
 SELECT 'lead_events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.lead_events
 GROUP BY CAST(occurred_at AS DATE)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
+from adapters.engagement.friend_store import tie_attributes
 from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore, Topology
 from adapters.platform.items import decode_item, encode_item
@@ -20,6 +21,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.board_settings import HIDDEN, YES, BoardSetting
 from rules.engagement.events import Event, to_item
+from rules.engagement.friends import Circle, Consent, befriend, part
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, fold
@@ -27,6 +29,7 @@ from rules.lake.entities import (
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
+    FRIENDSHIPS,
     LEDGER,
     RULES,
     STREAKS,
@@ -58,6 +61,7 @@ WRITERS = {
     "ledger": "adapters/engagement/account_items.py (entry_item)",
     "streaks": "adapters/engagement/account_items.py (profile_attributes)",
     "user_goals": "analytics/reconcile/user_goals.py (goal_row)",
+    "friendships": "adapters/engagement/friend_store.py (tie_attributes)",
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_store.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
@@ -239,12 +243,27 @@ def user_goals() -> Iterator[dict[str, Any]]:
         yield goal_row(user, world.entries, story.books, story.now)
 
 
+def friendships() -> Iterator[dict[str, Any]]:
+    consent = Consent(NOW, 50, "7f3a")
+    asked, request = befriend(Circle("u"), Circle("v"), consent)
+    assert asked
+    assert request
+    ann, bob = Circle("u", {"v": asked}), Circle("v", {"u": request})
+    tie, back = befriend(bob, ann, consent)
+    assert tie
+    assert back
+    ended, _ = part(Circle("v", {"u": tie}), Circle("u", {"v": back}), NOW)
+    assert ended
+    yield tie_attributes(ended)
+
+
 ITEMS = {
     EVENTS.name: events,
     DAILY_ACTIVITY.name: daily_activity,
     LEDGER.name: ledger,
     STREAKS.name: streaks,
     USER_GOALS.name: user_goals,
+    FRIENDSHIPS.name: friendships,
     LEAD_EVENTS.name: all_lead_events,
     LEAD_MEMORY.name: lead_memory,
     LEAD_FEATURES.name: lead_features,
