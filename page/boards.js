@@ -1,7 +1,7 @@
 // Shows the league and the leaderboards: streaks, points, answers.
 
 import { ask, get, part } from "./api.js";
-import { h, trouble } from "./dom.js";
+import { byId, h, trouble } from "./dom.js";
 import { leagueCard } from "./league.js";
 import { element, source } from "./source.js";
 
@@ -35,21 +35,31 @@ const ofBook = async (view, client, { groups }) => {
     });
 };
 
-// The person's switch. Who has left is on no list, but sees them.
+// The person's switch. Who has left is on no list, but sees them. Drawn anew, the keyboard is at the switch again.
 const leaving = (view, { hidden }, redraw) => {
   const turn = async () => {
-    await ask("PUT", `v1/users/${part(view.person.user)}/boards`, { body: { hidden: !hidden }, repeatable: true, signal: view.signal });
-    await redraw();
+    try {
+      await ask("PUT", `v1/users/${part(view.person.user)}/boards`, { body: { hidden: !hidden }, repeatable: true, signal: view.signal });
+      await redraw();
+    } catch (error) {
+      if (!view.signal.aborted) told.replaceChildren(trouble(error));
+    }
   };
   const said = hidden ? "You have left the boards: nobody sees you there." : "Others see your name on the boards.";
-  return h("p", { class: "note" }, said, " ",
-    h("button", { type: "button", class: "quiet", onclick: turn }, hidden ? "Come back" : "Leave the boards"));
+  const told = h("div", {});
+  return h("div", {}, told, h("p", { class: "note" }, said, " ",
+    h("button", { type: "button", id: "leaving", class: "quiet", onclick: turn }, hidden ? "Come back" : "Leave the boards")));
 };
 
 export const show = async (root, view) => {
   const client = source(view);
+  // A card that cannot be shown says why, and hides no other.
+  const orTrouble = (promise, shown) => promise.catch((error) => {
+    if (view.signal.aborted) throw error;
+    return shown(trouble(error));
+  });
   const own = await get(`v1/users/${part(view.person.user)}/boards`, view.signal);
-  const periods = await ofBook(view, client, own);
+  const periods = await orTrouble(ofBook(view, client, own), (words) => [words]);
   const boards = [["streaks", "Streaks"], ["points", "Points"]]
     .map(([board, heading]) => element("leaderboard", { board, heading, limit: TOP }, { client }));
   const select = h("select", { id: "region", onchange: () => boards.forEach((each) => each.setAttribute("region", select.value)) },
@@ -58,16 +68,13 @@ export const show = async (root, view) => {
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Leaderboards"),
     h("p", { class: "row" }, h("label", { for: "region" }, "Region"), select),
     grid,
-    leaving(view, own, () => show(root, view)));
+    leaving(view, own, async () => {
+      await show(root, view);
+      byId("leaving").focus();
+    }));
   const { book } = await get("v1/rules", view.signal);
-  const league = book.leagues && await leagueCard(view).catch((error) => {
-    if (view.signal.aborted) throw error;
-    return card(trouble(error));
-  });
+  const league = book.leagues && await orTrouble(leagueCard(view), card);
   if (league) grid.before(league);
-  grid.append(await ofAnswers(view).catch((error) => {
-    if (view.signal.aborted) throw error;
-    return card(trouble(error));
-  }));
+  grid.append(await orTrouble(ofAnswers(view), card));
   await Promise.all([...periods, ...boards].map((each) => each.ready));
 };

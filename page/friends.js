@@ -22,19 +22,21 @@ const board = ({ entries }) => table("You among your friends", ["Rank", "Who", "
 
 export const show = async (root, view) => {
   const path = `v1/users/${part(view.person.user)}`;
-  const told = h("div", { "aria-live": "polite" });
+  const told = h("div", { "aria-live": "polite", tabindex: "-1" });
   const say = (words) => told.replaceChildren(h("p", { class: "gained" }, words));
   // Changes what there is between two users, shows the view anew, and says what has happened.
   const change = (method, kind, other, words) => async () => {
     try {
       const tie = await ask(method, `${path}/${kind}/${part(other)}`, { repeatable: true, signal: view.signal });
       await draw();
+      if (document.activeElement === document.body) told.focus(); // what the keyboard was at is gone
       say(typeof words === "function" ? words(tie) : words);
     } catch (error) {
       if (!view.signal.aborted) told.replaceChildren(trouble(error));
     }
   };
-  const button = (label, onclick) => h("button", { type: "button", class: "quiet", onclick }, label);
+  // With the name: of several rows each has such a button.
+  const button = (label, row, onclick) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${row.alias ?? row.user_id}`, onclick }, label);
   const end = (friend) => async () => {
     const sure = await agreement(root, "End it?", "Your streak in common ends. You may become friends again, and begin a new one.", "Yes, end it");
     if (sure) await change("DELETE", "friends", friend.user_id, "You are no longer friends.")();
@@ -56,7 +58,7 @@ export const show = async (root, view) => {
       get(`${path}/friends/board`, view.signal).catch(() => null), // who has left the boards is on none
     ]);
     const rows = shown.friends.map((friend) => [
-      nameOf(friend), count(friend.streak, "day"), today(friend), dayName(friend.since.slice(0, 10)), button("End", end(friend)),
+      nameOf(friend), count(friend.streak, "day"), today(friend), dayName(friend.since.slice(0, 10)), button("End", friend, end(friend)),
     ]);
     root.replaceChildren(
       h("h1", { tabindex: "-1" }, "Friends"),
@@ -64,10 +66,10 @@ export const show = async (root, view) => {
         table("Your friends", HEADS, rows, "You have no friends here yet. When both of you have agreed, each day on which both are active counts."),
         form,
         list("They ask you", shown.requests, (row) => [
-          button("Accept", change("PUT", "friends", row.user_id, asked)), button("Decline", change("DELETE", "friends", row.user_id, "Declined.")),
-          button("Block", change("PUT", "blocked", row.user_id, "Blocked. You will not see requests any more."))]),
-        list("You have asked", shown.asked, (row) => button("Take back", change("DELETE", "friends", row.user_id, "Taken back."))),
-        list("Blocked", shown.blocked, (row) => button("Unblock", change("DELETE", "blocked", row.user_id, "They may ask you again.")))),
+          button("Accept", row, change("PUT", "friends", row.user_id, asked)), button("Decline", row, change("DELETE", "friends", row.user_id, "Declined.")),
+          button("Block", row, change("PUT", "blocked", row.user_id, "Blocked. You will not see requests any more."))]),
+        list("You have asked", shown.asked, (row) => button("Take back", row, change("DELETE", "friends", row.user_id, "Taken back."))),
+        list("Blocked", shown.blocked, (row) => button("Unblock", row, change("DELETE", "blocked", row.user_id, "They may ask you again.")))),
       rows.length && ranked ? h("section", { class: "card" }, h("h2", {}, "You among your friends"), board(ranked)) : "");
   };
   await draw();

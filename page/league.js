@@ -1,7 +1,7 @@
 // Shows a person's league: the cohort with who goes up and down, and what the last week led to.
 
 import { ask, get, part } from "./api.js";
-import { agreement, count, h, number, table } from "./dom.js";
+import { agreement, count, h, number, table, trouble } from "./dom.js";
 
 const ZONES = { up: ["▲", "goes up"], stay: ["", "stays"], down: ["▼", "goes down"] };
 const HEADS = ["Rank", "Who", "Points", "After the week"];
@@ -40,15 +40,21 @@ export const leagueCard = async (view) => {
       const sure = !shown.taking_part || await agreement(card, "Leave the leagues?",
         "Nobody sees you there any more. Who comes back after this week begins in the lowest division.", "Yes, leave");
       if (!sure) return;
-      await ask("PUT", path, { body: { taking_part: !shown.taking_part }, repeatable: true, signal: view.signal });
-      await draw();
+      try {
+        await ask("PUT", path, { body: { taking_part: !shown.taking_part }, repeatable: true, signal: view.signal });
+        await draw();
+        card.querySelector("button").focus();
+      } catch (error) {
+        if (!view.signal.aborted) told.replaceChildren(trouble(error));
+      }
     };
-    const { name, number: place, of } = shown.division;
+    const { name, number: place, of } = shown.division, told = h("div", {});
     card.replaceChildren(
       h("h2", { id: "league-title" }, `League: ${name}`),
       h("p", { class: "note" }, `Division ${number(place)} of ${number(of)}, from the lowest.`),
       ...standing(shown),
       shown.last && outcome(shown.last),
+      told,
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: turn }, shown.taking_part ? "Leave the leagues" : "Take part again")),
     );
   };

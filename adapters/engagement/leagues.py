@@ -495,13 +495,16 @@ class Leagues:
         terms = self._accounts.daily_terms()
         membership = self.store.membership(user_id)
         following = rules_of(open_week(now, terms) or week_of(now.date()), terms)
-        league = self._open_league(membership, now)
+        league = self._open_league(user_id, membership, now)
         if league is None:
             membership = self._settled_view(user_id, membership)
         return LeagueState(membership, league, league.rules if league else following)
 
-    def _open_league(self, membership: Membership, now: datetime) -> OpenLeague | None:
-        """Return the cohort of a membership, if its result is not known yet."""
+    def _open_league(self, user_id: str, membership: Membership, now: datetime) -> OpenLeague | None:
+        """Return the cohort of a user's membership, if its result is not known yet.
+
+        It may be SHOWN_FOR old, but has the user, who perhaps has just joined.
+        """
         place = membership.place
         if place is None or membership.is_settled or membership.left_at:
             return None
@@ -510,7 +513,7 @@ class Leagues:
         if rules is None or now >= closable_at(week, terms):
             return None
         at, ranked = self._shown.get(place, (EPOCH, None))
-        if ranked is None or not at <= now < at + SHOWN_FOR:
+        if ranked is None or user_id not in ranked.memberships or not at <= now < at + SHOWN_FOR:
             cohort = self.store.cohort(place)
             if cohort is None:
                 return None

@@ -415,6 +415,16 @@ def test_a_user_sees_the_cohort_with_its_zones(town: LeagueTown) -> None:
     assert "".join(row.zone.value[0].upper() for row in rows) == "UUUSSSSSSS"
 
 
+def test_who_has_just_joined_is_in_the_cohort_that_is_shown(town: LeagueTown) -> None:
+    town.play(W48, {"u1": 10, "u2": 20}, IN_W48)
+    process = town.process()
+    assert process.state("u1", IN_W48).league
+    town.play(W48, {"u3": 30}, IN_W48)
+    league = process.state("u3", IN_W48).league
+    assert league
+    assert [row.user_id for row in league.ranked.standing] == ["u3", "u2", "u1"]
+
+
 def test_the_answer_promises_what_the_closing_keeps(town: LeagueTown) -> None:
     town.play(W48, CROWD, IN_W48)
     shown: dict[str, Any] = {}
