@@ -1,6 +1,7 @@
 """POST /v1/events: a batch of events of a device or a server. acceptance.py takes each by itself."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -32,7 +33,7 @@ from ingest.engagement.event_body import EVENTS, RESULTS
 from ingest.engagement.goal_views import AchievementViews
 from ingest.engagement.profiles import Profiles
 from ingest.engagement.receipts import BatchWithReceipt, OfflineProver, device_of, with_receipt
-from ingest.engagement.waiting import APPLIED, PREFER, Waiter, seconds_to_wait
+from ingest.engagement.waiting import APPLIED, PREFER, WAITS_PER_MINUTE, Waiter, seconds_to_wait
 from ingest.web.api import Allowance, Api, json_response
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import CHEAP_STEP, RateLimit
@@ -59,6 +60,7 @@ class EventsApiSettings(Allowance, IntakeSettings):
 class _Parts:
     acceptor: Acceptor
     limit: RateLimit
+    waits: RateLimit
     prover: OfflineProver
     gauges: Gauges
     waiter: Waiter
@@ -70,13 +72,13 @@ def _parts(config: EventsApiSettings, client: ClientOf) -> _Parts:
     counters = SharedCounters(lambda: dynamodb, config.limits_table)
     redis = RedisCache(config.redis_url)
     limit = RateLimit(counters, "events", config.rate_limit_per_minute, step=CHEAP_STEP, redis=redis)
+    waits = RateLimit(counters, "waits", WAITS_PER_MINUTE, step=CHEAP_STEP, redis=redis)
     stretches = StretchStore(dynamodb, config.idempotency_keys_table, config.bp_events_table)
     # It reads the keys when the first receipt comes.
     keys = KeyedHash(lambda: client("secretsmanager"), config.receipt_secret_arn)
     prover = OfflineProver(keys, stretches, tombstones_of(config, client))
-    return _Parts(
-        acceptor_of(config, client), limit, prover, Gauges(config.redis_url), _waiter(config, client)
-    )
+    gauges, waiter = Gauges(config.redis_url), _waiter(config, client)
+    return _Parts(acceptor_of(config, client), limit, waits, prover, gauges, waiter)
 
 
 def _waiter(config: EventsApiSettings, client: ClientOf) -> Waiter:
@@ -135,7 +137,7 @@ def post_events() -> Response[str]:
         "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
         "results": [result.as_json() for result in results],
     }
-    seconds = seconds_to_wait(app.event.get("headers", {}).get("prefer"))
+    seconds = _seconds_to_wait(caller, now)
     applied = parts.waiter.wait(results, seconds) if seconds else None
     if applied is None:
         return json_response(202, answer)
@@ -145,6 +147,17 @@ def post_events() -> Response[str]:
             if closed := applied.closed_periods.get(result["event_id"]):
                 result["closed_periods"] = closed
     return json_response(200, answer | applied.other_fields, {"Preference-Applied": f"wait={seconds}"})
+
+
+def _seconds_to_wait(caller: Caller, now: datetime) -> int:
+    """Return how many seconds the request waits: as it asks, or 0 for a user who has waited too often."""
+    seconds = seconds_to_wait(app.event.get("headers", {}).get("prefer"))
+    if seconds and not caller.is_server:
+        try:
+            _parts().waits.check(caller.user_id, 1, now)
+        except ApiError:
+            return 0
+    return seconds
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:

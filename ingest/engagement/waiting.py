@@ -27,6 +27,9 @@ from rules.engagement.ledger import AppliedEvents
 from rules.engagement.periods import closed_periods
 
 WAIT_SECONDS_MAX = 5
+# A request that waits keeps a process of the function to itself, and an account has few. So a user may keep
+# five of them busy: whoever asks more often is answered without waiting.
+WAITS_PER_MINUTE = 60
 READS_MAX = 12  # a bound for whoever changes these pauses: ten fit into five seconds
 FIRST_PAUSE_SECONDS, PAUSES_GROW_BY = 0.1, 1.4
 # A duplicate that arrived earlier was applied long ago, and its entry is behind many others.
@@ -36,7 +39,8 @@ PREFER = in_header(
     "Prefer",
     text(
         f"wait=N: answer 200 when the events are applied, with what they did; after N seconds, at most"
-        f" {WAIT_SECONDS_MAX}, answer 202 as without it. For the events of one user"
+        f" {WAIT_SECONDS_MAX}, answer 202 as without it. For the events of one user. A user may do so"
+        f" {WAITS_PER_MINUTE} times a minute, servers as often as they like"
     ),
 )
 # The answer to a batch of events that are applied.

@@ -9,6 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from adapters import clock
+from ingest.engagement import events_api
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
 from tests.support.gateway import Answered, ask, token
@@ -147,6 +149,27 @@ def test_what_is_not_applied_in_time_is_answered_as_ever(idle: Pipeline) -> None
     answered, body = send(user, sent, WAIT)
     assert (answered.status, body["duplicates"]) == (200, 1)
     assert body["profile"]["total_bestie_points"] == 10
+
+
+def test_who_waits_all_the_time_is_answered_without_waiting(
+    idle: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that waits keeps a process of the function to itself, and these are few."""
+    monkeypatch.setattr(events_api, "WAITS_PER_MINUTE", 2)
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now)  # all in one minute
+    events_api._parts.cache_clear()
+    user, waits = name(), {"prefer": "wait=1"}
+    for is_waited_for in (True, True, False, False):
+        begun = time.monotonic()
+        answered, body = send(user, [event(user)], waits)
+        assert (answered.status, body["accepted"]) == (202, 1)
+        assert (time.monotonic() - begun > 0.9) is is_waited_for
+    begun = time.monotonic()
+    send(name(), [event(name())], waits)
+    assert send("server", [event(user)], waits, PRODUCERS)[0].status == 202
+    assert time.monotonic() - begun > 0.9, "others wait as ever, and servers as often as they like"
+    events_api._parts.cache_clear()
 
 
 def test_a_refused_batch_is_refused_at_once(idle: Pipeline) -> None:

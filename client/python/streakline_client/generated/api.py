@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 593e4d91afbff233321f4929baf4dfbb26496a1bb1c503e367214d65f0f6098e."""
+"""Made by `make clients` from the API with the digest ad644fa428d90cab862898886dd9fa95bb198ffb1a7496615fe0e2ee6e83dce8."""
 
 from __future__ import annotations
 
