@@ -22,7 +22,7 @@ const outcome = (last) => h("p", { class: "note" },
 
 const standing = ({ taking_part: takesPart, league }) => {
   if (!takesPart) return [h("p", {}, "You have left the leagues.")];
-  if (!league) return [h("p", {}, "You are in no league this week. Your next points put you into one.")];
+  if (!league) return [h("p", {}, "You are in no league this week. Your next points put you into one, unless you have left the boards.")];
   const ends = league.state === "open" ? `It closes on ${closing.format(new Date(league.closes_at))}.` : "It has just closed.";
   return [
     table(`League of ${league.week}`, HEADS, league.entries.map(row), "Nobody is in it yet."),

@@ -11,10 +11,11 @@ import json
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from adapters.engagement.account_items import LEAGUE
@@ -34,6 +35,7 @@ from rules.engagement.leagues import (
     Zone,
     closable_at,
     closes_at,
+    has_left,
     is_known,
     is_ranked,
     league_points,
@@ -272,6 +274,7 @@ class Ranked:
     standing: Sequence[Row]
     memberships: Mapping[str, Membership]  # by user id, of those who name the cohort
     aliases: Mapping[str, str | None]  # by user id, as the users have chosen them
+    left: frozenset[str] = frozenset()  # users who had left the leagues or the boards
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +353,7 @@ class Leagues:
         place = self._entered(user_id, week, rules.division_of(settled.name, settled.division), rules)
         # If another process was first, this cohort has a name too many, which its closing leaves out.
         joined = settled.joining(week, rules, place.cohort)
-        has_joined = self.store.put_membership(user_id, membership, joined)
+        has_joined = self.store.put_membership(user_id, settled, joined)
         if has_joined:
             self._joined.add(user_id)
         return has_joined
@@ -382,7 +385,10 @@ class Leagues:
         cohort = self.store.cohort(membership.place)
         if rules is None or cohort is None:
             return replace(membership, is_settled=True)
-        return membership.settled(rules, user_id, self._closed(cohort, week, rules, now).standing)
+        ranked = self._closed(cohort, week, rules, now)
+        if user_id in ranked.left:  # the closing has written that
+            return self.store.membership(user_id)
+        return membership.settled(rules, user_id, ranked.standing)
 
     # ---- the standing of a cohort, and its closing
 
@@ -402,7 +408,10 @@ class Leagues:
             if is_ranked(profile, memberships[user].left_at, until)
         }
         aliases = {user: profile.alias for user, profile in profiles.items()}
-        return Ranked(ranking(points, rules, cohort.place.division), memberships, aliases)
+        left = frozenset(
+            user for user, profile in profiles.items() if has_left(profile, memberships[user].left_at, until)
+        )
+        return Ranked(ranking(points, rules, cohort.place.division), memberships, aliases, left)
 
     def _closed(self, cohort: Cohort, week: Period, rules: LeagueRules, now: datetime) -> Ranked:
         """Return the result of a cohort, which is written if it has none. Raises Unprocessed.
@@ -415,6 +424,9 @@ class Leagues:
                 return Ranked(found.standing, {}, {})
             known = is_known(week, terms, now)
             ranked = self._ranked(found, week, rules, closes_at(week, terms), is_known=known)
+            # Before the result, which does not name them: whoever finds it need not ask who had left.
+            for user in ranked.left:
+                self._settle(user, ranked.memberships[user], found.place, Membership.beginning_anew)
             if self.store.write_result(found, ranked.standing):
                 return ranked
             found = self.store.cohort(cohort.place) or found
@@ -467,7 +479,8 @@ class Leagues:
         ranked = self._closed(cohort, week, rules, now)
         memberships = ranked.memberships or self.store.memberships(cohort.members)
         for user, membership in memberships.items():
-            self._settle(user, membership, cohort.place, rules, ranked.standing)
+            settled = partial(Membership.settled, rules=rules, user_id=user, standing=ranked.standing)
+            self._settle(user, membership, cohort.place, settled)
         self.store.finish(replace(cohort, standing=tuple(ranked.standing)))
 
     def _settle(
@@ -475,15 +488,13 @@ class Leagues:
         user_id: str,
         membership: Membership,
         place: Place,
-        rules: LeagueRules,
-        standing: Sequence[Row],
+        settled: Callable[[Membership], Membership],
     ) -> None:
         """Write a member's outcome, once: the membership still names the cohort, and has no outcome of it."""
         for _ in pauses(ATTEMPTS_MAX):
             if membership.place != place or membership.is_settled:
                 return
-            settled = membership.settled(rules, user_id, standing)
-            if self.store.put_membership(user_id, membership, settled):
+            if self.store.put_membership(user_id, membership, settled(membership)):
                 return
             membership = self.store.membership(user_id)
         raise Unprocessed("a membership kept changing")
@@ -503,7 +514,8 @@ class Leagues:
     def _open_league(self, user_id: str, membership: Membership, now: datetime) -> OpenLeague | None:
         """Return the cohort of a user's membership, if its result is not known yet.
 
-        It may be SHOWN_FOR old, but has the user, who perhaps has just joined.
+        None for a user who has left the boards. It may be SHOWN_FOR old, but has the user, who perhaps has
+        just joined.
         """
         place = membership.place
         if place is None or membership.is_settled or membership.left_at:
@@ -521,6 +533,8 @@ class Leagues:
             if len(self._shown) >= SHOWN_MAX:
                 self._shown.clear()
             self._shown[place] = now, ranked
+        if user_id in ranked.left:
+            return None
         return OpenLeague(week, rules, end, ranked)
 
     def _settled_view(self, user_id: str, membership: Membership) -> Membership:

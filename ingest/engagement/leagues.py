@@ -32,7 +32,8 @@ _LEAGUE = closed_object(
         "entries": list_of(_ROW) | {"description": "the cohort, best first; some seconds old"},
     },
     type=["object", "null"],
-    description="null: the user is in no league now, and joins with the next event that earns points",
+    description="null: the user is in no league now, and joins with the next event that earns points; who has"
+    " left the boards joins none",
 )
 _OUTCOME = closed_object(
     {

@@ -107,14 +107,20 @@ def league_points(profile: Profile, week: Period) -> int:
     return sum(each.points - each.late for each in counted)
 
 
-def is_ranked(profile: Profile, left_at: str, at: datetime) -> bool:
-    """Whether an account counts in its cohort: it is not under review, and is on boards and in leagues.
+def has_left(profile: Profile, left_at: str, at: datetime) -> bool:
+    """Whether a user had left the leagues before an instant, or the boards: both are the same to a cohort.
 
-    left_at: when the user left the leagues; "": never. What begins at the instant or later changes nothing,
-    so a late closing has the same result.
+    left_at: when the user left the leagues; "": never.
     """
-    has_left = bool(left_at) and left_at < stamp(at)
-    return not (has_left or was_under_review(profile, at) or is_hidden(profile.board_settings, at))
+    return (bool(left_at) and left_at < stamp(at)) or is_hidden(profile.board_settings, at)
+
+
+def is_ranked(profile: Profile, left_at: str, at: datetime) -> bool:
+    """Whether an account counts in its cohort: not under review, and gone from neither boards nor leagues.
+
+    What begins at the instant or later changes nothing, so a late closing has the same result.
+    """
+    return not (has_left(profile, left_at, at) or was_under_review(profile, at))
 
 
 def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> list[Row]:
@@ -235,17 +241,22 @@ class Membership:
         """Return the membership of a user who comes back.
 
         has_seat: the cohort of the user's league cannot have been closed yet. Then it is as if nobody had
-        left. Who comes back later begins in the lowest division: nobody leaves just to escape from going
-        down. The outcome of that league must be known then.
+        left. Otherwise the outcome of that league must be known.
         """
-        if has_seat:
-            return replace(self, left_at="")
-        return replace(self, left_at="", division=0, name="", place=self.place, is_settled=True)
+        back = replace(self, left_at="")
+        return back if has_seat else back.beginning_anew()
+
+    def beginning_anew(self) -> "Membership":
+        """Return the membership of a user who had left when the league closed, or who comes back later.
+
+        It goes on in the lowest division: nobody leaves just to escape from going down.
+        """
+        return replace(self, division=0, name="", is_settled=True)
 
     def settled(self, rules: LeagueRules, user_id: str, standing: Sequence[Row]) -> "Membership":
         """Return a user's membership after its cohort was closed. rules: of the cohort's week.
 
-        Who is not in the standing keeps the division, and the outcome of an earlier week.
+        Who is not in the standing, but under review, keeps the division, and the outcome of an earlier week.
         """
         row = next((row for row in standing if row.user_id == user_id), None)
         if row is None or self.place is None:

@@ -229,7 +229,14 @@ class Closings:
 
         ranked = {place: [user for user in members if is_ranked(user)] for place, members in cohorts.items()}
         points = {user: max(0, person.points) for user, person in self.people.items()}
-        self.expected.close(W48.name, ranked, points)
+        left = {
+            user
+            for members in cohorts.values()
+            for user in members
+            for history in (self.people[user].hidden, self.people[user].away)
+            if value_at(history, CLOSED, False)
+        }
+        self.expected.close(W48.name, ranked, points, left)
         for user, person in self.people.items():
             membership, outcome = self.town.membership(user), self.expected.outcome.get(user)
             told = membership.outcome and (

@@ -15,6 +15,8 @@ import pytest
 from adapters.engagement import leagues as leagues_module
 from adapters.engagement.leagues import Leagues
 from rules.book.league_rules import LeagueRules
+from rules.engagement.account_state import Profile
+from rules.engagement.board_settings import HIDDEN, YES, BoardSettings, with_settings
 from rules.engagement.leagues import Place
 from rules.engagement.period_points import PeriodPoints
 from rules.engagement.periods import Period, period_named
@@ -40,7 +42,11 @@ class Expected:
     division: dict[str, int] = field(default_factory=lambda: dict.fromkeys(USERS, 0))
     outcome: dict[str, Outcome] = field(default_factory=dict)
 
-    def close(self, week: str, cohorts: Mapping[Place, list[str]], points: Mapping[str, int]) -> None:
+    def close(
+        self, week: str, cohorts: Mapping[Place, list[str]], points: Mapping[str, int], left: set[str]
+    ) -> None:
+        self.division |= dict.fromkeys(left, 0)
+        cohorts = {place: [user for user in users if user not in left] for place, users in cohorts.items()}
         for members in cohorts.values():
             for user in members:
                 own, count = points[user], len(members)
@@ -67,6 +73,16 @@ class Season:
     faults: list[str] = field(default_factory=list)
     counted: dict[str, dict[Period, PeriodPoints]] = field(default_factory=dict)
     on_time: dict[tuple[str, str], int] = field(default_factory=dict)  # by user and week
+    settings: dict[str, BoardSettings] = field(default_factory=dict)
+
+    def profile(self, user: str) -> Profile:
+        counted = tuple(sorted(self.counted[user].values()))
+        return replace(player(user, {}), period_points=counted, board_settings=self.settings.get(user, ()))
+
+    def hide(self, user: str, since: datetime, until: datetime) -> None:
+        hidden = with_settings(self.settings.get(user, ()), {HIDDEN: YES}, since)
+        self.settings[user] = with_settings(hidden, {HIDDEN: ""}, until)
+        self.town.put([self.profile(user)])
 
     def process(self) -> Leagues:
         """A process, which may die or lose an answer at some call."""
@@ -79,14 +95,12 @@ class Season:
         mine = self.counted.setdefault(user, {})
         before = mine.get(week, PeriodPoints(week, 0))
         mine[week] = replace(before, points=before.points + points + late, late=before.late + late)
-        profile = replace(player(user, {}), period_points=tuple(sorted(mine.values())))
-        self.town.put([profile])
+        self.town.put([self.profile(user)])
         self.on_time[user, week.name] = mine[week].points - mine[week].late
 
     def join(self, user: str, process: Leagues, now: datetime) -> None:
-        profile = replace(player(user, {}), period_points=tuple(sorted(self.counted[user].values())))
         with suppress(Killed):
-            process.join_all([profile], now)
+            process.join_all([self.profile(user)], now)
 
     def play(self, week: Period, now: datetime) -> None:
         processes = [self.process() for _ in range(3)]
@@ -118,9 +132,12 @@ class Season:
             for place, names in self.town.rosters().items():
                 if len(names) > SIZE:
                     self.faults.append(f"{place} has {len(names)} members")
-            self.expected.close(
-                week.name, cohorts, {user: self.on_time.get((user, week.name), 0) for user in USERS}
-            )
+            members = [user for users in cohorts.values() for user in users]
+            hidden = {user for user in members if self.chance.random() < 0.1}
+            for user in hidden:  # who looks as if nothing had been when the cohort is closed
+                self.hide(user, closed - timedelta(minutes=11), closed - timedelta(minutes=5))
+            on_time = {user: self.on_time.get((user, week.name), 0) for user in USERS}
+            self.expected.close(week.name, cohorts, on_time, hidden)
             for user in self.chance.sample(USERS, 4):
                 if user in self.counted:
                     self.earn(user, week, 0, late=self.chance.randrange(1, 50))

@@ -21,7 +21,7 @@ from adapters.privacy.stores import BoardEraser
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.board_settings import HIDDEN, YES, with_settings
-from rules.engagement.leagues import Outcome, Place, Zone, week_of
+from rules.engagement.leagues import Membership, Outcome, Place, Zone, week_of
 from rules.engagement.period_points import PeriodPoints
 from rules.privacy.erasures import Person
 from rules.user_ids import kept_partition
@@ -215,7 +215,7 @@ def test_a_review_and_leaving_take_part_in_nothing(town: LeagueTown) -> None:
     town.process().take_part("u2", IN_W48, takes_part=False)
     town.process().close_due(CLOSED_W48 + MINUTE, FOREVER)
     assert zones(town) == "-U-UUSSSSS"  # eight are ranked
-    assert (town.membership("u0").name, town.membership("u2").name) == ("bronze", "bronze")
+    assert (town.membership("u0").division, town.membership("u2").division) == (0, 0)
 
 
 def test_a_name_in_a_second_roster_counts_nowhere(town: LeagueTown) -> None:
@@ -392,6 +392,68 @@ def test_who_comes_back_in_the_minutes_after_the_closing_has_the_seat(town: Leag
     town.process().take_part("u0", CLOSED_W48 - MINUTE, takes_part=True)
     town.process().close_due(CLOSED_W48, FOREVER)
     assert (zones(town), town.membership("u0").name) == ("UUUSSSSSSS", "silver")
+
+
+SILVER_1 = Place("2026-W49", 1, 1)
+
+
+@pytest.fixture
+def silver(town: LeagueTown) -> LeagueTown:
+    """Ten users in a cohort of silver, which closes a week after CLOSED_W48: u9 is the last."""
+    for user in TEN:
+        membership = Membership(division=1, name="silver")
+        assert town.process().store.put_membership(user, Membership(), membership)
+    town.play(W49, TEN, IN_W49)
+    assert town.rosters() == {SILVER_1: set(TEN)}
+    return town
+
+
+def hide(town: LeagueTown, user: str, since: datetime, until: datetime | None = None) -> Profile:
+    settings = with_settings((), {HIDDEN: YES}, since)
+    if until:
+        settings = with_settings(settings, {HIDDEN: ""}, until)
+    hidden = player(user, town.scores[user], board_settings=settings)
+    town.put([hidden])
+    return hidden
+
+
+@pytest.mark.parametrize("closes", ["the job", "who plays on", "who has hidden"])
+def test_nobody_leaves_the_boards_just_to_escape_from_going_down(silver: LeagueTown, closes: str) -> None:
+    """Hidden a minute before the closing, and back before anybody has closed the cohort."""
+    closed = CLOSED_W48 + WEEK
+    profile = hide(silver, "u9", closed - 11 * MINUTE, closed - MINUTE)
+    if closes == "who plays on":
+        silver.play(W50, {"u0": 5}, closed)
+    if closes != "who has hidden":
+        silver.process().close_due(closed, FOREVER)
+    profile = replace(profile, period_points=(*profile.period_points, PeriodPoints(W50, 5)))
+    silver.put([profile])
+    assert silver.process().join_all([profile], closed) == 1
+    assert silver.membership("u9").place == Place("2026-W50", 0, 1)
+    assert silver.membership("u9").outcome is None
+    assert silver.process().close_due(closed, FOREVER)["failed"] == 0
+    assert silver.membership("u0").outcome == Outcome("2026-W49", "silver", 1, 100, Zone.UP, 9, 1)
+
+
+def test_who_hides_and_is_back_before_the_closing_is_ranked(silver: LeagueTown) -> None:
+    closed = CLOSED_W48 + WEEK
+    hide(silver, "u9", closed - 60 * MINUTE, closed - 20 * MINUTE)
+    silver.process().close_due(closed, FOREVER)
+    assert (silver.membership("u9").name, zones(silver)[-1]) == ("bronze", "D")
+
+
+def test_leaving_the_boards_after_the_closing_changes_nothing(silver: LeagueTown) -> None:
+    hide(silver, "u0", CLOSED_W48 + WEEK - 5 * MINUTE)
+    silver.process().close_due(CLOSED_W48 + WEEK, FOREVER)
+    assert silver.membership("u0").name == "gold"
+
+
+def test_who_has_left_the_boards_is_shown_no_cohort(silver: LeagueTown) -> None:
+    hide(silver, "u9", IN_W49)
+    assert silver.process().state("u9", IN_W49 + MINUTE).league is None
+    league = silver.process().state("u0", IN_W49 + MINUTE).league
+    assert league
+    assert "u9" not in {row.user_id for row in league.ranked.standing}
 
 
 def test_leaving_before_the_first_league(town: LeagueTown) -> None:

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ad644fa428d90cab862898886dd9fa95bb198ffb1a7496615fe0e2ee6e83dce8."""
+"""Made by `make clients` from the API with the digest 652c5b055980c4a7429ddde2ef9425c5e7357df2fe23d21e23d9d275fa257541."""
 
 from __future__ import annotations
 
