@@ -31,6 +31,7 @@ CALLED = {
     "short": {"short_date"},
     "missed": {"missed"},
     "open": {"not_over_yet"},
+    "before": {"before_first_activity"},
 }
 
 
@@ -47,6 +48,7 @@ class Judge:
         self.repaired: set[str] = set()
         self.taken_back: dict[str, str] = {}  # event by entry, as callers were told
         self.released = False
+        self.reading: LedgerReading | None = None  # the newest
 
     def must(self, holds: bool, what: str) -> None:
         if not holds:
@@ -186,6 +188,7 @@ class Judge:
         wrote = {each.seq: each.clock for each in self.machines.commits}
         steps = {each.seq: each.step for each in self.machines.commits}
         reading = LedgerReading(self.facts, wrote, steps).read(entries)
+        self.reading = reading
         self.wrong += reading.wrong
         if reading.wrong:
             return

@@ -124,6 +124,10 @@ class Machines:
 
     def __post_init__(self) -> None:
         self.turns = Turns(self.chance)
+        self.wire()
+
+    def wire(self) -> None:
+        """Put these machines' clients and clock into the handlers, as long as the patch lasts."""
         losing = Losing(self, self.stream.real)
         clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
         for module in HANDLERS:
@@ -248,14 +252,18 @@ class Machines:
         found = self.stream.real.get_item(TableName="UserStreaks", Key=key).get("Item")
         return found and processors.ranks._scores_of(found)
 
-    def night(self) -> list[Any]:
-        """What the nightly comparison says against the user's items and ledger."""
+    def night(self, lake: Any = None, goal_rows: Any = None) -> list[Any]:
+        """What the nightly comparison says against the user's items and ledger. lake: what the lake has of the user."""
         accounts = processors.expiry._parts().settler.accounts
         items = Projections(self.stream.real, "UserStreaks", "DailyActivity")
-        night = Reconciler(accounts, items, EngagementCache(""), False, lambda: self.books.at(self.now))
-        found = night.examine(self.user, None, self.now)
+        night = Reconciler(
+            *(accounts, items, EngagementCache(""), False, lambda: self.books.at(self.now)),
+            goal_rows=goal_rows,
+        )
+        found = night.examine(self.user, lake, self.now)
         no_lake = "the lake lacks "  # a round has none
-        return [*found.differences, *(each for each in found.disagreements if not each.startswith(no_lake))]
+        told = [each for each in found.disagreements if lake or not each.startswith(no_lake)]
+        return [*found.differences, *told]
 
     def get(self, path: str, **query: str) -> Any:
         """Read as an admin, with nothing in the way."""

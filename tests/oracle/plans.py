@@ -204,6 +204,8 @@ FLIGHT = datetime(2026, 5, 10, 12, tzinfo=UTC)
 class Planner:
     """Makes the plan of a seed."""
 
+    gaps: tuple[timedelta, ...] = (5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY)  # after an hour of each day
+
     def __init__(self, seed: int) -> None:
         self.seed, self.chance = seed, random.Random(f"oracle {seed}")
         self.style = list(STYLES)[seed % len(STYLES)]
@@ -268,7 +270,7 @@ class Planner:
         quiet += self._reversals() + self._looks()
         if quiet:
             found.append(Phase(self.now, tuple(quiet), busy=False, drain=chance.random() < 0.3))
-        self.now += chance.choice((5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY))
+        self.now += chance.choice(self.gaps)
         return found
 
     def _early(self) -> list[Action]:
@@ -318,12 +320,12 @@ class Planner:
         when = self.now - ago
         if self.style == "liar":
             when = self.now.replace(minute=0) - chance.choice((1, 2, 30)) * HOUR
-            return _written(when, chance.choice(self.zones), chance)
+            return written(when, chance.choice(self.zones), chance)
         if self.style == "traveller" and when < FLIGHT:
-            return _written(when, "America/Los_Angeles", chance)
+            return written(when, "America/Los_Angeles", chance)
         if self.style == "archive":
             when -= 10 * DAY
-        return _written(when, self.place, chance)
+        return written(when, self.place, chance)
 
     def _repeated(self, body: Body) -> Body:
         """The same once more, said differently, or in the same words."""
@@ -414,7 +416,7 @@ class Planner:
         return [Phase(self.now, (*first, again, Again(20)), busy=False, drain=True)]
 
 
-def _written(when: datetime, zone: str | None, chance: random.Random) -> Body:
+def written(when: datetime, zone: str | None, chance: random.Random) -> Body:
     """How a device may write an instant: with Z, an offset, and the name of its zone or not."""
     when = when.replace(microsecond=0)
     plain = f"{when:%Y-%m-%dT%H:%M:%SZ}"

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from itertools import count
@@ -99,26 +99,33 @@ class Round:
     bought: dict[str, str] = field(default_factory=dict)
     applied: dict[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.judge = Judge(self)
+
     def play(self) -> list[str]:
         """Play the whole plan; returns what is wrong."""
-        judge = Judge(self)
         for phase in self.plan.phases:
-            self.machines.now = max(self.machines.now, phase.at)
-            self.facts.books = tuple(each for each in self.books if each.since <= self.machines.now)
-            if phase.busy:
-                self._at_once(phase)
-            else:
-                for action in phase.actions:
-                    self.machines.alone(self._attempt(action))
-                    judge.hear(self.told, self.unanswered)
-            judge.hear(self.told, self.unanswered)
-            if phase.drain:
-                self._drain()
-            if phase.drain and phase.judge:
-                judge.judge(whole=phase is self.plan.phases[-1])
-            if judge.wrong:
+            self.play_phase(phase)
+            if self.judge.wrong:
                 break
-        return judge.wrong
+        return self.judge.wrong
+
+    def play_phase(self, phase: plans.Phase) -> None:
+        """Play the next phase, and judge it."""
+        judge = self.judge
+        self.machines.now = max(self.machines.now, phase.at)
+        self.facts.books = tuple(each for each in self.books if each.since <= self.machines.now)
+        if phase.busy:
+            self._at_once(phase)
+        else:
+            for action in phase.actions:
+                self.machines.alone(self._attempt(action))
+                judge.hear(self.told, self.unanswered)
+        judge.hear(self.told, self.unanswered)
+        if phase.drain:
+            self._drain()
+        if phase.drain and phase.judge:
+            judge.judge(whole=phase is self.plan.phases[-1])
 
     def _at_once(self, phase: plans.Phase) -> None:
         """Several actors, and deliveries of the stream between them, in any order."""
@@ -295,30 +302,59 @@ def round_of(engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring
     """Return a plan's round. wiring: a MonkeyPatch, which puts the machines' clients into the handlers."""
     boosts, amounts = BOOSTS if plan.boosted else (), AMOUNTS if plan.by_amount else {}
     first = boosted(boosts, amounts)
-    versions, said = list[Any](), list[BookSaid]()
-    editions: list[plans.Plan | plans.LaterBook] = [plan, plan.later] if plan.later else [plan]
-    for number, each in enumerate(editions, 1):
-        daily = {**RESTS[each.rests], "day_starts_at": each.starts}
-        paying = (BONUSES if number == 1 else {**BONUSES, **LATER_BONUSES}) if plan.bonuses else {}
-        prices = LATER_PRICES if number == 2 else {}
-        repairs = REPAIRS if each.repairs else None
-        version = repairing(resting(first, daily, BOARDS), vars(repairs) if repairs else {})
-        version = achieving(version, paying, STREAKS, prices)
+    versions = list[Any]()
+    for number, each in enumerate(editions(plan), 1):
+        repairs = vars(REPAIRS) if each.repairs else {}
+        version = repairing(resting(first, daily_of(each), BOARDS), repairs)
+        version = achieving(version, paid_by(plan, number), STREAKS, prices_of(number))
         if isinstance(each, plans.LaterBook):
             version = replace(version, number=number, effective_at=each.at, published_at=each.at)
         versions.append(version)
-        said.append(
-            BookSaid(
-                since=version.published_at,
-                rest=frozenset(map(plans.WEEKDAYS.index, daily.get("rest_days", ()))),
-                rest_chosen=daily.get("rest_days_chosen", 0),
-                day_start=time.fromisoformat(each.starts),
-                repairs=repairs,
-                prices=prices,
-                paying=paying,
-            )
-        )
+    machines = machines_of(engine, stream, plan, user, wiring, versions)
+    return Round(plan, machines, Facts(boosts, amounts, streaks=STREAKS), books_said(plan))
+
+
+def machines_of(
+    engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring: Any, versions: Sequence[Any]
+) -> Machines:
+    """Return the machines of a plan, which know these versions of the book."""
     chance = random.Random(f"machines {plan.seed}")
     losses = plan.losses == "every"
-    machines = Machines(engine, stream, user, chance, losses, plan.skewed, wiring, KnownAt(versions))
-    return Round(plan, machines, Facts(boosts, amounts, streaks=STREAKS), tuple(said))
+    return Machines(engine, stream, user, chance, losses, plan.skewed, wiring, KnownAt(versions))
+
+
+def editions(plan: plans.Plan) -> "list[plans.Plan | plans.LaterBook]":
+    """Return what a plan says of its first book, and of its second one."""
+    return [plan, plan.later] if plan.later else [plan]
+
+
+def daily_of(edition: "plans.Plan | plans.LaterBook") -> dict[str, Any]:
+    """Return the section `daily` of a book."""
+    return {**RESTS[edition.rests], "day_starts_at": edition.starts}
+
+
+def paid_by(plan: plans.Plan, number: int) -> dict[str, Any]:
+    """Return the achievements of a plan's first or second book."""
+    return (BONUSES if number == 1 else {**BONUSES, **LATER_BONUSES}) if plan.bonuses else {}
+
+
+def prices_of(number: int) -> dict[str, int]:
+    """Return the points of types by which the first or the second book differs from the shipped one."""
+    return LATER_PRICES if number == 2 else {}
+
+
+def books_said(plan: plans.Plan) -> tuple[BookSaid, ...]:
+    """Return what a plan's books say, for the oracle."""
+    found = []
+    for number, each in enumerate(editions(plan), 1):
+        daily = daily_of(each)
+        said = BookSaid(
+            rest=frozenset(map(plans.WEEKDAYS.index, daily.get("rest_days", ()))),
+            rest_chosen=daily.get("rest_days_chosen", 0),
+            day_start=time.fromisoformat(each.starts),
+            repairs=REPAIRS if each.repairs else None,
+            prices=prices_of(number),
+            paying=paid_by(plan, number),
+        )
+        found.append(replace(said, since=each.at) if isinstance(each, plans.LaterBook) else said)
+    return tuple(found)
