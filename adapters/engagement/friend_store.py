@@ -87,8 +87,13 @@ class FriendStore:
         condition, values = "attribute_not_exists(user_id)", None
         if circle.version:
             condition, values = "version = :version", encode_item({":version": circle.version})
-        if tie or circle.ties.keys() - {other}:
-            head = encode_item({**head_key, "version": uuid4().hex})
+        ties = [each for name, each in circle.ties.items() if name != other] + ([tie] if tie else [])
+        if ties:
+            ends = [each.expires_at for each in ties]
+            # With requests alone it goes with the last one: of users who do not exist nothing stays.
+            last = None if None in ends else max(end for end in ends if end)
+            expiry = {"expires_at": int(last.timestamp())} if last else {}
+            head = encode_item({**head_key, "version": uuid4().hex, **expiry})
             yield put_action(self._table, head, condition, values)
         else:
             yield delete_action(self._table, head_key, condition, values)

@@ -265,6 +265,31 @@ def test_fifty_accounts_of_one_person_do_not_tell_who_is_blocked_or_erased(api: 
         assert [(status, told["state"]) for status, told in answers] == [(200, "asked")] * len(targets)
 
 
+def test_of_requests_to_users_who_do_not_exist_nothing_stays(api: Site, move: Move) -> None:
+    ann, bob, nobody = names("ann", "bob", "nobody")
+    put(api, ann, nobody)
+    assert [item.get("expires_at", {}).get("N") for item in items_of(api, nobody)] == [
+        str(int((NOON + 30 * DAY).timestamp()))
+    ] * 2, "the request and the version of the list"
+    pair(api, ann, bob)
+    for user in (ann, bob):
+        (head,) = (item for item in items_of(api, user) if item["friend_id"]["S"] == "#")
+        assert "expires_at" not in head, "a pair stays"
+    delete(api, ann, nobody)
+    assert items_of(api, nobody) == []
+
+
+def items_of(api: Site, user: str) -> list[Any]:
+    """What the table Friends has of a user."""
+    found = api.engine.client("dynamodb").query(
+        TableName="Friends",
+        KeyConditionExpression="user_id = :user",
+        ExpressionAttributeValues={":user": {"S": user}},
+    )
+    items: list[Any] = found["Items"]
+    return items
+
+
 def test_a_book_without_friends_hides_them(api: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     document = dict(shipped_document())
     del document["friends"]
