@@ -49,7 +49,7 @@ class FriendStore:
             if item["friend_id"] == HEAD:
                 version = item["version"]
             else:
-                ties[item["friend_id"]] = _tie_from(item)
+                ties[item["friend_id"]] = tie_from(item)
         return Circle(user_id, ties, version)
 
     def change(self, user_id: str, friend_id: str, decide: Decide, now: datetime) -> Tie | None:
@@ -112,7 +112,8 @@ def tie_attributes(tie: Tie) -> dict[str, Any]:
     }
 
 
-def _tie_from(item: dict[str, Any]) -> Tie:
+def tie_from(item: Mapping[str, Any]) -> Tie:
+    """Read what tie_attributes returned. Raises KeyError, ValueError for the attributes of another item."""
     state = TieState(item["state"])
     ids = item["user_id"], item["friend_id"]
     return Tie(*ids, state, item["since"], *(item.get(name, "") for name in OF_PAIRS))

@@ -6,6 +6,7 @@
 | lead/{id}, question/{id} | state | the same for a lead, or another thing, whose item ends after a month |
 | ann | log/000000000000012 | the notifications of one change, the last of which has number 12 |
 | ann | to/{endpoint} | Ann's lane to an endpoint: the newest delivered number, and when it is tried next |
+| bob | named/000000000000012/ann | the notifications of Ann up to number 12 name Bob: for his erasure alone |
 | worker/{endpoint}/2 | worker | until when a share of an endpoint has a worker, or a pause |
 
 One transaction of OutboxStore writes the notifications of a change, their holder's state after them, and the
@@ -27,6 +28,7 @@ from rules.days import key_of_stamp, stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import (
     BOARD,
+    FRIEND,
     KEPT,
     KINDS_OF_PARTS,
     Endpoint,
@@ -35,6 +37,7 @@ from rules.outgoing.notices import (
     Notification,
     is_user,
 )
+from rules.user_ids import user_holder
 
 NoticeState = UserNoticeState | ItemNoticeState
 STATE_SHARDS = 8  # the users for whom a notification is due by time alone have this many partitions of ByDue
@@ -42,7 +45,8 @@ STATE_SHARDS = 8  # the users for whom a notification is due by time alone have 
 ONCE = (BOARD, *(kind.holder for kind in KINDS_OF_PARTS.values() if kind.is_last))
 TEST_HOLDER = "test/"  # with an endpoint's id: the holder of its test messages
 STATE = "state"  # the sort key of the state that a holder's notifications have led to
-LOG, LANE = "log/", "to/"  # prefixes of the sort keys of notifications and of lanes
+# Prefixes of the sort keys of notifications, of lanes, and of where others' notifications name the holder
+LOG, LANE, NAMED = "log/", "to/", "named/"
 LANE_SHARDS = 4  # the lanes of an endpoint have this many partitions in the index ByDue
 # Longer than a function may run. So after this time the lane of a worker that died is due again.
 LEASE = timedelta(minutes=3)
@@ -95,6 +99,32 @@ def log_from(stored: Item) -> list[Notification]:
     ]
 
 
+def name_items(notifications: Sequence[Notification], now: datetime) -> Iterator[Item]:
+    """Yield an item for each other user whom the notifications of a change name."""
+    until = int((now + KEPT).timestamp())
+    for key in _name_keys(notifications):
+        yield encode_item({**key, "expires_at": until})
+
+
+def _name_keys(notifications: Sequence[Notification]) -> Iterator[dict[str, str]]:
+    last = notifications[-1]
+    of_friends = (each.notice.data for each in notifications if FRIEND in each.notice.data)
+    users = {str(data[FRIEND]) for data in of_friends}
+    for user in sorted(users):
+        yield {"holder": user_holder(user), "place": f"{NAMED}{last.number:015}/{last.holder}"}
+
+
+def keys_beside(stored: Iterable[Item]) -> Iterator[Item]:
+    """Yield the keys of others' items that belong to a user's: names in notifications, and where they are."""
+    for item in stored:
+        place = item["place"]["S"]
+        if place.startswith(NAMED):
+            number, _, holder = place.removeprefix(NAMED).partition("/")
+            yield encode_item({"holder": holder, "place": LOG + number})
+        elif place.startswith(LOG):
+            yield from map(encode_item, _name_keys(log_from(item)))
+
+
 @dataclass(frozen=True, slots=True)
 class OutboxWrite:
     """What a change leads to: a holder's new state, and the notifications of the change."""
@@ -141,6 +171,10 @@ class OutboxStore:
         if write.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(write.notifications, now)}})
             first, last = write.notifications[0].number, write.notifications[-1].number
+            actions += [
+                {"Put": {"TableName": self._table, "Item": item}}
+                for item in name_items(write.notifications, now)
+            ]
             actions += [self._lane_action(holder, endpoint, first, last, now) for endpoint in write.endpoints]
         if transact(self._dynamodb, actions):
             raise OutboxConflict(holder)
@@ -221,6 +255,7 @@ def _user_content(state: UserNoticeState) -> dict[str, Any]:
             [hold.hold_id, hold.points, hold.reward_id, hold.until, hold.is_over] for hold in state.holds
         ],
         "redeemed": state.newest_redemption,
+        **({"tie": state.newest_tie} if state.newest_tie else {}),
         "changes_at": state.changes_at,
         "achievements": state.achievements,
         "asked": None if state.seen_forms is None else sorted(state.seen_forms),
@@ -252,6 +287,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         warned_lapse=content["warned"],
         holds=tuple(HoldState(*values) for values in content["holds"]),
         newest_redemption=content["redeemed"],
+        newest_tie=content.get("tie", ""),
         changes_at=content["changes_at"],
         achievements=content.get("achievements", {}),
         seen_forms=frozenset(asked) if (asked := content.get("asked")) is not None else None,

@@ -16,6 +16,7 @@ from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top
 from adapters.engagement.friend_store import end_erased_pairs, keys_back
 from adapters.engagement.leagues import remove_member
 from adapters.engagement.period_boards import pack_places, unpack_places
+from adapters.outgoing.outbox_store import keys_beside
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, delete_all, get_all, get_one, scan_all, write_if
@@ -97,6 +98,7 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
 
     days = table(tables.daily_activity_table, "user_id", "activity_date", of=_day_partitions)
     events = table(tables.bp_events_table, "user_id", "event_id")
+    notices = table(tables.notifications_table, "holder", "place", of=_notice_holders)
     ties, blocks = (
         table(tables.friends_table, "user_id", "friend_id", of=of) for of in (_user_ids, _kept_partitions)
     )
@@ -107,7 +109,7 @@ def all_stores(clients: Clients, tables: OwnErasureSettings, now: datetime) -> M
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place", of=_user_holders),
         "IdempotencyKeys": replace(claims, items=all_claims),
-        "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
+        "Notifications": NoticeEraser(dynamodb, notices.table, notices.key, notices.items),
         "Friends": TieEraser(dynamodb, ties.table, ties.key, ties.items, blocks.items, now),
         "Limits": ItemEraser(
             dynamodb,
@@ -126,6 +128,16 @@ def whole_lead(stores: Mapping[str, StoreEraser], lead: Person) -> Person:
     """Return a lead with all leaves and identities that are stored now."""
     finder = next(store for store in stores.values() if isinstance(store, PersonFinder))
     return finder.person(lead)
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeEraser(ItemEraser):
+    """Erases a holder's notifications, and those of friends that name the user."""
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the items' keys. The user's own come last, because they lead to the others."""
+        own = list(self.items(person))
+        return [*keys_beside(own), *({name: item[name] for name in self.key} for item in own)]
 
 
 @dataclass(frozen=True, slots=True)

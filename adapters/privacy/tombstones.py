@@ -125,10 +125,17 @@ NO_ERASURES = NoErasures()
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
     """Return whether a stream's record is of an erased person, and came before that was lifted."""
-    change = record["dynamodb"]
-    subject = subject_of(change.get("NewImage", {}))
-    if not subject:
-        return False
+    subject = subject_of(record["dynamodb"].get("NewImage", {}))
+    return bool(subject) and _is_erased(record["dynamodb"], subject, erased)
+
+
+def names_erased(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
+    """Return whether a stream's record is of an erased person, or names one as a friend."""
+    subjects = subjects_of(record["dynamodb"].get("NewImage", {}))
+    return any(_is_erased(record["dynamodb"], subject, erased) for subject in subjects)
+
+
+def _is_erased(change: Mapping[str, Any], subject: str, erased: ErasureCheck) -> bool:
     try:
         arrived = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
     except (KeyError, TypeError, ValueError):

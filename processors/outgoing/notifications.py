@@ -1,4 +1,4 @@
-"""Makes notifications of changes of UserStreaks, Rewards and parts' tables, and of time (rule 18).
+"""Makes notifications of changes of UserStreaks, Rewards, Friends and parts' tables, and of time (rule 18).
 
 A profile's records arrive in order, maybe twice. The state of a user's notifications is stored. So the fold
 of rules/outgoing/derivation.py needs no older image, and a record that is delivered twice is notified once.
@@ -14,7 +14,7 @@ which has the streak that was last notified. It returns a notice and the new sta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from adapters.bootstrap import ClientOf, bootstrap
 from adapters.engagement.account_items import LEAGUE, profile_from, with_daily_terms
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.achievements import AchievementReader, AchievementStore, GoalStore, StreakReader
+from adapters.engagement.friend_store import tie_from
 from adapters.engagement.leagues import membership_of
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.period_boards import FinalResult, StandingStore
@@ -43,8 +44,8 @@ from adapters.outgoing.outbox_store import (
 from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item
 from adapters.platform.queues import Deadline
-from adapters.platform.tables import get_all
-from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
+from adapters.platform.tables import chunks, get_all
+from adapters.privacy.tombstones import ErasureCheck, names_erased, tombstones_of
 from adapters.settings import with_settings
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.part_changes import PartChanges, ReadChange
@@ -56,10 +57,12 @@ from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals import DeclaredAchievement, declared_achievements
 from rules.engagement.periods import boards_in
+from rules.lake.engagement_entities import event_version
 from rules.outgoing.derivation import (
     ItemNoticeState,
     LeagueResult,
     ThingChange,
+    TieChange,
     UserNoticeState,
     due_at,
     forget_achievements,
@@ -84,9 +87,10 @@ from rules.user_ids import user_holder, user_of_holder, user_of_partition
 
 logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
-Change = Profile | Redemption | LeagueResult | ThingChange
+Change = Profile | Redemption | LeagueResult | TieChange | ThingChange
 Step = Callable[[Any], tuple[list[Notice], Any]]  # from a state to new notices and the next state
 ATTEMPTS_MAX = 5
+CHANGES_AT_ONCE = 50  # of a holder: each may name another user, and a transaction has 100 writes
 RESULTS_TOLD = timedelta(days=7)  # older final results are no news to an endpoint that is new
 CHANGES_OF_PARTS: list[PartChanges] = list(said("noticed_changes"))
 
@@ -250,14 +254,14 @@ class NotificationWriter:
         self, outcome: NotificationBatch, holder: str, now: datetime, pairs: Sequence[tuple[Record, Change]]
     ) -> None:
         """Write the notifications of a holder's changes, and add them to the outcome of the batch."""
-        changes = [change for _, change in pairs]
-        steps = self.steps.steps_of(
-            changes,
-            now,
-            wants_achievements=self._may_want(NoticeType.ACHIEVEMENT_EARNED),
-            wants_levels=self._may_want(NoticeType.LEVEL_CHANGED),
-        )
-        outcome.shares |= self._write_steps(holder, steps, now)
+        for changes in chunks((change for _, change in pairs), CHANGES_AT_ONCE):
+            steps = self.steps.steps_of(
+                changes,
+                now,
+                wants_achievements=self._may_want(NoticeType.ACHIEVEMENT_EARNED),
+                wants_levels=self._may_want(NoticeType.LEVEL_CHANGED),
+            )
+            outcome.shares |= self._write_steps(holder, steps, now)
         outcome.counts["changes"] += len(pairs)
 
     def _write_steps(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShare]:
@@ -356,9 +360,16 @@ def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str,
     if LEAGUE in image:
         outcome, user_id = membership_of(image).outcome, user_of_partition(image["user_id"]["S"])
         return (user_holder(user_id), LeagueResult(user_id, outcome)) if outcome else None
+    if "friend_id" in image:
+        return read_tie(record)
     if "holder" not in image:
         profile = profile_from(decode_item(image))
         return user_holder(profile.user_id), profile
+    return _read_redemption(record)
+
+
+def _read_redemption(record: Record) -> tuple[str, Redemption] | None:
+    image = record["dynamodb"]["NewImage"]
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
         return None  # a stock, or a later change of a redemption
     redemption = redemption_from(image)
@@ -369,6 +380,18 @@ def read_change(record: Record, readers: Mapping[str, ReadChange]) -> tuple[str,
 def _profile_of(dynamodb: Any, table: str, user_id: str) -> Profile | None:
     items = get_all(dynamodb, table, [{"user_id": user_id}])
     return profile_from(decode_item(items[0])) if items else None
+
+
+def read_tie(record: Record) -> tuple[str, TieChange] | None:
+    """Return the holder of a change of Friends; None for an item that is no tie."""
+    change = record["dynamodb"]
+    attributes = decode_item(change["NewImage"])
+    if "state" not in attributes:
+        return None
+    tie = tie_from(attributes)
+    seconds = float(change["ApproximateCreationDateTime"])
+    at, place = datetime.fromtimestamp(seconds, UTC), event_version(seconds, change["SequenceNumber"])
+    return user_holder(tie.user_id), TieChange(tie, stamp(at), place)
 
 
 def _timed_notices(
@@ -464,7 +487,7 @@ def handler(records: list[Record], now: datetime) -> NotificationBatch:
     """Lambda entry: a batch of a stream, or the schedule."""
     parts = _parts()
     outcome = parts.writer.write(
-        [record for record in records if not is_erased_record(record, parts.erasure_check)], now
+        [record for record in records if not names_erased(record, parts.erasure_check)], now
     )
     parts.invoker.wake(outcome.shares)
     return outcome

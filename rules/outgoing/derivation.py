@@ -20,13 +20,14 @@ from rules.book.rewards import Redemption
 from rules.days import DAY, stamp, unstamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import definition_digest
+from rules.engagement.friends import Tie, TieState
 from rules.engagement.goals import DeclaredAchievement
 from rules.engagement.leagues import Outcome, closes_at, division_after, is_known, rules_of
 from rules.engagement.ledger import debt_of, entry_id
 from rules.engagement.periods import Period, period_named
 from rules.engagement.repairs import BrokenRun, NotRepairable, is_broken, offered_repair, repair_view
 from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
-from rules.outgoing.notices import Notice, NoticeType
+from rules.outgoing.notices import FRIEND, FRIEND_TYPES, Notice, NoticeType
 
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
@@ -68,6 +69,7 @@ class UserNoticeState:
     warned_lapse: str = ""  # a stamp: the lapse for which streak.at_risk was sent; "": none
     holds: tuple[HoldState, ...] = ()
     newest_redemption: str = ""  # the created_at of the newest one that was notified
+    newest_tie: str = ""  # the place in its table's stream of the newest change of a tie that was looked at
     changes_at: str = ""  # a stamp: when time alone changes the view of the profile; "": never
     # The user's achievements by name, each with its instant
     achievements: Mapping[str, str] = field(default_factory=dict)
@@ -366,6 +368,38 @@ def notices_of_league(
     as_of = max(state.as_of, closed_at)
     after = replace(state, number=state.number + 1, as_of=as_of, league_week=week.name)
     return [Notice(NoticeType.LEAGUE_CLOSED, fields)], after
+
+
+@dataclass(frozen=True, slots=True)
+class TieChange:
+    """A change of what a user has with another one (rule 26)."""
+
+    tie: Tie
+    at: str  # a stamp: the second of the change
+    place: str  # in the stream of its table: a text that grows with each change of the user's ties
+
+    def notices(self, state: UserNoticeState, _now: datetime) -> tuple[list[Notice], UserNoticeState]:
+        """Return the notice of the change, or none. Changes come in order, maybe twice.
+
+        Who asks or blocks is told nothing. Nobody is told who has ended a pair, or why: a block reads like
+        any other end.
+        """
+        if self.place <= state.newest_tie:
+            return [], state
+        tie, state = self.tie, replace(state, newest_tie=self.place)
+        kind = NOTICE_OF_TIE.get(TieState.ENDED if tie.pair_id and tie.ended_at else tie.state)
+        if kind is None:
+            return [], state
+        instant = FRIEND_TYPES[kind]
+        after = replace(state, number=state.number + 1, as_of=max(state.as_of, self.at))
+        return [Notice(kind, {FRIEND: tie.friend_id, instant: getattr(tie, instant)})], after
+
+
+NOTICE_OF_TIE = {
+    TieState.REQUEST: NoticeType.FRIEND_REQUESTED,
+    TieState.FRIEND: NoticeType.FRIEND_ADDED,
+    TieState.ENDED: NoticeType.FRIEND_ENDED,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ BOARD = "board/"  # begins the holder of a final result: board/weekly/2026-W48
 HOLDER_NAMES = {BOARD: "result"} | {kind.holder: kind.holder_name for kind in KINDS_OF_PARTS.values()}
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
+FRIEND = "friend_id"  # the field of `data` with another user
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint, too
 AT_LEAST = "at_least"
 # How long a lane waits after its first failure in a row, its second, and so on.
@@ -83,12 +84,21 @@ class NoticeType(StrEnum):
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
     LEAGUE_CLOSED = "league.closed"  # the user was in a week's league, which has closed
+    FRIEND_REQUESTED = "friend.requested"  # of the user, who may answer
+    FRIEND_ADDED = "friend.added"  # a pair begins; both sides are notified
+    FRIEND_ENDED = "friend.ended"  # and it has ended; nobody is told why, or by whom
     BOARD_FINISHED = "board.finished"  # the result of a period is final
     # Anything else that the profile shows, or achievements that are no news
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"  # somebody asked for it
 
 
+# These name another user, too, and have an instant in place of the profile: its field, by type.
+FRIEND_TYPES = {
+    NoticeType.FRIEND_REQUESTED: "since",
+    NoticeType.FRIEND_ADDED: "since",
+    NoticeType.FRIEND_ENDED: "ended_at",
+}
 # The part that a type is of, if a deployment may leave it out.
 PART_OF_TYPE: dict[str, Part] = {kind.type: kind.part for kind in KINDS_OF_PARTS.values()}
 TYPES: tuple[str, ...] = (*NoticeType, *KINDS_OF_PARTS)
@@ -123,6 +133,7 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
         **dict.fromkeys(("rank", "points", "members"), int),
         "zone": tuple(zone.value for zone in Zone),
     },
+    **{name: {**_OF_USER, FRIEND: str, instant: str} for name, instant in FRIEND_TYPES.items()},
     NoticeType.BOARD_FINISHED: {
         **dict.fromkeys(("result", "board", "period", "first", "last", "group", "final_at"), str),
         "users": int,
@@ -131,7 +142,7 @@ FILTER_FIELDS: Mapping[str, FieldForms] = {
     NoticeType.PROFILE_CHANGED: _OF_USER,
     **{kind.type: kind.fields for kind in KINDS_OF_PARTS.values()},
 }
-PEOPLE = ("user_id", *(kind.whose_data for kind in OWNED_KINDS))
+PEOPLE = ("user_id", FRIEND, *(kind.whose_data for kind in OWNED_KINDS))
 
 
 def filter_problem(kind: str, name: str, wanted_values: Sequence[Any]) -> str:
@@ -158,7 +169,8 @@ class Notice:
     """One notification before it has its number."""
 
     type: str  # one of TYPES
-    data: Mapping[str, Any]  # a user's notice has `profile` in it, the whole profile after the change
+    # A user's notice has `profile` in it, the whole profile after the change, but for FRIEND_TYPES
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

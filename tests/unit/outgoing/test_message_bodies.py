@@ -11,6 +11,7 @@ import pytest
 from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.levels import Level
 from rules.book.rewards import Redemption
+from rules.engagement.friends import Tie, TieState
 from rules.engagement.leagues import Outcome, Zone
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
@@ -18,6 +19,8 @@ from rules.engagement.periods import period_named
 from rules.outgoing.derivation import (
     ItemNoticeState,
     OfferedAchievement,
+    TieChange,
+    UserNoticeState,
     notices_of_achievements,
     notices_of_league,
     notices_of_profile,
@@ -59,8 +62,21 @@ def told_of_a_user() -> Iterator[Notice]:
     yield from notices_of_league(told, outcome, LEAGUES, told.shown, CLOSED_W48)[0]
 
 
+def told_of_friends() -> Iterator[Notice]:
+    state = UserNoticeState()
+    ties = [Tie("ann", "bob", TieState.REQUEST, AT), Tie("ann", "bob", TieState.FRIEND, AT, "7f3a")]
+    ends = [replace(ties[1], state=state, ended_at=AT) for state in (TieState.ENDED, TieState.BLOCKED)]
+    for place, tie in enumerate([*ties, *ends, Tie("ann", "bob", TieState.ASKED, AT)]):
+        change = TieChange(tie, AT, f"{place + 1}")
+        notices, state = change.notices(state, noon(0))
+        assert change.notices(state, noon(0)) == ([], state), "a record may come twice"
+        yield from notices
+
+
 def bodies() -> Iterator[tuple[str, bytes]]:
     for number, notice in enumerate(told_of_a_user(), start=1):
+        yield notice.type, Notification("ann", number, AT, notice).body
+    for number, notice in enumerate(told_of_friends(), start=1):
         yield notice.type, Notification("ann", number, AT, notice).body
     for module in modules_of_parts("notices"):
         yield from module.bodies()

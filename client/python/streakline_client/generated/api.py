@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 652c5b055980c4a7429ddde2ef9425c5e7357df2fe23d21e23d9d275fa257541."""
+"""Made by `make clients` from the API with the digest e91197147094ed87492d939e9cb49eb670a857638c0f171b300d9b6cc0abea9d."""
 
 from __future__ import annotations
 
@@ -1936,6 +1936,18 @@ class GetWebhookEndpointsResponseEndpointFiltersBoardFinished(TypedDict):
     at_least: float
 
 
+class GetWebhookEndpointsResponseEndpointFiltersFriendAdded(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersFriendEnded(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersFriendRequested(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
     at_least: float
 
@@ -1989,6 +2001,9 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
         "board.finished": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersBoardFinished]]],
+        "friend.added": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersFriendAdded]]],
+        "friend.ended": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersFriendEnded]]],
+        "friend.requested": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersFriendRequested]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
         "league.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeagueClosed]]],
@@ -2013,7 +2028,7 @@ class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     filters: GetWebhookEndpointsResponseEndpointFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "friend.added", "friend.ended", "friend.requested", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 
@@ -2026,6 +2041,18 @@ class PostWebhookEndpointsRequestFiltersAchievementEarned(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersBoardFinished(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersFriendAdded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersFriendEnded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersFriendRequested(TypedDict):
     at_least: float
 
 
@@ -2082,6 +2109,9 @@ PostWebhookEndpointsRequestFilters = TypedDict(
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersAchievementEarned]]],
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersBoardFinished]]],
+        "friend.added": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersFriendAdded]]],
+        "friend.ended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersFriendEnded]]],
+        "friend.requested": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersFriendRequested]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
         "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeagueClosed]]],
@@ -2104,7 +2134,7 @@ PostWebhookEndpointsRequestAgent: TypeAlias = str
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "board.finished", "friend.added", "friend.ended", "friend.requested", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
     agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
@@ -2118,6 +2148,18 @@ class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
 
 
 class PostWebhookEndpointsResponseFiltersBoardFinished(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersFriendAdded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersFriendEnded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersFriendRequested(TypedDict):
     at_least: float
 
 
@@ -2174,6 +2216,9 @@ PostWebhookEndpointsResponseFilters = TypedDict(
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersAchievementEarned]]],
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersBoardFinished]]],
+        "friend.added": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersFriendAdded]]],
+        "friend.ended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersFriendEnded]]],
+        "friend.requested": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersFriendRequested]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
         "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeagueClosed]]],
@@ -2198,7 +2243,7 @@ class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "friend.added", "friend.ended", "friend.requested", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
     secret: str
 
@@ -2219,6 +2264,18 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(Typed
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersBoardFinished(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendAdded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendEnded(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendRequested(TypedDict):
     at_least: float
 
 
@@ -2275,6 +2332,9 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
     {
         "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned]]],
         "board.finished": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersBoardFinished]]],
+        "friend.added": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendAdded]]],
+        "friend.ended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendEnded]]],
+        "friend.requested": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersFriendRequested]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
         "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
         "league.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeagueClosed]]],
@@ -2299,7 +2359,7 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     organization_id: str
-    types: list[Literal["achievement.earned", "board.finished", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "board.finished", "friend.added", "friend.ended", "friend.requested", "hold.expired", "lead.updated", "league.closed", "level.changed", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     url: str
 
 

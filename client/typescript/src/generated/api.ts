@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 652c5b055980c4a7429ddde2ef9425c5e7357df2fe23d21e23d9d275fa257541.
+// Made by `make clients` from the API with the digest e91197147094ed87492d939e9cb49eb670a857638c0f171b300d9b6cc0abea9d.
 
 export interface paths {
     "/": {
@@ -6064,6 +6064,21 @@ export interface operations {
                                         at_least: number;
                                     })[];
                                 };
+                                "friend.added"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "friend.ended"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "friend.requested"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "hold.expired"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
@@ -6127,7 +6142,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "board.finished" | "friend.added" | "friend.ended" | "friend.requested" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -6157,6 +6172,21 @@ export interface operations {
                             })[];
                         };
                         "board.finished"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "friend.added"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "friend.ended"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "friend.requested"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -6224,7 +6254,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "board.finished" | "friend.added" | "friend.ended" | "friend.requested" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -6254,6 +6284,21 @@ export interface operations {
                                 })[];
                             };
                             "board.finished"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "friend.added"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "friend.ended"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "friend.requested"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -6323,7 +6368,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "friend.added" | "friend.ended" | "friend.requested" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -6395,6 +6440,21 @@ export interface operations {
                                     at_least: number;
                                 })[];
                             };
+                            "friend.added"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "friend.ended"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "friend.requested"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
@@ -6458,7 +6518,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("achievement.earned" | "board.finished" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "board.finished" | "friend.added" | "friend.ended" | "friend.requested" | "hold.expired" | "lead.updated" | "league.closed" | "level.changed" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
