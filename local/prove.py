@@ -29,7 +29,7 @@ from local.stack import Stack
 from local.stores import accounts_of, lake_of, warehouse_of
 from rules.days import stamp, stamp_of_key
 from rules.engagement.carriers import with_carried
-from rules.engagement.ledger import Entry, entry_id
+from rules.engagement.ledger import OPENED_AT, Entry, entry_id
 from rules.engagement.proof import (
     DROPPED,
     LedgerFault,
@@ -97,7 +97,7 @@ class Auditor:
     objects: Objects
     ledger: LedgerStore
     warehouse: Warehouse | None  # None leaves it out
-    before: str  # entries created after this stamp may be on their way to the lake
+    before: str  # entries created after this stamp may be on their way to the lake and the warehouse
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
         """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
@@ -146,7 +146,9 @@ class Auditor:
         chains = [chain_of(account, copy) for copy in copies.values()]
         account_leaf = next((leaves[chain.tag] for chain in chains if chain and chain.tag in leaves), None)
         # The lake and the warehouse must have the entries up to this one.
-        newest_due_seq = max((entry.seq for entry in entries if entry.created_at < self.before), default=-1)
+        # OPEN is as old as time itself, so it is due only if another entry is.
+        due = (entry.seq for entry in entries if OPENED_AT < entry.created_at < self.before)
+        newest_due_seq = max(due, default=-1)
         complete_until = dict.fromkeys((LAKE, WAREHOUSE), newest_due_seq)
         yield from copy_faults(account, copies, account_leaf, complete_until)
 
@@ -193,7 +195,8 @@ def check_command(file: Path, root: str) -> None:
 @option("--user", "users", multiple=True, metavar="ID", help="these alone; repeatable", show_default="all")
 def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
     """Hold table, lake and warehouse against each other and the last root; fails if a copy is wrong."""
-    lake, before = lake_of(stack), stamp(datetime.now(UTC) - LAKE_LAG)
+    lake = lake_of(stack)
+    before = copied_before(LedgerTree.read(lake).at, datetime.now(UTC))
     accounts = set(users) or accounts_in(lake)
     deployed = warehouse_of(stack)
     warehouse = None if isinstance(deployed, NoWarehouse) else deployed
@@ -209,6 +212,14 @@ def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
         print("\n".join([*texts, f"{len(accounts)} accounts; {len(faults)} faults"]))
     if faults:
         raise RuntimeError("copies of the ledger differ: see docs/runbook.md")
+
+
+def copied_before(night: str, now: datetime) -> str:
+    """Return the stamp before which the lake and the warehouse must have all entries: a night copies them.
+
+    night: when the last one began; "": there was none, so nothing is due.
+    """
+    return stamp(min(now, datetime.fromisoformat(night)) - LAKE_LAG) if night else ""
 
 
 def accounts_in(objects: Objects) -> set[str]:

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -224,6 +224,27 @@ def test_an_old_entry_that_was_changed_in_table_and_lake_contradicts_the_root(to
         proof(town.objects, roots(town), town.accounts.ledger, user)
     without_warehouse = Auditor(town.objects, town.accounts.ledger, None, ALL)
     assert {each.account for each in without_warehouse.audit(town.users)} == {user}
+
+
+def test_who_begins_after_a_night_is_on_the_way_to_the_copies(town: Town) -> None:
+    town.load()
+    town.reconcile("night")
+    newcomer = "newcomer"
+    town.apply([town.event(newcomer, 900, 1)])
+    began = stamp_of_key(town.entries(newcomer)[1]["created_at"]["S"])
+    later = Auditor(town.objects, town.accounts.ledger, town.warehouse, ALL)
+    assert {each.copy for each in later.audit([newcomer])} == {LAKE, WAREHOUSE}, (
+        "they lack all of the account"
+    )
+    on_the_way = Auditor(town.objects, town.accounts.ledger, town.warehouse, began)
+    assert list(on_the_way.audit([newcomer])) == []
+
+
+def test_copies_must_have_what_is_two_hours_older_than_the_last_night() -> None:
+    now = datetime(2026, 3, 10, 17, tzinfo=UTC)
+    assert prove.copied_before("", now) == ""
+    assert prove.copied_before("2026-03-10T03:00:00+00:00", now) == "2026-03-10T01:00:00.000000Z"
+    assert prove.copied_before("2026-03-10T17:00:01+00:00", now) == "2026-03-10T15:00:00.000000Z"
 
 
 def test_an_entry_that_is_changed_before_its_first_night_is_found_beside_the_lake(town: Town) -> None:
