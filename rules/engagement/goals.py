@@ -16,7 +16,7 @@ from enum import StrEnum
 from rules.book.book import Book, Books, Version
 from rules.book.daily import DailyRules, weekday_names
 from rules.book.goal_rules import AchievementRule, Need, NeedKind, StreakPeriod, StreakRule
-from rules.days import DAY, start_on
+from rules.days import DAY, stamp, start_on
 from rules.engagement.account_state import Profile
 from rules.engagement.events import day_key
 from rules.engagement.packed_dates import (
@@ -523,10 +523,12 @@ def _is_measured(book: Book, rule: StreakRule) -> bool:
 def beginnings(books: Books, version: Version) -> Iterator[str]:
     """Yield a line for each streak and achievement that a version adds or changes, and one for all levels.
 
-    The line says from when it counts.
-
-    Rest days and the day's start have a line, too. books: all versions, this one among them.
+    The line says from when it counts. Rest days and the day's start have a line, too. The first line says
+    which version follows, if one does. books: all versions, this one among them.
     """
+    _, until = books.in_force(version)
+    if until is not None:
+        yield f"in force until {stamp(until)}, when version {books.at(until).number} takes effect"
     before = Books(each for each in books.versions if each.number != version.number)
     old, new = before.at(version.effective_at).book, version.book
     yield from _daily_lines(before, books, version)

@@ -56,6 +56,22 @@ def test_a_streak_is_counted_from_when_it_is_declared_where_nothing_was_counted_
     ]
 
 
+def test_a_version_before_another_one_is_in_force_only_until_that_one() -> None:
+    """Whoever undoes a version takes its very instant: from any earlier one the undone version comes back."""
+    wrong = Version(2, THURSDAY, lambda: read_book(book()))
+
+    def undone(at: datetime) -> tuple[list[str], int]:
+        again = Version(3, at, lambda: read_book(book()), THURSDAY + timedelta(days=1))
+        books = Books([Version(1, at - timedelta(days=365), lambda: read_book(book())), wrong, again])
+        return list(beginnings(books, again)), books.at(THURSDAY + timedelta(hours=1)).number
+
+    assert undone(THURSDAY - timedelta(seconds=1)) == (
+        ["in force until 2026-11-26T09:12:30.000000Z, when version 2 takes effect"],
+        2,
+    )
+    assert undone(THURSDAY) == ([], 3)
+
+
 def test_a_streak_is_counted_from_the_period_s_beginning_where_the_book_counted_already() -> None:
     before = book(streaks={"daily_reader": WEEKLY | {"per": "day"}})
     both = {**before["streaks"], "weekly_reader": WEEKLY}
