@@ -52,7 +52,7 @@ SCHEMA_PAGES = {
 START = """
 [Begin: ten minutes](tutorial.md){ .md-button .md-button--primary }
 
-![The page: a streak of 44 days, points, and why a date counts](images/you.png)
+![The page: a streak of 44 days, a level, and why a date counts](images/you.png)
 """
 # Whoever searches for a word wants the page that explains it (mkdocs.yml says which page some words mean).
 # After it come those that say why something is so, then those that name everything once. Their titles are no
