@@ -1,8 +1,8 @@
 """A profile as it is stored, perhaps damaged, and what of it no ledger has.
 
-The ledger leads to all of a profile (rule 6) but for its version and when it was written, the alias, settings
-of boards, how far lots are settled and whether bonuses are, which version an import made, and a review
-because the ledger is in doubt. A repair keeps these, as far as they can be read.
+The ledger leads to all of a profile (rule 6) but for its version and when it was written, the alias, how
+far lots are settled and whether bonuses are, which version an import made, and a review because the ledger
+is in doubt. A repair keeps these, as far as they can be read.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, 
 BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
 # The attributes of a profile's item that do not follow from the ledger.
 KEPT = (
-    *("version", "streak_updated_at", "alias", "board_settings", "backfilled", *REVIEW),
+    *("version", "streak_updated_at", "alias", "backfilled", *REVIEW),
     *("expires_next", "expiry_shard", "expiry_settled_on", "expiry_settled_points"),
 )
 

@@ -1,6 +1,6 @@
-"""What users and admins set: time zone, pauses, rest days, the end of a review (rules 2 and 8).
+"""What users, servers and admins set: zone, pauses, rest days, boards, the end of a review (rules 2, 8, 25).
 
-Each is an entry.
+Each is an entry, but for the alias.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ from rules.book.daily import REST_DAYS_MAX, WEEKDAYS, Weekday, weekday_names
 from rules.days import UnknownZone, stamp
 from rules.engagement.account import change_timezone, decide_settings
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.board_settings import HIDDEN, YES, groups_of, with_settings
+from rules.engagement.board_settings import CHANGES_MAX, HIDDEN, REPLACED_KEPT, YES, groups_of, with_settings
 from rules.engagement.rest_days import ChoiceTooSoon, chosen_anew
 from rules.engagement.review import end_review
 from rules.engagement.streak import YEAR, paused_dates_a_year
@@ -150,12 +150,12 @@ class Preferences:
         return self._change(user_id, now, lambda profile: replace(profile, alias=alias))
 
     def set_hidden(self, user_id: str, hidden: bool, now: datetime) -> Profile:
-        """Take the user off all boards, or bring the user back."""
+        """Take the user off all boards, or bring the user back; raises 409 changes_max for coming back."""
         values = {HIDDEN: YES if hidden else ""}
         return self._change(user_id, now, lambda profile: _with_board_settings(profile, values, now))
 
     def set_groups(self, user_id: str, groups: Mapping[str, str], now: datetime) -> Profile:
-        """Set all groups that the user is in: attributes with their values."""
+        """Set all groups that the user is in: attributes with their values. Raises 409 changes_max."""
 
         def change(profile: Profile) -> Profile:
             values = dict.fromkeys(groups_of(profile.board_settings), "") | dict(groups)
@@ -244,7 +244,14 @@ class Preferences:
 
 
 def _with_board_settings(profile: Profile, values: Mapping[str, str], now: datetime) -> Profile:
-    return replace(profile, board_settings=with_settings(profile.board_settings, values, now))
+    settings = with_settings(profile.board_settings, values, now)
+    if len(settings) > CHANGES_MAX and settings != profile.board_settings and not values.get(HIDDEN):
+        # A result that is made late asks for each of them. Whoever wants to leave may do so at any time.
+        days = REPLACED_KEPT.days
+        raise ApiError(
+            409, "changes_max", f"groups and switch have changed {CHANGES_MAX} times in {days} days"
+        )
+    return replace(profile, board_settings=settings)
 
 
 def accounts_under_review(

@@ -22,6 +22,7 @@ CODES = {
     "endpoints_max": "there are as many endpoints as are allowed",
     "erased": "the person was erased; an admin may lift that for somebody who comes anew",
     "erasure_open": "the erasure is not finished yet",
+    "changes_max": "groups and the switch of boards have changed too often; leaving is always possible",
     "forbidden": "the caller may not do this, or not for this user",
     "freezes_held_max": "the user holds as many freezes as are allowed",
     "in_the_future": "the event is more than 5 minutes ahead",

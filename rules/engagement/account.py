@@ -139,15 +139,14 @@ def decide(
 def decide_settings(account: Account, changed: Profile, now: datetime) -> Decision:
     """Return the decision by which an account gets other settings: they are entries.
 
-    account: with nothing pending. changed: its profile with other settings, or with another alias or other
-    settings of boards, which are no entries. What else differs is not taken over.
+    account: with nothing pending. changed: its profile with other settings, or with another alias,
+    which is no entry. What else differs is not taken over.
     """
     before = account.profile
     drafts = setting_drafts(before, changed)
     entries = append_drafts(before.user_id, before.head, drafts, now) if drafts else []
     entries = _with_applied_through(entries, before, ())
-    begun = replace(before, alias=changed.alias, board_settings=changed.board_settings)
-    after = profile_with_entries(begun, entries)
+    after = profile_with_entries(replace(before, alias=changed.alias), entries)
     return Decision(account, before.head, entries, {}, bump_version(before, after, now))
 
 

@@ -7,11 +7,12 @@ are texts that an operator can read: `2026-03-01/2026-03-14` is a pause.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from typing import TypeVar
 
-from rules.days import unstamp
+from rules.days import EPOCH, unstamp
 from rules.engagement.account_state import Profile, otherwise_skipped
+from rules.engagement.board_settings import BoardSetting, with_settings
 from rules.engagement.ledger import Draft, EntryKind, Setting
 from rules.engagement.lots import Hold, holds_without
 from rules.engagement.rest_days import choice_of_text, choice_text
@@ -35,6 +36,7 @@ def setting_drafts(before: Profile, after: Profile) -> list[Draft]:
         *_zone_changes(before, after),
         *_cover_changes(before, after),
         *_review_changes(before, after),
+        *((Setting.BOARDS, each.text) for each in after.board_settings if each not in before.board_settings),
         *_hold_changes(before, after),
     ]
     return [Draft(EntryKind.SETTING, 0, setting=setting, set_to=text) for setting, text in changes]
@@ -124,6 +126,11 @@ def with_setting(profile: Profile, draft: Draft) -> Profile:  # noqa: C901, PLR0
             # A review that a nightly comparison began is no entry, so its end says when it began.
             begun = replace(profile, tz_review=True, review_since=rest or profile.review_since)
             return end_review(begun, unstamp(at))
+        case Setting.BOARDS:
+            set_to = BoardSetting.of(text)
+            at_once = EPOCH + timedelta(seconds=set_to.since)
+            boards = with_settings(profile.board_settings, {set_to.name: set_to.value}, at_once)
+            return replace(profile, board_settings=boards)
         case Setting.HOLD:
             return replace(profile, holds=(*profile.holds, Hold.of(text)))
         case Setting.HOLD_ENDED:

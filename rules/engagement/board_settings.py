@@ -16,7 +16,7 @@ GROUPS_MAX = 5  # attributes of a user
 VALUE = "^[^\x00-\x1f\x7f;]{1,64}$"  # of an attribute; a semicolon parts them in the lake
 # A change that another one has replaced is kept for so long: until no closing may ask for it.
 REPLACED_KEPT = timedelta(days=30)
-CHANGES_MAX = 20  # of one user
+CHANGES_MAX = 20  # of one user that are kept: with more, nothing but leaving the boards is possible
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,7 +70,8 @@ def with_settings(settings: BoardSettings, values: Mapping[str, str], now: datet
     Changes that others have replaced long ago are left out.
     """
     present = {each.name: each.value for each in settings}
-    since = int(now.timestamp())
+    # A clock that is behind puts no change before one that was there.
+    since = max([int(now.timestamp()), *(each.since for each in settings)])
     new = [
         BoardSetting(since, name, value)
         for name, value in sorted(values.items())
@@ -80,7 +81,10 @@ def with_settings(settings: BoardSettings, values: Mapping[str, str], now: datet
         return settings
     by_name: dict[str, list[BoardSetting]] = {}
     for each in (*settings, *new):
-        by_name.setdefault(each.name, []).append(each)
+        changes = by_name.setdefault(each.name, [])
+        if changes and changes[-1].since == each.since:  # of one second, the last counts
+            changes.pop()
+        changes.append(each)
     kept_since = (now - REPLACED_KEPT).timestamp()
     kept = [
         each
@@ -88,8 +92,4 @@ def with_settings(settings: BoardSettings, values: Mapping[str, str], now: datet
         for each, following in zip_longest(changes, changes[1:])
         if (following.since > kept_since if following else each.value or each.since > kept_since)
     ]
-    kept.sort(key=lambda each: each.since)
-    # Who changes to and fro loses the oldest changes first, and no newest one.
-    replaced = [each for each in kept if each is not by_name[each.name][-1]]
-    gone = replaced[: max(0, len(kept) - CHANGES_MAX)]
-    return tuple(each for each in kept if each not in gone)
+    return tuple(sorted(kept, key=lambda each: each.since))

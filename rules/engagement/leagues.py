@@ -180,7 +180,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A user's place in the leagues, as it is kept: the one thing about a user that no ledger has.
+    """A user's place in the leagues, as it is kept: no ledger has it.
 
     Who joins no league for a year has the same division after it.
     """

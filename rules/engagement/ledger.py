@@ -73,6 +73,7 @@ class Setting(StrEnum):
     OPENING = "opening"  # the streak that came from another system
     REVIEW = "review"  # a reason why an admin must look at the account
     RELEASE = "release"  # the end of a review
+    BOARDS = "boards"  # a group, or whether the user has left the boards
     HOLD = "hold"  # points are reserved
     HOLD_ENDED = "hold_ended"  # and are so no more, without having been spent
 

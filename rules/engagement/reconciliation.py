@@ -105,16 +105,15 @@ class Step(StrEnum):
 def profile_of(kept: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first. It is whole.
 
-    kept: a profile with what the ledger does not hold: version, alias, settings of boards, how far lots are
-    settled, which version an import made, a review because the ledger is in doubt; and with what the books
-    say of dates. Nothing else of it counts.
+    kept: a profile with what the ledger does not hold: version, alias, how far lots are settled, which
+    version an import made, a review because the ledger is in doubt; and with what the books say of dates.
+    Nothing else of it counts.
     """
     begun = Profile(
         kept.user_id,
         version=kept.version,
         updated_at=kept.updated_at,
         alias=kept.alias,
-        board_settings=kept.board_settings,
         backfilled=kept.backfilled,
         cover=Cover(rest=RestDays(kept.cover.rest.terms)),
     )

@@ -46,6 +46,9 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
                     made.preferences.set_timezone(user, zone, made.tick())
             if number % 8 == 0:
                 made.preferences.release(user, made.tick())
+            if number % 3 == 0:
+                made.preferences.set_groups(user, {"class": "4b"}, made.tick())
+                made.preferences.set_hidden(user, number % 2 == 0, made.tick())
             made.rewards.give_freeze(user, None, None, made.tick())
         made.curate()
         yield made
@@ -92,7 +95,7 @@ def test_the_next_write_makes_them_again(town: Town, is_short: bool, monkeypatch
     assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
 
 
-FORGOTTEN = ("zone", "zone_seen", "pause", "review", "release", "hold", "hold_ended")
+FORGOTTEN = ("zone", "zone_seen", "pause", "review", "release", "boards", "hold", "hold_ended")
 
 
 def test_a_rebuild_that_forgets_one_kind_of_setting_is_noticed(

@@ -10,6 +10,7 @@ from rules.days import stamp
 from rules.engagement.account import decide_settings, profile_with_entries
 from rules.engagement.account_settings import appended, setting_drafts, with_amnesty_dates, with_skipped
 from rules.engagement.account_state import Account, Profile
+from rules.engagement.board_settings import HIDDEN, with_settings
 from rules.engagement.lots import Hold
 from rules.engagement.review import ZONES_KEPT_MAX, end_review, put_under_review
 from rules.engagement.streak import Checkpoint
@@ -31,6 +32,10 @@ changes = st.one_of(
     st.tuples(st.just("opening"), dates),
     st.tuples(st.just("review"), st.tuples(instants, st.sampled_from(("one reason", "another", "a third")))),
     st.tuples(st.just("release"), instants),
+    st.tuples(
+        st.just("boards"),
+        st.tuples(instants, st.sampled_from(("class", HIDDEN)), st.sampled_from(("", "4b"))),
+    ),
     st.tuples(st.just("hold"), st.integers(0, 9)),
     st.tuples(st.just("hold ended"), st.integers(0, 9)),
 )
@@ -64,6 +69,9 @@ def changed(profile: Profile, change: tuple[str, object]) -> Profile:
             return put_under_review(profile, at, reason)
         case "release", datetime() as at:
             return end_review(profile, at)
+        case "boards", (datetime() as at, str(name), str(value)):
+            boards = with_settings(profile.board_settings, {name: value}, at)
+            return replace(profile, board_settings=boards)
         case "hold", int(number):
             hold = Hold(f"h{number}", 5 + number, "a mug, blue", stamp(NOW), stamp(NOW + timedelta(days=1)))
             return profile if hold in profile.holds else replace(profile, holds=(*profile.holds, hold))

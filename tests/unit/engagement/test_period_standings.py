@@ -129,13 +129,15 @@ def test_settings_are_as_of_an_instant(made: list[tuple[int, str, str]], ago: in
     assert groups_of(found) == {name: value for name, value in newest.items() if value}
 
 
-def test_who_changes_to_and_fro_fills_no_profile() -> None:
+def test_no_change_is_lost_for_which_a_closing_may_ask() -> None:
     found: BoardSettings = ()
-    for minute in range(500):
+    for minute in range(100):
         found = with_settings(found, {"class": str(minute % 2), "team": "red"}, NOW + minute * HOUR / 60)
-    assert len(found) == CHANGES_MAX
+    for minute in range(100):
+        assert settings_at(found, NOW + (minute + 0.5) * HOUR / 60)["class"] == str(minute % 2)
     assert groups_of(found) == {"class": "1", "team": "red"}
     assert with_settings(found, {"class": "1"}, NOW + DAY) is found, "the same again is no change"
+    assert len(with_settings(found, {"class": "2"}, NOW + 40 * DAY)) == 3, "what no closing asks for goes"
 
 
 def test_a_review_counts_from_its_beginning_to_its_end() -> None:
@@ -160,7 +162,7 @@ def test_a_profile_that_is_made_again_has_equal_counters_and_keeps_its_settings(
     stored: Item = profile_item(decision.profile, 4, NOW)
     assert decode_item(stored)["board_settings"] == [each.text for each in hidden]
     assert "leaderboard_partition" not in decode_item(stored), "who has left is in no index"
-    again = profile_of(kept_of("u", stored, TERMS), world.entries)
+    again = profile_of(kept_of("u", stored, TERMS), [*world.entries, *decision.entries])
     assert again.period_points == profile_from(decode_item(stored), TERMS).period_points
     assert [each.period.name for each in again.period_points] == ["2026-W48"], "the week before is final"
     assert encode_item(decode_item(profile_item(again, 4, NOW))) == stored

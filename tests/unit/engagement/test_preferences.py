@@ -12,6 +12,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.preferences import Preferences, known_zone
 from ingest.web.caller import ApiError
 from rules.engagement.account_state import Account, Decision, Profile
+from rules.engagement.board_settings import CHANGES_MAX, groups_of, is_hidden
 from rules.engagement.streak import fold
 from tests.support.books import KnownBooks
 
@@ -136,3 +137,21 @@ def test_a_zone_that_nobody_knows_is_not_set(said: str) -> None:
     assert refused.value.status == 422
     assert [f"{each['field']} {each['reason']}" for each in refused.value.details] == [str(refused.value)]
     assert refused.value.details[0]["field"] == "zones"
+
+
+def test_whoever_changes_to_and_fro_may_always_leave_the_boards() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
+    preferences.set_hidden("u", False, NOW)
+    for minute in range(CHANGES_MAX):
+        preferences.set_groups("u", {"class": str(minute)}, NOW + timedelta(minutes=minute))
+    at = NOW + timedelta(hours=1)
+    with pytest.raises(ApiError) as refused:
+        preferences.set_groups("u", {"class": "last"}, at)
+    assert (refused.value.status, refused.value.code) == (409, "changes_max")
+    assert is_hidden(preferences.set_hidden("u", True, at).board_settings)
+    assert is_hidden(preferences.set_hidden("u", True, at).board_settings), "the same again is no change"
+    with pytest.raises(ApiError, match="20 times"):
+        preferences.set_hidden("u", False, at + timedelta(minutes=1))
+    back = preferences.set_hidden("u", False, at + timedelta(days=31))
+    assert (is_hidden(back.board_settings), groups_of(back.board_settings)) == (False, {"class": "19"})

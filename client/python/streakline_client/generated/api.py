@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest e91197147094ed87492d939e9cb49eb670a857638c0f171b300d9b6cc0abea9d."""
+"""Made by `make clients` from the API with the digest d97524f1d90ec3f677768cfe08595148b7b371c857e06e5abb75fca4a88eed3d."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "blocked", "blocked_max", "boards_left", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "friends_max", "friends_not_offered", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "requests_max", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "blocked", "blocked_max", "boards_left", "changes_max", "conflict", "contract_broken", "endpoint_ended", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "friends_max", "friends_not_offered", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_repairable", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "requests_max", "rest_days_kept", "rest_days_not_offered", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_entries", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
