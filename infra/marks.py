@@ -76,7 +76,7 @@ def template_marks(
     deliveries = (DeclaredResource(stream, DELIVERY, of_parts.get(stream, "")) for stream in streams.values())
     all_resources = [*resources, *deliveries]
     queues = [resource.logical_id for resource in all_resources if resource.kind == QUEUE]
-    published = [each.table for each in (*PUBLISHED_TABLES.values(), *KEPT_ITEMS)]
+    published = dict.fromkeys(each.table for each in (*PUBLISHED_TABLES.values(), *KEPT_ITEMS))
     watched = [resource for resource in all_resources if resource.kind in DIMENSIONS]
     filters = {mark: types for each in said("filters") for mark, types in each.items()}
     return {
@@ -134,7 +134,7 @@ def _delivery(entity: str, stream: str) -> str:
     """Return an entity's delivery stream, and the mappings from the streams of its tables."""
     text = fill(DERIVED["delivery"], stream=stream, entity=entity)
     tables = (PUBLISHED_TABLES[entity],) if entity in PUBLISHED_TABLES else KEPT_ITEMS
-    return text + "".join(map(_mapping_text, tables))
+    return text + "".join(_mapping_text(each) for each in tables if each.mapping)
 
 
 def _mapping_text(published: PublishedTable) -> str:

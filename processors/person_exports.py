@@ -31,7 +31,7 @@ from rules.privacy.tombstones import lead_subject, user_subject
 # Stores that an export leaves out, each with the reason.
 COPIES = {
     "Redis": "a copy of what the tables say",
-    "Boards": "a copy of the profile's points and streak",
+    "Boards": "a copy of what profile, ledger and the place in the leagues say",
     "GroupEvents": "which of the events are read together",
 }
 Row = Mapping[str, Any]

@@ -10,7 +10,7 @@ Rows of one hour go as one record, because Firehose bills each record rounded up
 published twice or out of order. Curation keeps the newest version of each key.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -118,8 +118,8 @@ PublisherSettings = with_settings(OwnPublisherSettings, dict.fromkeys(_OTHERS, s
 class Publisher:
     """Publishes changes, except those of persons who were erased."""
 
-    # By table name, the entity of its items, and the stream of their rows
-    destinations: Mapping[str, tuple[Entity, DeliveryStream]]
+    # By table name, the entities of its items, each with the stream of its rows
+    destinations: Mapping[str, Sequence[tuple[Entity, DeliveryStream]]]
     erased: ErasureCheck = NO_ERASURES
     item_rows: TableItemRows | None = None  # makes the rows that are items themselves
 
@@ -147,8 +147,11 @@ class Publisher:
             item_rows = [(self.item_rows.stream, row) for row in self.item_rows.rows(record)]
             if table not in self.destinations:
                 return item_rows  # the table's items are rows themselves, and nothing else
-        entity, stream = self.destinations[table]
-        return [*item_rows, *((stream, line) for line in _entity_lines(entity, record))]
+        entities = self.destinations[table]
+        return [
+            *item_rows,
+            *((stream, line) for entity, stream in entities for line in _entity_lines(entity, record)),
+        ]
 
 
 def _entity_lines(entity: Entity, record: Record) -> list[RowLine]:
@@ -174,7 +177,10 @@ def _parts(config: OwnPublisherSettings, client: ClientOf) -> Publisher:
     def name(table: str) -> str:  # "" of a part that the deployment leaves out
         return str(getattr(config, table_setting(table)))
 
-    destinations = {name(table): (entity, stream(entity)) for entity, table in PUBLISHED if name(table)}
+    destinations: dict[str, list[tuple[Entity, DeliveryStream]]] = {}
+    for entity, table in PUBLISHED:
+        if name(table):
+            destinations.setdefault(name(table), []).append((entity, stream(entity)))
     stores = {name(table): table for table in KEPT_TABLES if name(table)}
     item_rows = TableItemRows(stores, stream(TABLE_ITEMS))
     return Publisher(destinations, tombstones_of(config, client), item_rows)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.counting.desk import Units, desk
 from bench.naive import naive_paths
+from bench.units.boards import bare_snapshots, weekly_snapshots
 from bench.units.engagement import board_paths, engagement_rows, event_paths, publishing_paths, reading_paths
 from bench.units.friends import friend_paths
 from bench.units.leagues import league_paths
@@ -44,7 +45,8 @@ def measure_all() -> dict[str, Any]:
             rows |= part.rows(shared)
         rows["IdempotencyKeys"] = claims
         paths |= publishing_paths(shared, rows)
-    for family in (points_paths, bonus_paths, league_paths, friend_paths, outgoing_paths, years_paths):
+    families = (points_paths, bonus_paths, bare_snapshots, weekly_snapshots, league_paths, friend_paths)
+    for family in (*families, outgoing_paths, years_paths):
         with desk() as own_desk:
             paths |= family(own_desk)
     return {"about": ABOUT, "paths": _rounded(paths), "sizes": _rounded(sizes())}

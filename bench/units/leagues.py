@@ -5,6 +5,7 @@ from datetime import timedelta
 from adapters.book_store import shipped_document
 from bench.counting.desk import Desk, PathCosts
 from bench.counting.requests import ADMIN, http
+from bench.units.boards import tick_to_thursday
 from bench.units.engagement import DAY, USER_ID, apply_events, cost_of_request
 
 MEMBERS = 30
@@ -22,7 +23,7 @@ def league_paths(desk: Desk) -> PathCosts:
     body = {"book": shipped_document() | SECTIONS, "effective": "now"}
     answer = desk.call("RulesApiFunction", http("POST", "/v1/rules", body, groups=ADMIN))
     assert answer["statusCode"] == 201, answer
-    _tick_to_thursday(desk)
+    tick_to_thursday(desk)
     users = [USER_ID.format(number) for number in range(MEMBERS)]
     for user in users[:-1]:
         apply_events(desk, user, 1)
@@ -41,9 +42,3 @@ def league_paths(desk: Desk) -> PathCosts:
     answer = desk.call("RanksFunction", {})
     assert answer["finished"] == 1, answer
     yield f"league.closing.{MEMBERS}", desk.take_costs()
-
-
-def _tick_to_thursday(desk: Desk) -> None:
-    desk.tick(7 * DAY)
-    while desk.now.isoweekday() != 4:
-        desk.tick(DAY)

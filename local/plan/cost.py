@@ -34,6 +34,8 @@ SECONDS_A_DAY = 86_400
 GB = 10**9  # bytes
 READS, BOARD_READS, REDEMPTIONS = 3, 0.5, 0.02  # of an active user in a day
 ACCOUNTS = 4  # for each active user
+WEEKLY_ACTIVES = 2  # for each active user of a day: they are on a week's board, and in its league
+COHORT = 30  # members, as measured
 NEW = 0.01  # the share of active users who do something for the first time
 PEAK = 3  # the busiest second of a day against its mean
 PUBLISHED_ROWS_MAX = 100  # of one batch, as far as it was measured
@@ -57,6 +59,8 @@ class Traffic:
     events_per_user: float = 5  # of an active user
     events_per_batch: float = 5  # in one request
     retention_days: float = 365  # for which the system has run: they decide what is stored
+    boards: float = 0  # of a week, a month or a season that share no period, each with all users
+    leagues: float = 0  # whether one of these boards has leagues: 1, or 0
     of_parts: Mapping[str, float] = field(default_factory=dict)  # by PartTraffic.name
 
     @property
@@ -197,16 +201,41 @@ def _paths(traffic: Traffic, settings: Counts) -> Iterator[TakenPath]:
     for board in ("streaks.top", "streaks.rank", "points.top", "points.rank"):
         yield BOARD_READS / 4 * users, paths[f"board.{board}.160"]  # a list ends after a hundred of a shard
     # A schedule's invocations are among the idle amounts. A snapshot replaces the one before it.
-    snapshot = {
-        function: {
-            name: count for name, count in counts.items() if name.startswith(("read", "write", "calls"))
-        }
-        for function, counts in path_at_size("board.snapshot", traffic.accounts).items()
-    }
+    snapshot = _of_tables(path_at_size("board.snapshot", traffic.accounts))
     pause_seconds = max(1.0, pause_between(int(traffic.accounts)).total_seconds())
     yield min(settings["snapshots_a_day"], SECONDS_A_DAY / pause_seconds), snapshot
+    yield from _boards_and_leagues(traffic, min(settings["snapshots_a_day"], SECONDS_A_DAY / pause_seconds))
     for each, number in traffic.taken:
         yield from ((number * times, paths[path]) for path, times in each.paths.items())
+
+
+def _boards_and_leagues(traffic: Traffic, snapshots: float) -> Iterator[TakenPath]:
+    """Yield what boards and leagues of the book add to a day. snapshots: how many are made in it.
+
+    Both are differences of measured paths: of a snapshot with a board and without, of an event that joins a
+    league and one that does not, and of a snapshot that closes a cohort.
+    """
+    paths, users = units()["paths"], traffic.daily_actives
+    playing = WEEKLY_ACTIVES * users
+    if traffic.boards:
+        yield traffic.boards * snapshots, _of_tables(path_at_size("board.period.week", playing))
+        yield -traffic.boards * snapshots, _of_tables(path_at_size("board.period.none", playing))
+        yield traffic.boards * BOARD_READS * users, paths["board.period.read"]
+    if traffic.leagues:
+        yield playing / 7, _of_tables(paths["league.event.joining"])
+        yield -playing / 7, _of_tables(paths["league.event.again"])
+        yield BOARD_READS * users, paths["league.read"]
+        yield playing / 7 / COHORT, _of_tables(paths[f"league.closing.{COHORT}"])
+        yield -playing / 7 / COHORT, _of_tables(path_at_size("board.period.week", COHORT))
+
+
+def _of_tables(functions: Functions) -> Functions:
+    """Return the counts of a path without its invocations and logs, and without what replaces an item."""
+    kinds = ("read.", "write.", "calls.", "to.")
+    return {
+        function: {name: count for name, count in counts.items() if name.startswith(kinds)}
+        for function, counts in functions.items()
+    }
 
 
 def day_of(traffic: Traffic, settings: Counts) -> Functions:

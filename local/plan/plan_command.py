@@ -66,6 +66,7 @@ def _traffic_options(function: Function) -> Function:
 @command(
     "plan --daily-actives 20_000",
     " ".join(["plan --daily-actives 20_000", *(f"--without {part}" for part in Part)]),
+    "plan --daily-actives 20_000 --boards 1 --leagues",
     "plan --daily-actives 20_000 --events-per-user 10 --prices mine.json",
 )
 @option("--daily-actives", type=COUNT, metavar="N", required=True, help="users who do something in a day")
@@ -74,6 +75,8 @@ def _traffic_options(function: Function) -> Function:
     "--events-per-batch", type=click.FloatRange(1, 100), metavar="N", default=5, help="events in one request"
 )
 @_traffic_options
+@option("--boards", type=COUNT, metavar="N", default=0, help="boards of the book that share no period")
+@option("--leagues", is_flag=True, help="the book has leagues; they need a board")
 @option("--retention-days", type=COUNT, metavar="N", default=365, help="days that the system has run")
 @option(
     "--without",
@@ -157,6 +160,8 @@ def lines(
     asked = {each.part: f"{number:,.0f} {each.words}" for each, number in traffic.taken}
     if deployed:
         yield " and ".join(words for part, words in asked.items() if part in deployed) + " a day"
+    if traffic.boards or traffic.leagues:
+        yield f"{traffic.boards:g} boards by period" + (", and leagues" if traffic.leagues else "")
     yield f"{traffic.retention_days:g} days are stored"
     yield ""
     yield f"{'dollars a month':24}" + "".join(f"{size:>12}" for size in costs)

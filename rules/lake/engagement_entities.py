@@ -8,13 +8,17 @@ from rules.days import stamp, stamp_of_key
 from rules.engagement.board_settings import BoardSetting, groups_of, is_hidden
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import stamp_of
+from rules.engagement.leagues import Membership
 from rules.engagement.packed_dates import listed_dates
+from rules.engagement.periods import period_named
 from rules.engagement.streak import BroughtForward
 from rules.lake.schema import INSERTS, Entity, Field, PublishedTable, Required, Row, StagedColumn, Type
+from rules.user_ids import user_of_partition
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
 VERSION_BYTES = 10 + 1 + SEQUENCE_DIGITS  # seconds until the year 2286, a point, a sequence number
+LEAGUE = "league"  # the attribute of DailyActivity with a place in the leagues
 FIRST_STORED = "0"  # the version of an item that was never changed
 # The opening entry has 0 points and no time of its own (1970-01-01).
 ENTRY_DATE = StagedColumn(
@@ -38,7 +42,7 @@ JUDGEMENT_FIELDS = (
 
 def is_day(attributes: Mapping[str, Any]) -> bool:
     """Whether an item of DailyActivity is a row: a day that is active, or was."""
-    is_kept_item = "packed" in attributes or "league" in attributes  # adapters/engagement/account_items.py
+    is_kept_item = "packed" in attributes or LEAGUE in attributes  # adapters/engagement/account_items.py
     return not is_kept_item and ("is_inactive" not in attributes or "reversed_events" in attributes)
 
 
@@ -79,6 +83,33 @@ def day_row(row: Row, *_: object) -> Row:
         return row
     others = {name: value for name, value in row.items() if name != "points_by_cap"}
     return others | {"points_by_type": points_by_type(by_cap)}
+
+
+def has_league_result(attributes: Mapping[str, Any]) -> bool:
+    """Whether an item of DailyActivity is a place in the leagues whose user was ranked once."""
+    return LEAGUE in attributes and Membership.of(attributes[LEAGUE], 0).outcome is not None
+
+
+def league_row(row: Row, *_: object) -> Row:
+    """Return the row of the newest result that a place in the leagues has.
+
+    The place keeps it while the user goes on. So a result may come again, and curation keeps one.
+    """
+    outcome = Membership.of(row[LEAGUE], 0).outcome if LEAGUE in row else None
+    if outcome is None:
+        return row
+    week = period_named(outcome.week)
+    return {
+        "user_id": user_of_partition(row["user_id"]),
+        "first_date": week.first.isoformat(),
+        "last_date": week.last.isoformat(),
+        "division": outcome.division,
+        "cohort": outcome.cohort or None,
+        "league_rank": outcome.rank,
+        "points": outcome.points,
+        "zone": outcome.zone.value,
+        "members": outcome.members,
+    }
 
 
 def entry_row(row: Row, *_: object) -> Row:
@@ -183,6 +214,29 @@ DAILY_ACTIVITY = Entity(
     may_age=False,
     published=PublishedTable("DailyActivity", "PublishDaysMapping"),
     has_row=is_day,
+)
+
+LEAGUE_RESULTS = Entity(
+    "league_results",
+    "One row per user and week's league that has closed with the user ranked in it.",
+    (
+        Required("user_id", TEXT, "the user", 256),
+        Required("first_date", DATE, "the Monday of the week"),
+        Required("last_date", DATE, "and its Sunday"),
+        Required("division", TEXT, "in which the user played, by its name in the week's book", 64),
+        Field("cohort", INTEGER, "its number in the division and week, from 1"),
+        Required("league_rank", INTEGER, "1 and the number of members with more points"),
+        Required("points", INTEGER, "of the week, until the league closed"),
+        Required("zone", TEXT, "up, stay or down: where the user went from this division", 8),
+        Required("members", INTEGER, "how many were ranked in the cohort"),
+    ),
+    key=("user_id", "first_date"),
+    occurred="last_date",
+    spread="user_id",
+    left_out=frozenset({"activity_date", "version"}),
+    shape=league_row,
+    published=PublishedTable("DailyActivity", ""),
+    has_row=has_league_result,
 )
 
 LEDGER = Entity(

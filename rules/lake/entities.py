@@ -17,6 +17,7 @@ from rules.lake.engagement_entities import (
     EVENTS,
     FIRST_STORED,
     FRIENDSHIPS,
+    LEAGUE_RESULTS,
     LEDGER,
     STREAKS,
     USER_GOALS,
@@ -35,6 +36,7 @@ __all__ = [
     "EXTRA",
     "FIRST_STORED",
     "FRIENDSHIPS",
+    "LEAGUE_RESULTS",
     "LEDGER",
     "LOADED",
     "RULES",
@@ -56,7 +58,7 @@ __all__ = [
 ENTITIES: dict[str, Entity] = {
     entity.name: entity
     for entity in (
-        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS, FRIENDSHIPS),
+        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, USER_GOALS, FRIENDSHIPS, LEAGUE_RESULTS),
         *(entity for entities in said("lake_entities") for entity in entities),
         *(RULES, TABLE_ITEMS),
     )

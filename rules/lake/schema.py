@@ -76,7 +76,9 @@ class PublishedTable:
     """A table whose changes are rows of an entity of the lake."""
 
     table: str  # its logical id
-    mapping: str  # the logical id of the mapping from the table's stream to the publisher
+    # The logical id of the mapping from the table's stream to the publisher; "": another entity of the same
+    # table has it
+    mapping: str
     changes: tuple[str, ...] = CHANGES
 
 

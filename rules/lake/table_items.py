@@ -3,7 +3,7 @@
 | table | items in the lake, and their attributes |
 |---|---|
 | UserStreaks | settings, and what the ledger lacks: alias, version, settled lots, a doubt's review |
-| DailyActivity | the achievements that a user was shown |
+| DailyActivity | the achievements that a user was shown, and the place in the leagues |
 | IdempotencyKeys | a user's claims and stretches offline |
 | Rewards | redemptions, and how much was taken of stocks |
 | RuleBooks | every version of the book, and amnesties |
@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.engagement_entities import VERSION_BYTES
+from rules.lake.engagement_entities import LEAGUE, VERSION_BYTES
 from rules.lake.kept_tables import Image, KeptTable
 from rules.lake.schema import Entity, Field, Required, Type
 from rules.parts import said
@@ -100,7 +100,7 @@ TABLES: Mapping[str, KeptTable] = {
     "UserStreaks": KeptTable(("user_id",), PROFILE_ATTRIBUTES, user_of=_of_user("UserStreaks", "user_id")),
     "DailyActivity": KeptTable(
         ("user_id", "activity_date"),
-        is_kept=lambda image: image["activity_date"].get("S") == ACHIEVEMENTS_DATE,
+        is_kept=lambda image: image["activity_date"].get("S") in (ACHIEVEMENTS_DATE, LEAGUE),
         user_of=_of_user("DailyActivity", "user_id"),
     ),
     "IdempotencyKeys": KeptTable(

@@ -131,6 +131,7 @@ INVENTORY = (
     Store("daily_activity", ENTITY, "as DailyActivity's dates", RESIDUE, "user_id"),
     Store("ledger", ENTITY, "as RewardsLedger", RESIDUE, "account_id"),
     Store("streaks", ENTITY, "versions of profiles", RESIDUE, "user_id"),
+    Store("league_results", ENTITY, "what became of users in leagues, by week", DELETED, "user_id"),
     Store("user_goals", ENTITY, "streaks of the book and achievements, by night", DELETED, "user_id"),
     Store(
         "friendships", ENTITY, "since when the user was whose pair's, and how it ended", DELETED, "user_id"

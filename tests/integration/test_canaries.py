@@ -115,8 +115,8 @@ class World:
     def __post_init__(self) -> None:
         self.lake = FolderObjects(self.folder / "lake")
         self.destinations = {
-            table: (entity, LakeStream(self.lake, entity.name))
-            for table, (entity, _) in publisher._parts().destinations.items()
+            table: [(entity, LakeStream(self.lake, entity.name)) for entity, _ in some]
+            for table, some in publisher._parts().destinations.items()
         }
         self.kept = TableItemRows({name: name for name in KEYS}, LakeStream(self.lake, TABLE_ITEMS.name))  # type: ignore[arg-type]
         self.streams = {table: Stream(self.engine, table) for table in {*self.destinations, *KEYS}}
@@ -146,7 +146,8 @@ class World:
         """A nightly run, begun again after each death until it is through."""
         self.nights += 1
         event = {"run_id": f"n{self.nights}", "tasks_key": f"runs/n{self.nights}/tasks.json"}
-        streams: list[Any] = [self.kept.stream, *(stream for _, stream in self.destinations.values())]
+        rows = (stream for some in self.destinations.values() for _, stream in some)
+        streams: list[Any] = [self.kept.stream, *rows]
         places = {place for stream in streams for place in stream.touched}
         for stream in streams:
             stream.touched.clear()

@@ -4,9 +4,11 @@ import csv
 import hashlib
 import io
 import json
+import tempfile
 import threading
 import tracemalloc
 import uuid
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,15 +20,23 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters import settings
+from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.leagues import Leagues, LeagueStore
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import Unavailable, client
+from adapters.platform.items import encode_item
+from adapters.platform.tables import put_all
 from adapters.privacy.erasers import Clients
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import READ_AT_ONCE, ErasureSettings, ObjectEraser, all_stores
 from ingest import privacy_api
 from processors import erasure
-from processors.person_exports import Exporter
+from processors.person_exports import Exporter, write_export
 from rules.days import key_of_stamp, stamp, unstamp
+from rules.engagement.board_settings import with_settings
+from rules.engagement.boards import Standing, pack_rows
 from rules.engagement.events import Event
 from rules.privacy.erasures import Person
 from rules.privacy.tombstones import user_subject
@@ -36,6 +46,7 @@ from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.exports import Functions, downloaded, made_in_process
 from tests.support.gateway import CONTEXT
+from tests.support.league_town import CLOSED_W48, IN_W48, TERMS, W48, player
 from tests.support.memory import forget
 from tests.support.site import Site
 
@@ -117,6 +128,47 @@ def test_whoever_has_much_gets_all_of_it(site: Site, functions: Functions) -> No
         for name, told in manifest.items():
             data = archive.read(name)
             assert (len(data), hashlib.sha256(data).hexdigest()) == (told["bytes"], told["sha256"])
+
+
+def test_an_export_has_the_boards_and_leagues_of_a_person_and_nobody_else(
+    site: Site, functions: Functions
+) -> None:
+    """A cohort and a standing name others: what they say of the person is in the profile, ledger and place."""
+    ann, others = f"ann{uuid.uuid4().hex[:9]}", [f"member{uuid.uuid4().hex[:9]}" for _ in range(3)]
+    dynamodb = site.engine.client("dynamodb")
+    ledger = LedgerStore(dynamodb, "RewardsLedger")
+    accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 1, daily_terms=lambda: TERMS)
+    leagues = Leagues(LeagueStore(dynamodb, "Boards", "DailyActivity"), accounts)
+    settings_ = with_settings((), {"class": "4b"}, IN_W48)
+    players = [
+        player(ann, {W48: 71}, board_settings=settings_),
+        *(player(each, {W48: 30}) for each in others),
+    ]
+    put_all(dynamodb, "UserStreaks", [encode_item(profile_attributes(each)) for each in players])
+    assert leagues.join_all(players, IN_W48) == 4
+    place = leagues.store.membership(ann).place
+    assert place
+    cohort = leagues.store.cohort(place)
+    assert cohort
+    assert cohort.members >= {ann, *others}
+    rows = [Standing(71, ann), *(Standing(30, each) for each in others)]
+    page = {"board": "contest export", "part": "final-1#rows0"}
+    put_all(dynamodb, "Boards", [encode_item(page) | {"data": {"B": pack_rows(rows)}}])
+    for outcome_is_known in (False, True):
+        if outcome_is_known:
+            leagues.close_due(CLOSED_W48, float("inf"))
+        with tempfile.TemporaryFile() as file:
+            write_export(file, Person(uuid.uuid4().hex, ann), exporter().stores(NOW), NOW)
+            archive = zipfile.ZipFile(file)
+            texts = {name: archive.read(name).decode() for name in archive.namelist()}
+        (profile,) = json.loads(texts["UserStreaks.json"])
+        assert "+71" in profile["period_points"]
+        assert "4b" in json.dumps(profile["board_settings"])
+        (kept,) = [
+            each for each in json.loads(texts["DailyActivity.json"]) if each["activity_date"] == "league"
+        ]
+        assert ("outcome" in kept["league"]) == outcome_is_known
+        assert [each for each in others for text in texts.values() if each in text] == []
 
 
 def test_an_export_holds_some_rows_in_memory_at_a_time_and_no_more(site: Site, functions: Functions) -> None:

@@ -82,7 +82,7 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
     stale = [*raw_objects_of_dates(objects, "events", DT, DT), *objects.list(f"curated/events/dt={DT}/")]
     objects.delete([each.key for each in stale])
     flaky = Flaky(engine.client("firehose"), Random(0))
-    publisher = Publisher({"Packed": (EVENTS, DeliveryStream(flaky, "events"))})
+    publisher = Publisher({"Packed": [(EVENTS, DeliveryStream(flaky, "events"))]})
 
     def invoke(records: Sequence[Record]) -> InvocationReply:
         outcome = publisher.publish(list(records))

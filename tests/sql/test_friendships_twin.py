@@ -137,7 +137,7 @@ def act(chance: random.Random, store: FriendStore, wishes: Wishes, now: datetime
 def publish(stream: Stream, lake: Lake) -> list[Partition]:
     """Bring what the stream has into the lake; returns where it lies."""
     box, places = Firehose(), set()
-    publisher = Publisher({"Friends": (FRIENDSHIPS, DeliveryStream(box, "d"))})
+    publisher = Publisher({"Friends": [(FRIENDSHIPS, DeliveryStream(box, "d"))]})
     while records := stream.read():
         outcome = publisher.publish([*records])
         assert (outcome.poison, outcome.again) == ([], [])

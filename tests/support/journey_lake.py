@@ -142,7 +142,7 @@ class JourneyLake:
 
     def _publish(self, table: str, entity: Entity, records: list[Any]) -> None:
         client = Firehose()
-        outcome = Publisher({table: (entity, DeliveryStream(client, "d"))}).publish(records)
+        outcome = Publisher({table: [(entity, DeliveryStream(client, "d"))]}).publish(records)
         assert outcome.poison == [], outcome
         for name, data in enumerate(client.taken):
             dt, hour = (part.decode() for part in partition_of(data))

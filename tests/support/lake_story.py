@@ -29,6 +29,12 @@ from tests.support.questions.answer_story import AnswerStory
 NEUTRAL = {"pauses": "2026-01-02/2026-01-04", "skipped_dates": "2026-01-06,2026-01-09"}
 
 STREAKS = "reading week 2026-02-16 2 3 4 0,steps day 2026-02-27 1 1 1 0"
+LEAGUE = {"last_date": date(2026, 3, 1), "division": "bronze", "cohort": 1, "extra": None} | {
+    "league_rank": 1,
+    "points": 5,
+    "zone": "up",
+    "members": 9,
+}
 ACHIEVEMENTS = "early 2026-02-03 2026-02-03T23:59:59.999999Z#2,rich 2026-02-05 2026-02-05T00:59:59.999999Z#9"
 
 
@@ -231,6 +237,8 @@ class Story:
         goals = {"streaks": STREAKS, "achievements": ACHIEVEMENTS} if user in USERS[::2] else {}
         row = {"user_id": user, "version": int(folded.timestamp()), "folded_at": folded, **goals}
         self.sample.put("user_goals", row)
+        monday = date(2026, 2, 23)
+        self.sample.put("league_results", LEAGUE | {"user_id": user, "first_date": monday})
 
     def pair(self, pair_id: str, users: tuple[str, str], role: str, ending: str = "") -> None:
         """Let a pair begin, or end: by the first of both. A user without a name was erased."""

@@ -235,7 +235,7 @@ class PointStory:
             }
             for number, each in enumerate(items)
         ]
-        outcome = Publisher({table: (entity, DeliveryStream(client, "d"))}).publish(records)
+        outcome = Publisher({table: [(entity, DeliveryStream(client, "d"))]}).publish(records)
         assert (outcome.counts["published"], outcome.poison) == (len(items), [])
         return client.taken
 

@@ -221,7 +221,7 @@ class Drill:
         boxes = {entity.name: Firehose() for entity in ENTITIES_OF.values()} | {"table_items": Firehose()}
         streams = {name: DeliveryStream(each, name) for name, each in boxes.items()}
         kept = TableItemRows({name: name for name in KEYS}, streams["table_items"])
-        places = {table: (entity, streams[entity.name]) for table, entity in ENTITIES_OF.items()}
+        places = {table: [(entity, streams[entity.name])] for table, entity in ENTITIES_OF.items()}
         publisher = Publisher(places, item_rows=kept)
         for records in self._changes(tables or tuple(self.streams)):
             if records:

@@ -20,6 +20,10 @@ SELECT 'friendships' AS entity, CAST(since AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.friendships
 GROUP BY CAST(since AS DATE)
 UNION ALL
+SELECT 'league_results' AS entity, last_date AS dt, COUNT(*) AS loaded
+FROM lake.league_results
+GROUP BY last_date
+UNION ALL
 SELECT 'lead_events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.lead_events
 GROUP BY CAST(occurred_at AS DATE)

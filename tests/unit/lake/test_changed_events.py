@@ -48,7 +48,7 @@ def record(points: int, number: int, seconds: float, name: str = "MODIFY") -> Re
 
 def lines_of(changes: list[Record]) -> list[bytes]:
     client = Firehose()
-    outcome = Publisher({"Events": (EVENTS, DeliveryStream(client, "e"))}).publish(changes)
+    outcome = Publisher({"Events": [(EVENTS, DeliveryStream(client, "e"))]}).publish(changes)
     assert not outcome.poison
     return [text for each in client.taken for text in row_texts(each)]
 
@@ -119,7 +119,7 @@ def test_a_number_that_is_none_is_poison_with_its_reason(sequence: str) -> None:
     change = record(5, 1, SECOND)
     change["dynamodb"]["SequenceNumber"] = sequence
     client = Firehose()
-    outcome = Publisher({"Events": (EVENTS, DeliveryStream(client, "e"))}).publish([change])
+    outcome = Publisher({"Events": [(EVENTS, DeliveryStream(client, "e"))]}).publish([change])
     [(_, reason)] = outcome.poison
     assert reason.startswith("ValueError: SequenceNumber is no number of at most 40 digits")
     assert not client.taken

@@ -39,10 +39,10 @@ def change(number: int, name: str = "INSERT", table: str = "Days", **attributes:
 
 def published(client: Firehose, records: list[Any]) -> BatchResult:
     streams = {
-        "Days": (DAILY_ACTIVITY, DeliveryStream(client, "d")),
-        "Events": (EVENTS, DeliveryStream(client, "e")),
-        "Feature": (LEAD_FEATURES, DeliveryStream(client, "f")),
-        "Memory": (LEAD_MEMORY, DeliveryStream(client, "m")),
+        "Days": [(DAILY_ACTIVITY, DeliveryStream(client, "d"))],
+        "Events": [(EVENTS, DeliveryStream(client, "e"))],
+        "Feature": [(LEAD_FEATURES, DeliveryStream(client, "f"))],
+        "Memory": [(LEAD_MEMORY, DeliveryStream(client, "m"))],
     }
     return Publisher(streams).publish(records)
 

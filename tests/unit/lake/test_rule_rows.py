@@ -137,7 +137,7 @@ def record(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def handed(client: Firehose, records: list[Any]) -> BatchResult:
-    return Publisher({"RuleBooks": (RULES, DeliveryStream(client, "r"))}).publish(records)
+    return Publisher({"RuleBooks": [(RULES, DeliveryStream(client, "r"))]}).publish(records)
 
 
 def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest.MonkeyPatch) -> None:

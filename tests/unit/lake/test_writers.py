@@ -22,6 +22,7 @@ from rules.engagement.account_state import Day, Profile
 from rules.engagement.board_settings import HIDDEN, YES, BoardSetting
 from rules.engagement.events import Event, to_item
 from rules.engagement.friends import Circle, Consent, befriend, part
+from rules.engagement.leagues import Membership, Outcome, Place, Zone
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, Setting
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import BroughtForward, Checkpoint, Cover, fold
@@ -30,6 +31,7 @@ from rules.lake.entities import (
     ENTITIES,
     EVENTS,
     FRIENDSHIPS,
+    LEAGUE_RESULTS,
     LEDGER,
     RULES,
     STREAKS,
@@ -62,6 +64,7 @@ WRITERS = {
     "streaks": "adapters/engagement/account_items.py (profile_attributes)",
     "user_goals": "analytics/reconcile/user_goals.py (goal_row)",
     "friendships": "adapters/engagement/friend_store.py (tie_attributes)",
+    "league_results": "adapters/engagement/leagues.py (LeagueStore.put_membership)",
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_store.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
@@ -116,6 +119,13 @@ def ledger() -> Iterator[dict[str, Any]]:
         set_to="2026-03-10/2026-03-12",
     )
     yield decode_item(entry_item(Entry("u", AT, 1, 5, draft, salt=b"s" * 16)))
+
+
+def league_results() -> Iterator[dict[str, Any]]:
+    outcome = Outcome("2026-W10", "bronze", 1, 90, Zone.UP, 10, 3)
+    membership = Membership(2, 1, "silver", Place("2026-W10", 0, 3), outcome=outcome)
+    key = {"user_id": "u#kept", "activity_date": "league"}
+    yield key | {"version": 3, "league": membership.text}
 
 
 def streaks() -> Iterator[dict[str, Any]]:
@@ -264,6 +274,7 @@ ITEMS = {
     STREAKS.name: streaks,
     USER_GOALS.name: user_goals,
     FRIENDSHIPS.name: friendships,
+    LEAGUE_RESULTS.name: league_results,
     LEAD_EVENTS.name: all_lead_events,
     LEAD_MEMORY.name: lead_memory,
     LEAD_FEATURES.name: lead_features,

@@ -13,7 +13,7 @@ from bench.units.standing import fires_a_day
 from local.plan import cost
 from local.plan.cost import TRAFFIC_OF_PARTS, Traffic, cost_of, day_of, limits, path_at_size, units
 from local.plan.plan_command import SIZES, by_service, lines, plain_data
-from local.plan.price_list import PRICES, BadPriceList, Price, PriceList, read_prices
+from local.plan.price_list import PRICES, BadPriceList, Price, PriceList, fact, read_prices
 from rules.parts import ALL_PARTS, Part
 from rules.turns import NIGHTS
 from tests.support.template import ROOT
@@ -27,6 +27,7 @@ TOLD = {
 NAMES = [each.name for each in TRAFFIC_OF_PARTS]
 TRAFFIC = Traffic(daily_actives=5000, of_parts=dict.fromkeys(NAMES, 50.0))
 OURS = read_prices()
+OF_BOARDS = re.compile(r"board\.period\.|league\.")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -76,6 +77,8 @@ traffics = st.builds(
     events_per_batch=st.floats(1, 100),
     retention_days=st.floats(0, 2000),
     of_parts=st.fixed_dictionaries({name: st.floats(0, 1e5) for name in NAMES}),
+    boards=st.integers(0, 5),
+    leagues=st.integers(0, 1),
 )
 
 
@@ -105,6 +108,37 @@ def test_nights_that_bring_something_are_paid_in_the_warehouse_and_idle_ones_onc
     plan = cost_of(TRAFFIC, "large", OURS)
     nights = plan.idle["redshift.rpu_hours"] + plan.running["redshift.rpu_hours"]
     assert nights == pytest.approx(plan.idle["redshift.rpu_hours"] * NIGHTS)
+
+
+def test_without_boards_and_leagues_nothing_of_them_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, settings = Traffic(5000), units()["sizes"]["small"]["settings"]
+    with_both = replace(plain, boards=1, leagues=1)
+    day = day_of(plain, settings)
+    costs = [cost_of(each, "small", OURS).dollars for each in (plain, replace(plain, boards=1), with_both)]
+    assert costs == sorted(set(costs))
+    others = {name: path for name, path in units()["paths"].items() if not OF_BOARDS.match(name)}
+    monkeypatch.setattr(cost, "units", lambda: {**units(), "paths": others})
+    assert day_of(plain, settings) == day
+    with pytest.raises((KeyError, IndexError)):
+        day_of(with_both, settings)
+
+
+def test_the_book_s_page_says_what_a_board_and_a_league_cost() -> None:
+    """The figures that docs/book.md has, from paths as they were measured."""
+    page = (ROOT / "docs" / "book.md").read_text()
+    with_board, without = (path_at_size(f"board.period.{name}", 1e6) for name in ("week", "none"))
+    writes = cost.total(with_board, "write") - cost.total(without, "write")
+    reads = cost.total(with_board, "read") - cost.total(without, "read")
+    closing = units()["paths"]["league.closing.30"]
+    counts = closing["RanksFunction"]
+    waits = counts["calls.dynamodb"] * fact("latency_ms.dynamodb") / 1000  # of 16 cohorts at the same time
+    hours = 100_000 * (cost.seconds_of(counts) - waits) / 3600
+    told = [
+        f"{round(writes, -3):,.0f} write units and {round(reads, -3):,.0f} more read units for a million",
+        f"{cost.total(closing, 'write'):.0f} write units and {cost.total(closing, 'read'):.0f} read units to close",
+        f"`streakline plan` in {hours:.1f} hours",
+    ]
+    assert [each for each in told if each not in page] == []
 
 
 def test_between_two_sizes_and_beyond_them_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tests.unit.lake.test_publisher import change, rows_of
 def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
     rows, items = Firehose(), Firehose()
     kept = TableItemRows({"Phones": "Subscriptions"}, DeliveryStream(items, "i"))
-    made = Publisher({"Phones": (NOTIFICATIONS, DeliveryStream(rows, "n"))}, NO_ERASURES, kept)
+    made = Publisher({"Phones": [(NOTIFICATIONS, DeliveryStream(rows, "n"))]}, NO_ERASURES, kept)
     phone = {"subscription_id": "s", "owner": "u", "fcm_token": "t"}
     claim = {"subscription_id": "s#sent#reminder=2026-01-01", "claimed_at": "2026-01-01T00:00:00Z"}
     changes: list[dict[str, Any]] = [
