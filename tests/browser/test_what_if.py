@@ -97,7 +97,7 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(
     reach = len(told["streaks"]["survival"])
     assert [len(each.get_attribute("points").split()) for each in lines.all()] == [reach, reach]
     hints = page.locator("figure.plot").nth(PLOTS - 1).locator("rect.hit title")
-    shown = numbers(page.locator("figure.plot").nth(PLOTS - 1).get_by_role("table"))
+    shown = numbers(page.locator("figure.plot").nth(PLOTS - 1).locator("table"))
     assert hints.all_text_contents() == [f"{days}: before {one}, after {two}" for days, one, two in shown]
     assert page.locator("main img").count() == 0, "what a report says is only text"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
