@@ -28,7 +28,7 @@ const asked = (name) => (...given) => {
   return typeof answer === "function" ? answer(...given) : Promise.resolve(answer);
 };
 window.refusal = (status) => Object.assign(new Error("refused"), { status });
-window.client = () => Object.fromEntries(["profile", "activity", "explain", "leaderboard", "board", "rank"].map((n) => [n, asked(n)]));
+window.client = () => Object.fromEntries(["profile", "activity", "explain", "leaderboard", "board", "rank", "friends"].map((n) => [n, asked(n)]));
 window.held = () => { let go, fail; const p = new Promise((a, b) => { go = a; fail = b; }); return Object.assign(p, { go, fail }); };
 window.ready = true;
 """

@@ -9,7 +9,7 @@ from tests.browser.test_page import SEEN_IN_NAME, violations
 
 pytestmark = pytest.mark.xdist_group("browser")
 ALL = """<streakline-streak longest></streakline-streak><streakline-calendar></streakline-calendar>
-    <streakline-leaderboard></streakline-leaderboard>"""
+    <streakline-leaderboard></streakline-leaderboard><streakline-friends></streakline-friends>"""
 MARKUP, RTL_NAME, EMOJI = '<img src=x onerror="alert(1)">', "\u202eسارة\u202d abc", "👩‍👩‍👧‍👦🏳️‍🌈" * 8
 LONG = "x" * 200
 STREAK = {"current_streak": 12, "longest_streak": 40, "streak_status": "at_risk"}
@@ -34,7 +34,27 @@ BOARD = {
 }
 
 
+def friend(
+    alias: str | None, streak: int, *, you: bool, friend: bool, at_risk: bool = False
+) -> dict[str, Any]:
+    active = {"active_today": you, "friend_active_today": friend, "at_risk": at_risk}
+    return {"user_id": f"user-{streak}", "alias": alias, "streak": streak, **active}
+
+
+FRIENDS = {
+    "friends": [
+        friend("Bob", 3, you=True, friend=True),
+        friend(None, 12, you=True, friend=False, at_risk=True),
+        friend(MARKUP, 7, you=False, friend=True, at_risk=True),
+        friend(RTL_NAME, 5, you=False, friend=False, at_risk=True),
+        friend(LONG, 2, you=True, friend=False),
+        friend(EMOJI, 0, you=False, friend=False),
+    ]
+}
+
+
 def filled(page: Any) -> None:
+    page.give("friends", data=FRIENDS)
     page.give("streak", data=STREAK)
     page.give("calendar", data=DATES)
     page.give("leaderboard", data=BOARD)
@@ -52,14 +72,15 @@ def test_axe_finds_nothing_serious_in_any_state(browser: Any, scheme: str, width
         filled(page)
         page.shoot(f"elements-{scheme}-{width}")
         assert violations(page.page, SEEN_IN_NAME) == []
-        for name in ("streak", "calendar", "leaderboard"):
+        for name in ("streak", "calendar", "leaderboard", "friends"):
             page.give(name, data=None)
             page.answer(
                 name,
+                friends="=() => Promise.reject(refusal(503))",
                 profile="=() => Promise.reject(refusal(503))",
                 leaderboard="=() => Promise.reject(refusal(503))",
             )
-        assert page.page.get_by_role("alert").count() == 3
+        assert page.page.get_by_role("alert").count() == 4
         page.shoot(f"elements-failed-{scheme}-{width}")
         assert violations(page.page) == []
         assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -314,3 +335,23 @@ def test_words_numbers_and_dates_of_another_language(browser: Any) -> None:
             "document.documentElement.lang = 'not a language'; document.querySelector('streakline-streak').labels = null"
         )
         assert text(page, "streakline-streak [part=streak]") == "10,000 days in a row"
+
+
+def test_friends_have_the_longest_streak_first_and_say_what_today_is(browser: Any) -> None:
+    with stranger(browser) as page:
+        page.open('<streakline-friends limit="5"></streakline-friends>')
+        page.answer("friends", friends=FRIENDS)
+        rows = [
+            " ".join(row.split())
+            for row in page.page.locator("streakline-friends tbody tr").all_inner_texts()
+        ]
+        assert rows == [
+            "user-12 You were active, your friend not yet. 12",
+            f"{MARKUP} Your friend was active, you not yet. 7",
+            f"{RTL_NAME} Both must still be active. 5",
+            "Bob Both were active. 3",
+            f"{LONG} Nothing is missing. 2",
+        ]
+        assert page.page.locator("streakline-friends img").count() == 0
+        page.answer("friends", friends={"friends": []})
+        assert text(page, "streakline-friends [part=empty]") == "No friends yet."

@@ -1,10 +1,11 @@
-/** Custom elements that show a streak, a calendar and a leaderboard. Importing this defines them. */
+/** Custom elements that show a streak, a calendar, a leaderboard and friends. Importing this defines them. */
 
 import { CalendarElement } from './calendar.js';
+import { FriendsElement } from './friends.js';
 import { LeaderboardElement } from './leaderboard.js';
 import { StreakElement } from './streak.js';
 
-export { CalendarElement, LeaderboardElement, StreakElement };
+export { CalendarElement, FriendsElement, LeaderboardElement, StreakElement };
 export { ENGLISH, type Forms, type Labels } from './texts.js';
 export type * from './source.js';
 
@@ -12,6 +13,7 @@ const ELEMENTS = {
   'streakline-streak': StreakElement,
   'streakline-calendar': CalendarElement,
   'streakline-leaderboard': LeaderboardElement,
+  'streakline-friends': FriendsElement,
 };
 
 // A page may load two copies of this package: the first one counts. A server has no registry.
@@ -24,5 +26,6 @@ declare global {
     'streakline-streak': StreakElement;
     'streakline-calendar': CalendarElement;
     'streakline-leaderboard': LeaderboardElement;
+    'streakline-friends': FriendsElement;
   }
 }

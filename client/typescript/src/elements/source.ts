@@ -41,6 +41,19 @@ export interface BoardData {
   ends_at?: string;
 }
 
+/** A friend, and the streak of the dates on which both were active. today: the pair's. alias: null without one. */
+export interface PairData {
+  user_id: string;
+  alias: string | null;
+  streak: number;
+  at_risk: boolean;
+  active_today: boolean;
+  friend_active_today: boolean;
+}
+
+/** What `<streakline-friends>` shows. */
+export interface FriendsData { friends: readonly PairData[] }
+
 /** Whom the elements ask: a `Streakline`, or any object with these functions. An error may have a `status`, as HTTP has. */
 export interface Source {
   profile(): Promise<StreakData & { as_of?: string; last_activity_date: string | null }>;
@@ -52,5 +65,7 @@ export interface Source {
   leaderboard(board: Board, query: { region?: Region; limit?: number }): Promise<BoardData>;
   /** Only asked for boards of the book. */
   board?(name: string, query: { period?: string; group?: string; limit?: number }): Promise<BoardData>;
+  /** Only asked for friends. */
+  friends?(): Promise<FriendsData>;
   rank(board: Board, query: { region?: Region }): Promise<{ rank: number | null; alias?: string }>;
 }

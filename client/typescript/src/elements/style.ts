@@ -44,6 +44,7 @@ th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
 .board :is(th, td):last-child { text-align: end; }
 .board thead th { color: var(--soft); font-size: 0.9em; }
 .board .own > * { background: var(--wash); font-weight: 700; }
+.pairs :is(th, td):first-child { overflow-wrap: anywhere; inline-size: auto; }
 .head { display: flex; align-items: center; justify-content: space-between; gap: 0.5rem; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.1rem 1.2rem; }
 .months { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); align-items: start; }

@@ -58,6 +58,17 @@ export const ENGLISH = {
   ends: 'It ends {date}.',
   provisional: 'It has ended; late points may still come.',
   final: 'This is the final result.',
+
+  friends: 'Streaks with friends',
+  no_friends: 'No friends yet.',
+  friend: 'Friend',
+  today_head: 'Today',
+  pair_both: 'Both were active.',
+  pair_done: 'Nothing is missing.',
+  pair_nobody: 'Nobody was active yet.',
+  pair_missing: 'Both must still be active.',
+  pair_you: 'You were active, your friend not yet.',
+  pair_friend: 'Your friend was active, you not yet.',
 };
 
 export type Labels = { [Name in keyof typeof ENGLISH]: (typeof ENGLISH)[Name] };
