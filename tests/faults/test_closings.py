@@ -243,7 +243,8 @@ class Closings:
                 membership.outcome.week, membership.outcome.rank, membership.outcome.zone.value,
             )  # fmt: skip
             came_back = any(at > CLOSED and not is_away for at, is_away in person.away)
-            division = 0 if came_back else self.expected.division[user]
+            had_left = value_at(person.away, CLOSED, False) or value_at(person.hidden, CLOSED, False)
+            division = 0 if came_back or had_left else self.expected.division[user]
             found = membership.division
             if membership.outcome and membership.outcome.week == W49.name and membership.place:
                 found, told = membership.place.division, outcome  # the next week has closed, too
