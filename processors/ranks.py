@@ -36,7 +36,7 @@ from adapters.platform.tables import scan_all
 from rules.book.daily import DailyTerms
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.board_settings import BoardSetting, BoardSettings, is_hidden
+from rules.engagement.board_settings import BoardSettings, board_settings_of, is_hidden
 from rules.engagement.boards import Standings, is_due, with_ranks
 from rules.engagement.period_points import unpack_period_points
 from rules.engagement.period_standings import (
@@ -186,8 +186,7 @@ def _board_settings(item: Item) -> BoardSettings:
     """Return what a profile has of boards. Few have any, and decoding takes longer than all else."""
     if "board_settings" not in item:
         return ()
-    (texts,) = decode_item({"texts": item["board_settings"]}).values() or ((),)
-    return tuple(map(BoardSetting.of, texts))
+    return board_settings_of(decode_item({"texts": item["board_settings"]}).get("texts"))
 
 
 def count_scores(

@@ -12,7 +12,7 @@ from rules.book.daily import DailyTerms
 from rules.days import key_of_stamp, region_of, stamp_of_key
 from rules.engagement.account_settings import amnesty_of_text, amnesty_text
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.board_settings import BoardSetting, is_hidden
+from rules.engagement.board_settings import board_settings_of, is_hidden
 from rules.engagement.boards import partition_of
 from rules.engagement.brought_forward import bring_forward, settled_checkpoints
 from rules.engagement.carriers import carried_drafts, carried_text
@@ -223,7 +223,7 @@ def profile_from(attributes: dict[str, Any], daily_terms: DailyTerms = NO_TERMS)
         reviewed_since=attributes.get("reviewed_since") or "",
         released_at=attributes.get("released_at") or "",
         alias=attributes.get("alias"),
-        board_settings=tuple(map(BoardSetting.of, attributes.get("board_settings") or ())),
+        board_settings=board_settings_of(attributes.get("board_settings")),
         updated_at=attributes["streak_updated_at"],
         applied_through=attributes.get("applied_through") or "",
         repairs=tuple(map(Repair.of, attributes.get("repairs") or ())),

@@ -31,6 +31,7 @@ from adapters.engagement.account_items import (
     with_daily_terms,
 )
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.logs import Logger
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import (
@@ -64,7 +65,11 @@ from rules.engagement.rest_days import NO_TERMS
 from rules.engagement.streak import resumed_streak
 
 ATTEMPTS_MAX = 12
+UNREADABLE = (KeyError, TypeError, ValueError)  # reading a damaged profile raises one of these
 ACTIVE = "attribute_not_exists(is_inactive)"  # the days on which something counted for the streak
+
+
+logger = Logger(service="accounts")
 
 
 class ProjectionMoved(Exception):
@@ -142,13 +147,29 @@ class AccountStore:
         by_user = {profile.user_id: profile for profile in profiles}
         return {user: by_user.get(user) or self.blank(user) for user in users}
 
+    def readable_profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
+        """Read many profiles as `profiles` does, for an answer about many users.
+
+        One that somebody has damaged is logged and left out, so it does not stop the others; the nightly run
+        repairs it.
+        """
+        profiles = {user: self.blank(user) for user in user_ids}
+        for item in get_all(self.dynamodb, self._profiles, [{"user_id": user} for user in sorted(profiles)]):
+            user = item["user_id"]["S"]
+            try:
+                profiles[user] = self._read(item)
+            except UNREADABLE:
+                logger.exception("profile cannot be read", extra={"user_id": user})
+                del profiles[user]
+        return profiles
+
     def all_profiles(self) -> Iterator[Profile]:
         """Yield all users' profiles, strongly consistent.
 
         A profile that somebody has damaged is left out; the nightly run repairs it.
         """
         for item in scan_all(self.dynamodb, TableName=self._profiles, ConsistentRead=True):
-            with suppress(KeyError, TypeError, ValueError):
+            with suppress(*UNREADABLE):
                 yield self._read(item)
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:

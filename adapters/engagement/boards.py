@@ -17,7 +17,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import Refresh, get_all, get_one, put_all, query_all, write_if
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
-from rules.engagement.board_settings import BoardSetting, is_hidden
+from rules.engagement.board_settings import board_settings_of, is_hidden
 from rules.engagement.boards import (
     GLOBAL,
     HASH_DIGITS,
@@ -46,6 +46,14 @@ NAMES_KEPT = timedelta(minutes=1)
 # the 100th. Of more ties than that, an arbitrary part is listed.
 BEST_READ_MAX = 2000
 Scores = list[tuple[str, int]]  # users with their scores, best first
+
+
+def _is_hidden(profile: dict[str, Any]) -> bool:
+    """Whether a user has left the boards. If the settings are damaged, nobody knows, so nobody is shown."""
+    try:
+        return is_hidden(board_settings_of(profile.get("board_settings")))
+    except ValueError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +189,7 @@ class BoardNames:
         items = get_all(self._dynamodb, self._profiles, keys, "user_id, alias, board_settings")
         profiles = list(map(decode_item, items))
         aliases = {profile["user_id"]: profile.get("alias", "") for profile in profiles}
-        self._hidden |= {
-            profile["user_id"]
-            for profile in profiles
-            if is_hidden(map(BoardSetting.of, profile.get("board_settings") or ()))
-        }
+        self._hidden |= {profile["user_id"] for profile in profiles if _is_hidden(profile)}
         self._aliases |= {user: aliases.get(user, "") for user in unread}
         return {user: self.name_of(user, self._aliases[user]) for user in users}
 

@@ -27,7 +27,6 @@ from adapters.platform.tables import Unprocessed, chunks, get_all, get_one, quer
 from rules.book.league_rules import LeagueRules
 from rules.days import EPOCH
 from rules.engagement.account_state import Profile
-from rules.engagement.board_settings import is_hidden
 from rules.engagement.leagues import (
     Membership,
     Place,
@@ -39,6 +38,7 @@ from rules.engagement.leagues import (
     is_known,
     is_ranked,
     league_points,
+    may_join,
     open_week,
     ranking,
     rules_of,
@@ -324,18 +324,19 @@ class Leagues:
         joining = {
             profile.user_id
             for profile in profiles
-            if profile.user_id not in self._joined
-            and not profile.tz_review
-            and not is_hidden(profile.board_settings)
-            and league_points(profile, week) > 0
+            if profile.user_id not in self._joined and may_join(profile, week)
         }
         count = 0
         try:
             memberships = self.store.memberships(joining)
-            for user in sorted(joining):
-                count += self._join(user, memberships.get(user, Membership()), week, rules, now)
         except Exception as error:  # noqa: BLE001 (a league holds no points up)
             logger.warning("league not joined", extra={"users": len(joining), "error": error_summary(error)})
+            return 0
+        for user in sorted(joining):
+            try:
+                count += self._join(user, memberships.get(user, Membership()), week, rules, now)
+            except Exception as error:  # noqa: BLE001 (nor does one user stop another)
+                logger.warning("league not joined", extra={"user_id": user, "error": error_summary(error)})
         return count
 
     def _join(
@@ -401,7 +402,7 @@ class Leagues:
             for user, each in self.store.memberships(cohort.members).items()
             if each.place == cohort.place
         }
-        profiles = self._accounts.profiles(memberships) if is_known else {}
+        profiles = self._accounts.readable_profiles(memberships) if is_known else {}
         points = {
             user: league_points(profile, week)
             for user, profile in profiles.items()
@@ -463,6 +464,9 @@ class Leagues:
                 self.finish(cohort, week, rules, now)
             except TRANSIENT as error:
                 logger.warning("cohort not closed", extra={"error": error_summary(error)})
+                return "failed"
+            except Exception:  # one cohort does not stop another
+                logger.exception("cohort not closed", extra={"cohort": str(cohort.place)})
                 return "failed"
             return "finished"
 

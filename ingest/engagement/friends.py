@@ -170,7 +170,11 @@ class Friends:
             [tie for tie in circle.of(state, now) if not self.is_erased(tie.friend_id)]
             for state in (TieState.FRIEND, TieState.REQUEST)
         )
-        profiles = self.accounts.profiles([user_id, *(tie.friend_id for tie in (*friends, *requests))])
+        others = [tie.friend_id for tie in (*friends, *requests)]
+        profiles = self.accounts.readable_profiles([user_id, *others])
+        friends, requests = (
+            [tie for tie in ties if tie.friend_id in profiles] for ties in (friends, requests)
+        )
         streaks = self._streaks(profiles, user_id, friends, now)
         return {
             "user_id": user_id,
@@ -192,7 +196,8 @@ class Friends:
         """
         self._friends_max(now)
         friends = [tie.friend_id for tie in self.store.circle(user_id).of(TieState.FRIEND, now)]
-        profiles = self.accounts.profiles([user_id, *(user for user in friends if not self.is_erased(user))])
+        others = [user for user in friends if not self.is_erased(user)]
+        profiles = self.accounts.readable_profiles([user_id, *others])
         check_listed(profiles[user_id])
         period = None
         if board not in (STREAKS, POINTS):

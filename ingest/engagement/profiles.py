@@ -157,10 +157,13 @@ class Profiles:
         return self._view(profile, None, now, uncounted)
 
     def views(self, user_ids: Iterable[str], now: datetime, count_read: CountRead) -> list[dict[str, Any]]:
-        """Return the profiles of those users who have one, in bulk and in the order asked for."""
+        """Return the profiles of those users who have one, in bulk and in the order asked for.
+
+        One that somebody has damaged is left out.
+        """
         asked = list(dict.fromkeys(user_ids))
-        profiles = self.accounts.profiles(asked)
-        known = [profiles[user] for user in asked if profiles[user].version]
+        profiles = self.accounts.readable_profiles(asked)
+        known = [profiles[user] for user in asked if user in profiles and profiles[user].version]
         return [self._view(self._settled(profile, now), None, now, count_read) for profile in known]
 
     def _settled(self, profile: Profile, now: datetime) -> Profile:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from math import inf
+from typing import Any
 
 HIDDEN = "hidden"  # the setting of a user who has left the boards; no group has this name
 YES = "yes"
@@ -43,6 +44,14 @@ class BoardSetting:
 
 
 BoardSettings = tuple[BoardSetting, ...]  # by instant
+
+
+def board_settings_of(texts: Any) -> BoardSettings:
+    """Read the settings of a profile; raises ValueError for damaged ones. texts: as stored; None for none."""
+    try:
+        return tuple(map(BoardSetting.of, texts or ()))
+    except (AttributeError, TypeError):
+        raise ValueError(f"no settings of boards: {type(texts).__name__}") from None
 
 
 def settings_at(settings: Iterable[BoardSetting], at: datetime) -> dict[str, str]:

@@ -123,6 +123,15 @@ def is_ranked(profile: Profile, left_at: str, at: datetime) -> bool:
     return not (has_left(profile, left_at, at) or was_under_review(profile, at))
 
 
+def may_join(profile: Profile, week: Period) -> bool:
+    """Whether a user may join a week's league, as far as the profile says: with points, and ranked by now.
+
+    Unlike in is_ranked, what has just begun counts. Who has left the leagues joins none either (Membership).
+    """
+    is_away = profile.tz_review or is_hidden(profile.board_settings)
+    return not is_away and league_points(profile, week) > 0
+
+
 def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> list[Row]:
     """Return the standing of a cohort, best first: the only place that says who goes up and down.
 

@@ -206,7 +206,13 @@ def test_a_replica_with_an_older_manifest_turns_no_time_back(
 
 
 def test_a_damaged_profile_is_left_out(tables: BoardTables) -> None:
-    for name, wire in (("x", {"total_bestie_points": {"S": "many"}}), ("y", {"timezone": {"N": "1"}})):
+    wires: dict[str, dict[str, Any]] = {
+        "x": {"total_bestie_points": {"S": "many"}},
+        "y": {"timezone": {"N": "1"}},
+        "z": {"board_settings": {"N": "7"}},
+        "w": {"board_settings": {"L": [{"N": "7"}]}},
+    }
+    for name, wire in wires.items():
         whole = {"timezone": {"S": "UTC"}, "total_bestie_points": {"N": "99"}}
         tables.dynamodb.put_item(TableName=tables.users, Item={"user_id": {"S": name}, **whole, **wire})
     assert tables.builder().build(NOW)["counted"] == 4

@@ -329,6 +329,36 @@ def test_nobody_has_a_friend_too_many(api: Site, monkeypatch: pytest.MonkeyPatch
         assert all(status in (200, 409, 503) for status, _ in answers)
 
 
+def test_a_friend_s_damaged_profile_hides_no_other_friend(api: Site, move: Move) -> None:
+    ann, bob, cid, dan = names("ann", "bob", "cid", "dan")
+    for user in (ann, bob, cid, dan):
+        send(api, user, event("CHECK_IN", NOON))
+    for user in (bob, cid):
+        pair(api, ann, user)
+    put(api, dan, ann)
+    profiles = api.engine.client("dynamodb")
+    for user in (bob, dan):
+        damaged = {
+            "TableName": "UserStreaks",
+            "Key": {"user_id": {"S": user}},
+            "UpdateExpression": "SET period_points = :bad",
+            "ExpressionAttributeValues": {":bad": {"S": "damaged"}},
+        }
+        profiles.update_item(**damaged)
+    try:
+        shown = friends(api, ann)
+        assert (ids(shown["friends"]), shown["requests"]) == ([cid], [])
+        status, board = api.call(ann, "GET", f"/v1/users/{ann}/friends/board?board=points")
+        assert (status, set(ids(board["entries"]))) == (200, {ann, cid})
+        status, read = api.call(
+            "shop", "GET", f"/v1/users?ids={ann},{bob},{cid}", None, "streakline/producers"
+        )
+        assert (status, ids(read["users"])) == (200, [ann, cid])
+    finally:
+        for user in (bob, dan):
+            profiles.delete_item(TableName="UserStreaks", Key={"user_id": {"S": user}})
+
+
 def test_an_erased_user_is_nobody_s_friend(api: Site, move: Move) -> None:
     ann, bob, cat = names("ann", "bob", "cat")
     pair(api, ann, bob)

@@ -4,6 +4,7 @@ import itertools
 import random
 import zlib
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters.engagement import leagues as leagues_module
-from adapters.engagement.account_items import LEAGUE
+from adapters.engagement.account_items import LEAGUE, profile_attributes
 from adapters.platform.items import encode_item
 from adapters.platform.tables import Unprocessed, scan_all
 from adapters.privacy.stores import BoardEraser
@@ -113,6 +114,64 @@ def test_a_fault_of_leagues_holds_no_points_up(town: LeagueTown, monkeypatch: py
     process = town.process()
     monkeypatch.setattr(process.store, "memberships", lambda _: 1 / 0)
     assert process.join_all([player("ann", {W48: 5})], IN_W48) == 0
+
+
+def test_one_user_s_failure_does_not_stop_those_who_come_after(
+    town: LeagueTown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = town.process()
+    enter = process.store.enter
+
+    def failing(place: Place, user: str, *given: Any) -> bool:
+        return enter(place, user, *given) if user != "bob" else bool(1 / 0)
+
+    monkeypatch.setattr(process.store, "enter", failing)
+    assert process.join_all([player(user, {W48: 5}) for user in ("ann", "bob", "cid")], IN_W48) == 2
+    assert town.rosters() == {BRONZE_1: {"ann", "cid"}}
+
+
+DAMAGES = {
+    "no version": {"version": None},
+    "a text of points": {"period_points": {"S": "damaged"}},
+    "settings of another kind": {"board_settings": {"N": "7"}},
+}
+
+
+def damage(town: LeagueTown, user: str, attributes: Mapping[str, Any]) -> None:
+    item: dict[str, Any] = {**encode_item(profile_attributes(player(user, {W48: 5}))), **attributes}
+    kept = {name: value for name, value in item.items() if value is not None}
+    town.dynamodb.put_item(TableName=town.table("UserStreaks"), Item=kept)
+
+
+@pytest.mark.parametrize("attributes", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_profile_stops_no_other_member(
+    town: LeagueTown, attributes: Mapping[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is in no standing, and keeps its division. The nightly run repairs it."""
+    town.play(W48, TEN, IN_W48)
+    damage(town, "u0", attributes)
+    league = town.process().state("u1", IN_W48).league
+    assert league
+    assert [row.user_id for row in league.ranked.standing] == [f"u{number}" for number in range(1, 10)]
+    assert town.process().close_due(CLOSED_W48, FOREVER) == Counter(finished=1)
+    assert zones(town) == "-UUUSSSSSS"
+    said = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert {record.message for record in said} == {"profile cannot be read"}
+    assert {getattr(record, "user_id") for record in said} == {"u0"}  # noqa: B009 (the logger adds it)
+
+
+def test_a_cohort_that_cannot_be_closed_stops_no_other(
+    town: LeagueTown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.play(W48, {f"u{number}": 5 for number in range(12)}, IN_W48)
+    process = town.process()
+    finish = process.finish
+
+    def failing(cohort: Any, *given: Any) -> None:
+        finish(cohort, *given) if cohort.place.cohort > 1 else 1 / 0
+
+    monkeypatch.setattr(process, "finish", failing)
+    assert process.close_due(CLOSED_W48, FOREVER) == Counter(finished=1, failed=1)
 
 
 def test_joining_is_tried_again_and_never_raises(town: LeagueTown) -> None:
