@@ -43,7 +43,7 @@ def get_friends_board(user_id: str) -> dict[str, Any]:
 
     By streaks, by points ever earned, or by the points of a board of the book, in its period of today.
     """
-    user_services.require_reach(user_id)
+    user_services.count_history(user_services.require_reach(user_id))
     return services().friends.board(user_id, app.query.get("board") or STREAKS, clock.now())
 
 

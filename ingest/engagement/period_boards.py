@@ -10,7 +10,7 @@ from adapters.engagement.boards import BoardManifest, BoardNames, BoardSnapshots
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.period_boards import FinalResult, PeriodPages, StandingStore
 from ingest.engagement.leaderboards import check_listed
-from ingest.engagement.profiles import Profiles
+from ingest.engagement.profiles import CountRead, Profiles, uncounted
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.json_schema import FLAG, TEXT, closed_object, flag, list_of, one_of, text, text_or_null, whole
 from rules.book.board_rules import BoardPeriod, BoardRule
@@ -21,7 +21,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.board_settings import GROUPS_MAX, HIDDEN, VALUE, groups_of, is_hidden
 from rules.engagement.boards import Standing, with_ranks
 from rules.engagement.period_points import final_points, points_in
-from rules.engagement.period_standings import Contest, Pages, State, state_of
+from rules.engagement.period_standings import Contest, State, state_of
 from rules.engagement.periods import (
     NAMES,
     Period,
@@ -179,11 +179,19 @@ class PeriodBoards:
                 return None
         return period
 
-    def top(self, asked: BoardQuery, caller: Caller, limit: int, now: datetime) -> dict[str, Any]:
+    def top(
+        self,
+        asked: BoardQuery,
+        caller: Caller,
+        limit: int,
+        now: datetime,
+        count_read: CountRead = uncounted,
+    ) -> dict[str, Any]:
         """Return the first rows of a board; of a user who asks, also the rank and the rows around.
 
         Raises 404 for a board or a period that is not there, 400 for a name of a period that is none, 403 for
-        another group than a user's own, 503 before there is any snapshot.
+        another group than a user's own, 503 before there is any snapshot. count_read: is called before many
+        entries of a ledger are read, and may raise 429.
         """
         viewer = None if caller.is_server else self.profiles.get(caller.user_id)
         contest = self._contest(asked, viewer, now)
@@ -196,11 +204,13 @@ class PeriodBoards:
             "entries": self._rows_view(rows, [each["rank"] for each in ranked], caller.user_id, source, now),
         }
         if viewer is not None and viewer.version and not is_hidden(viewer.board_settings):
-            me, around = self._place(viewer, contest, source, pages, now)
+            me, around = self._place(viewer, contest, source, now, count_read)
             view |= {"me": me, "around": around}
         return view
 
-    def place(self, asked: BoardQuery, user_id: str, now: datetime) -> dict[str, Any]:
+    def place(
+        self, asked: BoardQuery, user_id: str, now: datetime, count_read: CountRead = uncounted
+    ) -> dict[str, Any]:
         """Return a user's rank with the rows around.
 
         Raises as `top`, and 409 for a user who has left the boards.
@@ -209,7 +219,7 @@ class PeriodBoards:
         check_listed(profile)
         contest = self._contest(asked, profile, now)
         source = self._source(contest.period, now)
-        me, around = self._place(profile, contest, source, self.pages.of(contest, source), now)
+        me, around = self._place(profile, contest, source, now, count_read)
         name = self.names.name_of(user_id, profile.alias)
         head = self._head(asked.board, contest, source, now)
         return head | {"user_id": user_id, "alias": name, **me, "around": around}
@@ -261,11 +271,14 @@ class PeriodBoards:
         profile: Profile,
         contest: Contest,
         source: BoardManifest | FinalResult,
-        pages: Pages,
         now: datetime,
+        count_read: CountRead,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return a user's score and rank, and the rows around."""
-        score = self._score(profile, contest.period, source)
+        pages, score = (
+            self.pages.of(contest, source),
+            self._score(profile, contest.period, source, count_read),
+        )
         me = Standing(score, profile.user_id, profile.alias or "")
         is_on = score > 0
         if isinstance(source, FinalResult):
@@ -279,13 +292,16 @@ class PeriodBoards:
         around = self._rows_view(rows, ranks, profile.user_id, source, now)
         return {"score": score, "rank": pages.rank(score)}, around
 
-    def _score(self, profile: Profile, period: Period, source: BoardManifest | FinalResult) -> int:
+    def _score(
+        self, profile: Profile, period: Period, source: BoardManifest | FinalResult, count_read: CountRead
+    ) -> int:
         counted = points_in(profile.period_points, period)
         if counted or not isinstance(source, FinalResult):
             return counted
         since, until = stamp(begins_at(period)), stamp(source.final_at)
         if not profile.head or profile.head.created_at < since:
             return 0
+        count_read()
         entries = self.ledger.between(profile.user_id, since, until, ENTRIES_READ_MAX)
         return final_points(entries, period, source.final_at)
 

@@ -340,7 +340,9 @@ def get_board(board_name: str) -> dict[str, Any]:
     """A board of a period: the best, and for a user the own rank and the rows around."""
     app.check_path("board_name", board_name)
     asked, limit = _board_query(board_name), integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX)
-    return services().period_boards.top(asked, app.caller(), limit, clock.now())
+    caller = app.caller()
+    count_read = partial(user_services.count_history, caller)
+    return services().period_boards.top(asked, caller, limit, clock.now(), count_read)
 
 
 def _board_query(board_name: str) -> BoardQuery:
@@ -351,9 +353,9 @@ def _board_query(board_name: str) -> BoardQuery:
 @app.route("GET /v1/boards/{board_name}/users/{user_id}", [PERIOD, GROUP], answer=PLACE_VIEW)
 def get_place(board_name: str, user_id: str) -> dict[str, Any]:
     """A user's rank on a board of a period, with the rows around."""
-    user_services.require_reach(user_id)
+    count_read = partial(user_services.count_history, user_services.require_reach(user_id))
     asked = _board_query(board_name)
-    return services().period_boards.place(asked, user_id, clock.now())
+    return services().period_boards.place(asked, user_id, clock.now(), count_read)
 
 
 @app.route("GET /v1/amnesties", answer=AMNESTIES)

@@ -133,6 +133,7 @@ def test_reads_of_the_past_are_limited_for_each_caller_and_those_of_histories(
         several = [path for _ in range(HISTORIES_PER_MINUTE) for path in (as_of, f"{own}/achievements")]
         told = [status for path in several for status in statuses(api, user, 1, "GET", path, None)]
         assert told == [200] * HISTORIES_PER_MINUTE + [429] * HISTORIES_PER_MINUTE
+        assert statuses(api, user, 2, "GET", f"{own}/friends/board", None) == [429] * 2, "fifty profiles each"
         assert statuses(api, user, 1, "GET", f"{own}/balance", None) == [200]
 
 
