@@ -233,7 +233,7 @@ class EngagementProcessor:
         user, distinct = before.profile.user_id, distinct_events(events)
         head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
         arrivals = events_to_look_up(before.profile, events)
-        up_to_head = applied_long_ago | self.accounts.ledger.applied_since(user, arrivals, head)
+        up_to_head = applied_long_ago | self.accounts.ledger.applied_since(user, arrivals, head).events
         account, after_head = self.accounts.with_pending_entries(before)
         for _ in pauses(ATTEMPTS_MAX):
             applied = after_head | up_to_head

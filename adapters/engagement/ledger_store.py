@@ -22,7 +22,17 @@ from adapters.platform.tables import (
 from rules.days import EPOCH, key_of_stamp, stamp, unstamp
 from rules.engagement.carriers import split_carriers, unfold_carrier, with_carried
 from rules.engagement.events import FUTURE_MAX, RETENTION, instant_of
-from rules.engagement.ledger import OPENED_AT, SALT_BYTES, AppliedEvents, Entry, Head, Setting, applied_events
+from rules.engagement.ledger import (
+    EARNING,
+    OPENED_AT,
+    SALT_BYTES,
+    AppliedEvents,
+    AppliedSince,
+    Entry,
+    Head,
+    Setting,
+    applied_events,
+)
 
 ATTEMPTS_MAX = 8
 WAITED_MAX = timedelta(days=30)  # an event waits at most so long in the stream and in the failure queue
@@ -123,25 +133,31 @@ class LedgerStore:
         applied = applied_events(entries)
         return {event_id: applied[event_id] for event_id in old_ids if event_id in applied}
 
-    def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> AppliedEvents:
-        """Return date and points of those events that have an entry up to the place `until`.
+    def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> AppliedSince:
+        """Return what entries up to the place `until` have made of those events that have one.
 
         arrivals: event id -> created_at. Entries are read from the newest back. An entry is later than its
         event's arrival. So reading ends at the oldest arrival of the events that are not found yet.
         """
         applied: AppliedEvents = {}
+        later: dict[str, int] = {}  # points that events have earned after the newest of these, by place
         unseen = dict(arrivals)  # events that no entry has been found for yet
         oldest = min(unseen.values(), default=until)
         span = {":since": key_of_stamp(oldest), ":until": key_of_stamp(until)}
         newest_first = {"ConsistentRead": True, "ScanIndexForward": False, "Limit": PAGE_SIZE}
         items = self._query(SPAN, {":account": account_id, **span}, **newest_first)
         for entry in map(entry_from, items if unseen else ()):
-            for event_id, event in applied_events([*unfold_carrier(entry), entry]).items():
-                if unseen.pop(event_id, None):
-                    applied[event_id] = event
+            # A carried entry may come twice: with its carrier, and stored.
+            for each in (entry, *reversed(unfold_carrier(entry))):
+                found = applied_events([each])
+                if found.keys() & unseen.keys():
+                    applied |= found
+                    unseen = {key: at for key, at in unseen.items() if key not in found}
+                elif not applied and each.draft.kind in EARNING:
+                    later[each.created_at] = each.draft.points
             if not unseen or entry.created_at < min(unseen.values()):
                 break
-        return applied
+        return AppliedSince(applied, sum(later.values()))
 
     def newest(self, account_id: str) -> Entry | None:
         """Return the active head, or None for an account without entries.

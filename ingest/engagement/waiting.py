@@ -23,7 +23,7 @@ from ingest.web.json_schema import TEXT, closed_object, list_of, text, whole
 from ingest.web.routes import in_header
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.ledger import AppliedEvents
+from rules.engagement.ledger import AppliedEvents, AppliedSince
 from rules.engagement.periods import closed_periods
 
 WAIT_SECONDS_MAX = 5
@@ -61,8 +61,7 @@ APPLIED = closed_object(
         "profile": PROFILE | {"description": "after these events"},
         "new_achievements": list_of(ACHIEVEMENT, type=["array", "null"])
         | {"description": "those that the user has by these events; null: too many entries to say it"},
-        "new_level": LEVEL
-        | {"description": "the level reached by these events; null: none, or other events came between"},
+        "new_level": LEVEL | {"description": "the level reached by these events; null: none"},
     }
 )
 WAIT = re.compile(r'\s*wait\s*=\s*(?:"(\d{1,9})"|(\d{1,9}))\s*(?:;.*)?', re.ASCII | re.IGNORECASE | re.DOTALL)
@@ -125,11 +124,11 @@ class Waiter:
                 continue
             seen_up_to = profile.head.created_at  # not again before there are further entries
             applied = self.accounts.ledger.applied_since(user, arrivals, profile.head.created_at)
-            if applied.keys() == arrivals.keys():
+            if applied.events.keys() == arrivals.keys():
                 types = {result.event_type for result in stored}
                 with suppress(HeadMoved):  # there are further entries already
-                    closed = self._closed(applied, arrivals)
-                    return AppliedAnswer(applied, closed, self._view(profile, applied, types, clock.now()))
+                    closed, now = self._closed(applied.events, arrivals), clock.now()
+                    return AppliedAnswer(applied.events, closed, self._view(profile, applied, types, now))
         return None
 
     def _closed(self, applied: AppliedEvents, arrivals: Mapping[str, str]) -> dict[str, list[str]]:
@@ -144,24 +143,25 @@ class Waiter:
         return {event_id: names for event_id, names in closed.items() if names}
 
     def _view(
-        self, profile: Profile, applied: AppliedEvents, event_types: Container[str], now: datetime
+        self, profile: Profile, applied: AppliedSince, event_types: Container[str], now: datetime
     ) -> dict[str, Any]:
         """Return the profile after the events, and what is new by them. Raises HeadMoved.
 
-        Bonuses and expired points are in it that the account's next write notes.
+        Bonuses and expired points are in it that the account's next write notes. A level is new by the events
+        with which the points have reached it, whatever came after them.
         """
         settled = profile
         try:
             settled = self.profiles.settler.preview(profile, now)
-            achievements = self.achievements.new_by(profile, applied.keys(), event_types, now)
+            achievements = self.achievements.new_by(profile, applied.events.keys(), event_types, now)
             paid = sum(each.get("paid", 0) for each in achievements)
         except TooManyEntries:
             achievements, paid = None, 0
         levels = self.profiles.settler.books.books().at(now).book.levels
         bonuses = paid + settled.total_points - profile.total_points
-        points = sum(event.points for event in applied.values()) + bonuses
-        level = level_view(levels, settled.total_points)
-        before = level_view(levels, settled.total_points - points)
+        points = sum(event.points for event in applied.events.values()) + bonuses
+        after = settled.total_points - applied.earned_later
+        level, before = level_view(levels, after), level_view(levels, after - points)
         is_new = level is not None and (before is None or level["name"] != before["name"]) and points > 0
         return {
             "profile": self.profiles.view_of(settled, now),

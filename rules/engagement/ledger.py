@@ -27,6 +27,13 @@ class AppliedEvent(NamedTuple):
 AppliedEvents = dict[str, AppliedEvent]  # by event id
 
 
+class AppliedSince(NamedTuple):
+    """What entries have made of some events, and what came after."""
+
+    events: AppliedEvents
+    earned_later: int  # points that other events have earned in entries after the newest of these
+
+
 class EntryKind(StrEnum):
     """What an entry does to the balance."""
 

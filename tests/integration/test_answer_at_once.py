@@ -94,6 +94,9 @@ def test_a_level_is_new_once(api: Pipeline) -> None:
         assert body["profile"]["total_bestie_points"] == 100
         assert body["new_level"]["name"] == "bronze"
     assert send(user, [event(user)], WAIT)[1]["new_level"] is None
+    reached = send(user, [last], WAIT)[1]
+    assert reached["new_level"]["name"] == "bronze", "whatever came after it"
+    assert reached["profile"]["total_bestie_points"] == 110
 
 
 def test_an_achievement_is_new_by_the_event_that_made_it_true(api: Pipeline) -> None:

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest d97524f1d90ec3f677768cfe08595148b7b371c857e06e5abb75fca4a88eed3d.
+// Made by `make clients` from the API with the digest 52f89415d75e06b003908d871c30bd08717e4df11eac5668e134bcb28c1420f5.
 
 export interface paths {
     "/": {
@@ -2524,7 +2524,7 @@ export interface operations {
                             points?: number;
                             title: string;
                         }[] | null;
-                        /** @description the level reached by these events; null: none, or other events came between */
+                        /** @description the level reached by these events; null: none */
                         new_level: {
                             /** @description the least points ever earned */
                             from: number;
