@@ -18,7 +18,6 @@ from tests.oracle.journeys import Shared
 from tests.oracle.machines import Stream
 from tests.support.effort import SOAK, effort
 from tests.support.engine import Engine
-from tests.support.node_tools import built
 
 # Where clocks go forward, and where a date was left out.
 LAKES = list(range(20)) if SOAK else [2, 6]
@@ -81,31 +80,15 @@ def what_if_forgets_freezes(patch: Patch, _: Path) -> None:
     patch.setattr("analytics.what_if.user_history.net_freezes", lambda _: ())
 
 
-def python_misses_a_date_less(patch: Patch, _: Path) -> None:
-    missed = real("streakline_client.profile._Run")._missed_before
-    patch.setattr("streakline_client.profile._Run._missed_before", lambda *given: max(0, missed(*given) - 1))
-
-
-def typescript_ends_no_run(patch: Patch, folder: Path) -> None:
-    (wrong := folder / "src").mkdir(parents=True)
-    for file in (built() / "src").glob("*.js"):
-        text = file.read_text()
-        (wrong / file.name).write_text(text.replace("missed > Math.max(0, run.freezes)", "missed > 9"))
-    (folder / "package.json").write_text('{"type": "module"}')
-    patch.setattr("tests.support.journey_clients.built", lambda: folder)
-
-
 FAULTS: dict[str, Callable[[Patch, Path], None]] = {
     "explain": explain_counts_covered_dates,
     "the night": the_night_forgets_freezes,
     "SQL": sql_counts_what_was_taken_back,
     "what-if": what_if_forgets_freezes,
-    "Python": python_misses_a_date_less,
-    "TypeScript": typescript_ends_no_run,
 }
 
 
-def test_a_fault_in_each_reader_is_found(
+def test_a_fault_in_a_reader_of_the_service_is_found(
     environment: Engine, stream: Stream, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """By what the others say of the same journeys; and no other reader is blamed."""
