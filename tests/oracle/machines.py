@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from analytics.reconcile.reconcile_user import Reconciler
 from tests.faults.turns import Killed, Turns, current
+from tests.support.board_tables import Secrets
 from tests.support.books import KnownAt
 from tests.support.engine import Engine, lean_client
 from tests.support.same_thread import SameThread
@@ -39,7 +41,7 @@ VICTIMS_MAX = 3
 EARLY = datetime(1970, 1, 1, tzinfo=UTC)
 HANDLERS = (
     *(ingest.engagement.events_api, ingest.engagement.users_api),
-    *(processors.engagement, processors.expiry),
+    *(processors.engagement, processors.expiry, processors.ranks),
 )
 CONTEXT = SimpleNamespace(
     function_name="oracle", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -129,7 +131,7 @@ class Machines:
     def wire(self) -> None:
         """Put these machines' clients and clock into the handlers, as long as the patch lasts."""
         losing = Losing(self, self.stream.real)
-        clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
+        clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": Secrets()}
         for module in HANDLERS:
             self.patch.setattr(module._parts, "client", clients.__getitem__)
         # The hourly run of a round is about its user alone.
@@ -162,6 +164,7 @@ class Machines:
         """Forget what a process holds in memory."""
         for module in HANDLERS:
             module._parts.cache_clear()
+        forget_instants()
 
     def clock(self) -> datetime:
         """The clock of the machine that asks: one of several, each wrong in its own way."""
@@ -273,6 +276,14 @@ class Machines:
         return body
 
 
+def forget_instants() -> None:
+    """Forget when periods end, and what else the rules keep of dates: of a planted fault nothing stays behind."""
+    for name in ("rules.engagement.periods", "rules.book.daily"):
+        for each in vars(sys.modules[name]).values():
+            if hasattr(each, "cache_clear"):
+                each.cache_clear()
+
+
 class Stream:
     """BPEvents' stream in an engine: one for all rounds."""
 
@@ -285,8 +296,8 @@ class Stream:
             StreamArn=self.arn, ShardId=shard, ShardIteratorType="LATEST"
         )["ShardIterator"]
 
-    def new(self, user: str) -> list[dict[str, Any]]:
-        """Return a user's records since the last look."""
+    def new(self, *users: str) -> list[dict[str, Any]]:
+        """Return the records of users since the last look."""
         found: list[dict[str, Any]] = []
         while True:
             answer = self._streams.get_records(ShardIterator=self._iterator)
@@ -295,5 +306,5 @@ class Stream:
                 return found
             for record in answer["Records"]:
                 change = dict(record["dynamodb"], ApproximateCreationDateTime=0)
-                if change["Keys"]["user_id"]["S"] == user:
+                if change["Keys"]["user_id"]["S"] in users:
                     found.append({**record, "dynamodb": change, "eventSourceARN": self.arn})

@@ -18,7 +18,7 @@ from tests.oracle import plans
 from tests.oracle.board_reading import BOARDS
 from tests.oracle.facts import BookSaid, Facts
 from tests.oracle.judging import Judge
-from tests.oracle.machines import CONTEXT, Machines, Stream
+from tests.oracle.machines import CONTEXT, Machines, Stream, forget_instants
 from tests.oracle.points_reading import ByAmount, TimedBoost
 from tests.oracle.repair_reading import RepairTerms
 from tests.support.books import KnownAt, achieving, boosted, repairing, resting
@@ -295,7 +295,10 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
     with patch.context() as wiring:
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
-        return round_of(engine, stream, plan, user, wiring).play()
+        try:
+            return round_of(engine, stream, plan, user, wiring).play()
+        finally:
+            forget_instants()
 
 
 def round_of(engine: Engine, stream: Stream, plan: plans.Plan, user: str, wiring: Any) -> Round:

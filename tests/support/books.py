@@ -73,9 +73,14 @@ def boosted(boosts: Sequence[AnyBoost], amounts: Mapping[str, AnyAmount] = Mappi
     return replace(shipped_version(), read=lambda: book)
 
 
-def resting(version: Version, daily: Mapping[str, Any], boards: Mapping[str, Any] | None = None) -> Version:
-    """A version with rest days, and boards. daily, boards: the sections of a document."""
-    return replace(version, read=lambda: replace(version.book, daily=daily_rules(daily, boards)))
+def resting(
+    version: Version,
+    daily: Mapping[str, Any],
+    boards: Mapping[str, Any] | None = None,
+    leagues: Mapping[str, Any] | None = None,
+) -> Version:
+    """A version with rest days, boards and leagues, each as the section of a document has them."""
+    return replace(version, read=lambda: replace(version.book, daily=daily_rules(daily, boards, leagues)))
 
 
 def repairing(version: Version, repairs: Mapping[str, Any]) -> Version:

@@ -14,7 +14,7 @@ PRODUCT = {"rules", "adapters", "ingest", "processors", "analytics", "local", "b
 # What the rules are read in. The rest of the folder drives the product.
 READINGS = (
     *("calendar_dates", "streak_reading", "repair_reading", "bonus_reading", "points_reading", "facts"),
-    "ledger_reading",
+    *("ledger_reading", "board_reading", "league_reading", "friend_reading"),
 )
 
 
