@@ -84,10 +84,11 @@ def test_what_is_refused_fails_the_command_and_stands_in_a_file(
     for name in ("post_events", "post_webhooks"):
         monkeypatch.setattr(replay, name, refuse)
     for name in ("drain", "drain_leads"):
-        monkeypatch.setattr(replay, name, lambda stack: None)
+        monkeypatch.setattr(replay, name, lambda stack, **_: None)
     refused_file = tmp_path / "new" / "refused.ndjson"
     monkeypatch.setattr(replay, "REFUSED_FILE", refused_file)
     monkeypatch.setattr(replay, "failures", lambda _: {"EngagementFailures": 3})
+    monkeypatch.setattr(replay, "records_of", lambda *_: 0)
     monkeypatch.setattr("local.stack.load", lambda: DEAD)
     assert ended(monkeypatch, "events", "replay", f"tests/data/{file}", "--format", kind) == (
         1,
@@ -111,8 +112,9 @@ def test_a_message_that_comes_into_a_failure_queue_fails_the_command(
     )
     monkeypatch.setattr(replay, "failures", lambda _: next(depths))
     monkeypatch.setattr(replay, "put_on_stream", lambda *_: ReplayResult())
-    monkeypatch.setattr(replay, "drain", lambda stack: None)
+    monkeypatch.setattr(replay, "drain", lambda stack, **_: None)
     monkeypatch.setattr(replay, "REFUSED_FILE", tmp_path / "refused.ndjson")
+    monkeypatch.setattr(replay, "records_of", lambda *_: 0)
     monkeypatch.setattr("local.stack.load", lambda: DEAD)
     code, text = ended(monkeypatch, "events", "replay", "tests/data/commits.csv", "--via", "kinesis")
     assert code == 1
