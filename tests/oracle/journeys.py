@@ -77,7 +77,7 @@ class Shared:
             at = start + chance.randrange(1, 8) * 12 * HOUR + 14 * HOUR / 60
             terms = (chance.random() < 0.7, chance.choice(("", "book", "chosen")), chance.choice(STARTS))
             edition = replace(edition, later=LaterBook(at, *terms))
-        return cls(number, edition, gaps, last.replace(minute=0) + 2 * DAY)
+        return cls(number, edition, gaps, last.replace(minute=0) + (4 if is_long else 2) * DAY)
 
     def seeds(self, journeys: int) -> list[int]:
         """Return the seeds of so many journeys. Machines whose clocks differ by days know books at other times."""
