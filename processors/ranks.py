@@ -12,7 +12,7 @@ import heapq
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ from adapters.logs import Logger
 from adapters.platform.items import Item, decode_item
 from adapters.platform.tables import scan_all
 from rules.book.daily import DailyTerms
-from rules.days import stamp
+from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.board_settings import BoardSettings, board_settings_of, is_hidden
 from rules.engagement.boards import Standings, is_due, with_ranks
@@ -45,7 +45,7 @@ from rules.engagement.period_standings import (
     periods_to_close,
     periods_waiting,
 )
-from rules.engagement.periods import final_at, unfinished_periods
+from rules.engagement.periods import Period, counted_until, final_at, unfinished_periods
 from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.rest_days import NO_TERMS
 
@@ -123,9 +123,10 @@ class RankBuilder:
         ]
         self._lower(counted.lapsed)
         result: dict[str, Any] = {"counted": standings.users if is_newest else None}
-        if missed := [period.name for period in missed_periods(now, terms) if period not in known]:
-            logger.error("periods have no final result", extra={"periods": missed})
-        return result | ({"closed": closed, "missed": missed} if has_boards else {})
+        missed = [period for period in missed_periods(now, terms) if period not in known]
+        _log_missed(missed, terms, last.as_of if last else EPOCH)
+        told = {"closed": closed, "missed": [period.name for period in missed]}
+        return result | (told if has_boards else {})
 
     def _lower(self, lapsed: list[Item]) -> None:
         """Take lapsed streaks out of the index. What fails is left to the next run, or to the night."""
@@ -140,6 +141,12 @@ class RankBuilder:
         for region, scores in lists.items():
             self.cache.keep_top_list(region, {"as_of": stamp(now), "entries": with_ranks(scores)})
         return {"refreshed": len(lists)}
+
+
+def _log_missed(missed: Iterable[Period], terms: DailyTerms, since: datetime) -> None:
+    """Log the periods whose final result has become impossible since an instant: nobody can do more later."""
+    if new := [period.name for period in missed if counted_until(period, terms) > since]:
+        logger.error("periods have no final result", extra={"periods": new})
 
 
 @dataclass(slots=True)

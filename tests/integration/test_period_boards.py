@@ -304,6 +304,14 @@ def test_a_closing_that_comes_too_late_says_so_and_makes_up_nothing(tables: Boar
     assert ("2026-W48" in built["closed"], built["missed"]) == (False, ["2026-W48"])
 
 
+def test_a_missed_period_is_an_error_once(tables: BoardTables, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody can do anything about it; each later run still returns it."""
+    late = counted_until(WEEK, TERMS)
+    for minutes in (0, 10, 20):
+        assert tables.builder().build(late + timedelta(minutes=minutes))["missed"] == ["2026-W48"]
+    assert [record.levelname for record in caplog.records].count("ERROR") == 1
+
+
 def test_a_result_that_nobody_has_made_is_not_shown_as_an_empty_board(tables: BoardTables) -> None:
     """Profiles do not count the week any more, so a snapshot has nobody on it."""
     late = counted_until(WEEK, TERMS)
