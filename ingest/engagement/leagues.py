@@ -77,7 +77,10 @@ def league_view(
     """Return what a user sees of the leagues. Raises 404 if there are none."""
     membership, rules = state.membership, state.rules
     if rules is None:
-        reason = "there are no leagues this week: a book that declares them begins with the next Monday"
+        reason = (
+            "there are no leagues this week: a book that declares them begins with the first Monday that is"
+            " at least a day after its publication"
+        )
         raise ApiError(404, "not_found", reason)
     number = rules.division_of(membership.name, membership.division)
     return {
