@@ -3,11 +3,17 @@
 import { ask, get, part } from "./api.js";
 import { agreement, count, h, number, table, trouble } from "./dom.js";
 
-const ZONES = { up: ["▲", "goes up"], stay: ["", "stays"], down: ["▼", "goes down"] };
+// By zone: the sign, what a member does as of now, and what the user did.
+const ZONES = {
+  up: ["▲", "goes up", "You went up."],
+  stay: ["", "stays", "You stayed."],
+  down: ["▼", "goes down", "You went down."],
+};
+const zoneOf = (name) => ZONES[name] ?? ["", name, ""]; // a zone that the server has and this page does not know
 const HEADS = ["Rank", "Who", "Points", "After the week"];
 const closing = new Intl.DateTimeFormat("en", { weekday: "long", hour: "2-digit", minute: "2-digit" });
 
-const zone = (name) => h("span", { class: `zone ${name}` }, h("span", { "aria-hidden": "true" }, `${ZONES[name][0]} `), ZONES[name][1]);
+const zone = (name) => h("span", { class: `zone ${name}` }, h("span", { "aria-hidden": "true" }, `${zoneOf(name)[0]} `), zoneOf(name)[1]);
 
 const row = (entry) => [
   number(entry.rank),
@@ -16,9 +22,8 @@ const row = (entry) => [
   zone(entry.zone),
 ];
 
-const words = { up: "You went up.", stay: "You stayed.", down: "You went down." };
 const outcome = (last) => h("p", { class: "note" },
-  `${last.week}: number ${number(last.rank)} of ${number(last.members)} in ${last.division}, with ${count(last.points, "point")}. ${words[last.zone]}`);
+  `${last.week}: number ${number(last.rank)} of ${number(last.members)} in ${last.division}, with ${count(last.points, "point")}. ${zoneOf(last.zone)[2]}`);
 
 const standing = ({ taking_part: takesPart, league }) => {
   if (!takesPart) return [h("p", {}, "You have left the leagues.")];
