@@ -51,7 +51,10 @@ from rules.user_ids import kept_partition, user_of_partition
 KEPT_AFTER = timedelta(days=30)  # a cohort's item, after nobody's points of its week are known any more
 ATTEMPTS_MAX = 8
 KNOWN_MAX = 100_000  # users of the open league whom a process knows
-SHOWN_FOR, SHOWN_MAX = timedelta(seconds=30), 1000  # a process shows standings that are so old, of so many
+SHOWN_AGE_MAX, SHOWN_MAX = (
+    timedelta(seconds=30),
+    1000,
+)  # a process shows standings that are so old, of so many
 WRITERS = 16  # cohorts that are closed at the same time
 TRANSIENT = (*Unavailable, Unprocessed)
 NAMES = {"#members": "members", "#result": "result"}
@@ -268,8 +271,8 @@ def remove_member(dynamodb: Any, boards: str, key: Item, user_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """The standing of a cohort, and what it was made of."""
+class RankedCohort:
+    """A cohort's standing, and what it was made of."""
 
     standing: Sequence[Row]
     memberships: Mapping[str, Membership]  # by user id, of those who name the cohort
@@ -284,7 +287,7 @@ class OpenLeague:
     week: Period
     rules: LeagueRules  # of the week
     closes_at: datetime
-    ranked: Ranked
+    ranked: RankedCohort
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +306,7 @@ class Leagues:
         self.store, self._accounts = store, accounts
         self._week, self._joined = "", set[str]()  # the users of the open week's league, as far as known
         self._open: dict[int, int] = {}  # by division, the cohort that was joined last
-        self._shown: dict[Place, tuple[datetime, Ranked]] = {}
+        self._shown: dict[Place, tuple[datetime, RankedCohort]] = {}
         self._done = set[str]()  # weeks whose cohorts are all finished
 
     # ---- joining
@@ -348,10 +351,10 @@ class Leagues:
         if membership.place and membership.place.week >= week.name:
             self._joined.add(user_id)
             return False
-        settled = self._settled(user_id, membership, now)
+        settled = self._settle_last(user_id, membership, now)
         if settled is None:
             return False
-        place = self._entered(user_id, week, rules.division_of(settled.name, settled.division), rules)
+        place = self._enter(user_id, week, rules.division_of(settled.name, settled.division), rules)
         # If another process was first, this cohort has a name too many, which its closing leaves out.
         joined = settled.joining(week, rules, place.cohort)
         has_joined = self.store.put_membership(user_id, settled, joined)
@@ -359,7 +362,7 @@ class Leagues:
             self._joined.add(user_id)
         return has_joined
 
-    def _entered(self, user_id: str, week: Period, division: int, rules: LeagueRules) -> Place:
+    def _enter(self, user_id: str, week: Period, division: int, rules: LeagueRules) -> Place:
         """Add a user to the newest cohort of a division that has room, and return it. Raises Unprocessed."""
         number = self._open.get(division) or self.store.newest(week.name, division) or 1
         expires_at = counted_until(week, self._accounts.daily_terms()) + KEPT_AFTER
@@ -372,7 +375,7 @@ class Leagues:
             number = number + 1 if not attempt else max(number + 1, self.store.newest(week.name, division))
         raise Unprocessed(f"no cohort of {week.name} had room in {ATTEMPTS_MAX} attempts")
 
-    def _settled(self, user_id: str, membership: Membership, now: datetime) -> Membership | None:
+    def _settle_last(self, user_id: str, membership: Membership, now: datetime) -> Membership | None:
         """Return a membership with the outcome of its last league; None if that cannot be known yet.
 
         A cohort that nobody has closed is closed.
@@ -386,16 +389,16 @@ class Leagues:
         cohort = self.store.cohort(membership.place)
         if rules is None or cohort is None:
             return replace(membership, is_settled=True)
-        ranked = self._closed(cohort, week, rules, now)
+        ranked = self._close(cohort, week, rules, now)
         if user_id in ranked.left:  # the closing has written that
             return self.store.membership(user_id)
         return membership.settled(rules, user_id, ranked.standing)
 
     # ---- the standing of a cohort, and its closing
 
-    def _ranked(
+    def _rank(
         self, cohort: Cohort, week: Period, rules: LeagueRules, until: datetime, *, is_known: bool = True
-    ) -> Ranked:
+    ) -> RankedCohort:
         """Return the standing of a cohort at an instant, at most that of its closing."""
         memberships = {
             user: each
@@ -412,9 +415,9 @@ class Leagues:
         left = frozenset(
             user for user, profile in profiles.items() if has_left(profile, memberships[user].left_at, until)
         )
-        return Ranked(ranking(points, rules, cohort.place.division), memberships, aliases, left)
+        return RankedCohort(ranking(points, rules, cohort.place.division), memberships, aliases, left)
 
-    def _closed(self, cohort: Cohort, week: Period, rules: LeagueRules, now: datetime) -> Ranked:
+    def _close(self, cohort: Cohort, week: Period, rules: LeagueRules, now: datetime) -> RankedCohort:
         """Return the result of a cohort, which is written if it has none. Raises Unprocessed.
 
         Whoever closes it, and when: the result is the same, and the first one that is written stays.
@@ -422,9 +425,9 @@ class Leagues:
         terms, found = self._accounts.daily_terms(), cohort
         for _ in pauses(ATTEMPTS_MAX):
             if found.standing is not None:
-                return Ranked(found.standing, {}, {})
+                return RankedCohort(found.standing, {}, {})
             known = is_known(week, terms, now)
-            ranked = self._ranked(found, week, rules, closes_at(week, terms), is_known=known)
+            ranked = self._rank(found, week, rules, closes_at(week, terms), is_known=known)
             # Before the result, which does not name them: whoever finds it need not ask who had left.
             for user in ranked.left:
                 self._settle(user, ranked.memberships[user], found.place, Membership.beginning_anew)
@@ -480,7 +483,7 @@ class Leagues:
 
     def finish(self, cohort: Cohort, week: Period, rules: LeagueRules, now: datetime) -> None:
         """Close a cohort, give its members their outcome, and take their names out. Raises Unprocessed."""
-        ranked = self._closed(cohort, week, rules, now)
+        ranked = self._close(cohort, week, rules, now)
         memberships = ranked.memberships or self.store.memberships(cohort.members)
         for user, membership in memberships.items():
             settled = partial(Membership.settled, rules=rules, user_id=user, standing=ranked.standing)
@@ -512,14 +515,14 @@ class Leagues:
         following = rules_of(open_week(now, terms) or week_of(now.date()), terms)
         league = self._open_league(user_id, membership, now)
         if league is None:
-            membership = self._settled_view(user_id, membership)
+            membership = self._view_outcome(user_id, membership)
         return LeagueState(membership, league, league.rules if league else following)
 
     def _open_league(self, user_id: str, membership: Membership, now: datetime) -> OpenLeague | None:
         """Return the cohort of a user's membership, if its result is not known yet.
 
-        None for a user who has left the boards. It may be SHOWN_FOR old, but has the user, who perhaps has
-        just joined.
+        None for a user who has left the boards. It may be SHOWN_AGE_MAX old, but has the user, who perhaps
+        has just joined.
         """
         place = membership.place
         if place is None or membership.is_settled or membership.left_at:
@@ -529,11 +532,11 @@ class Leagues:
         if rules is None or now >= closable_at(week, terms):
             return None
         at, ranked = self._shown.get(place, (EPOCH, None))
-        if ranked is None or user_id not in ranked.memberships or not at <= now < at + SHOWN_FOR:
+        if ranked is None or user_id not in ranked.memberships or not at <= now < at + SHOWN_AGE_MAX:
             cohort = self.store.cohort(place)
             if cohort is None:
                 return None
-            ranked = self._ranked(cohort, week, rules, min(now, end))
+            ranked = self._rank(cohort, week, rules, min(now, end))
             if len(self._shown) >= SHOWN_MAX:
                 self._shown.clear()
             self._shown[place] = now, ranked
@@ -541,7 +544,7 @@ class Leagues:
             return None
         return OpenLeague(week, rules, end, ranked)
 
-    def _settled_view(self, user_id: str, membership: Membership) -> Membership:
+    def _view_outcome(self, user_id: str, membership: Membership) -> Membership:
         """Return a membership with the outcome of its last league, if its cohort has one. Writes nothing."""
         if membership.is_settled or membership.place is None:
             return membership
@@ -562,7 +565,7 @@ class Leagues:
             if takes_part is not bool(before.left_at):
                 return
             if takes_part:
-                settled = self._settled(user_id, before, now)
+                settled = self._settle_last(user_id, before, now)
                 after = (settled or before).returning(has_seat=settled is None)
             else:
                 after = before.leaving(now)

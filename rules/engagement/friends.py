@@ -137,11 +137,11 @@ def befriend(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     if state is BLOCKED:
         raise FriendsRefused("blocked", "the user has blocked the other one")
     if consent.vouched or state is TieState.REQUEST or (back and back.state is ASKED):
-        return _begun(mine, theirs, consent)
-    return _asked(mine, theirs, consent)
+        return _begin_pair(mine, theirs, consent)
+    return _ask(mine, theirs, consent)
 
 
-def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
+def _begin_pair(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     back = theirs.tie(mine.user_id, consent.now)
     if back and back.state is BLOCKED:  # only a server gets here: a blocked user has no request to answer
         raise FriendsRefused("blocked", "the other user has blocked this one")
@@ -156,7 +156,7 @@ def _begun(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     )
 
 
-def _asked(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
+def _ask(mine: Circle, theirs: Circle, consent: Consent) -> Ties:
     now, back = consent.now, theirs.tie(mine.user_id, consent.now)
     asked = mine.tie(theirs.user_id, now)
     if asked is None:

@@ -125,8 +125,8 @@ def a_second_closing_writes_over_the_first(patch: Patch) -> None:
     cohort = LeagueStore.cohort
     patch.setattr(
         Leagues,
-        "_closed",
-        lambda self, found, week, rules, now: self._ranked(
+        "_close",
+        lambda self, found, week, rules, now: self._rank(
             cohort(self.store, found.place) or found, week, rules, now
         ),
     )

@@ -19,7 +19,7 @@ Patch = pytest.MonkeyPatch
 
 def a_missed_closing_sends_everybody_to_the_lowest(patch: Patch) -> None:
     """A cohort that nobody has closed has no outcome: who plays on begins anew."""
-    settled = Leagues._settled
+    settled = Leagues._settle_last
 
     def forgetful(self: Any, user_id: str, membership: Membership, now: Any) -> Any:
         cohort = membership.place and self.store.cohort(membership.place)
@@ -27,7 +27,7 @@ def a_missed_closing_sends_everybody_to_the_lowest(patch: Patch) -> None:
             return replace(membership, division=0, name="", is_settled=True)
         return settled(self, user_id, membership, now)
 
-    patch.setattr(Leagues, "_settled", forgetful)
+    patch.setattr(Leagues, "_settle_last", forgetful)
 
 
 def the_absent_go_down(patch: Patch) -> None:
@@ -99,7 +99,7 @@ def names_go_before_the_outcomes(patch: Patch) -> None:
     finish = Leagues.finish
 
     def hasty(self: Any, cohort: Any, *given: Any) -> None:
-        ranked = self._closed(cohort, *given)
+        ranked = self._close(cohort, *given)
         self.store.finish(replace(cohort, standing=tuple(ranked.standing)))
         finish(self, replace(cohort, standing=tuple(ranked.standing)), *given)
 

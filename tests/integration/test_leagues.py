@@ -600,7 +600,7 @@ def test_too_many_full_cohorts_are_an_error_that_is_logged(
     process = town.process()
     monkeypatch.setattr(process.store, "enter", lambda *_: False)
     with pytest.raises(Unprocessed, match="had room"):
-        process._entered("ann", W48, 0, RULES)
+        process._enter("ann", W48, 0, RULES)
     assert process.join_all([Profile("ann"), player("bob", {W48: 1})], IN_W48) == 0
 
 
