@@ -167,7 +167,9 @@ def test_week_53_is_one_period_over_two_years(api: Site, fresh: pytest.MonkeyPat
         assert api.call(ann, "GET", "/v1/boards/weekly?period=2027-W53")[0] == 400
         closed = datetime(2027, 1, 4, 18, 10, tzinfo=UTC)
         move(closed)
-        ranks._parts().leagues.close_due(closed, float("inf"))
+        leagues = ranks._parts().leagues
+        assert leagues
+        leagues.close_due(closed, float("inf"))
         send(api, ann, event("LESSON_COMPLETED", closed))
         league = api.call(ann, "GET", f"/v1/users/{ann}/league")[1]
         assert (league["last"]["week"], league["league"]["week"]) == ("2026-W53", "2027-W01")
