@@ -15,7 +15,6 @@ from tests.support.template import ROOT
 # Stores that follow others: they have nothing of these classes for longer than those.
 FOLLOWING = {
     "Redis": "a cache: hours at most",
-    "Boards": "rows of a snapshot, made anew each five minutes",
     "LakeBucket": "its entities and parts are told one by one",
     "state, runs, reports": "sums and ids; runs/ for 90 days",
     "LeadEvents": "a topic keeps nothing",
@@ -73,7 +72,7 @@ def test_a_bucket_has_the_rule_that_is_told() -> None:
 
 
 def test_a_table_has_a_time_to_live_for_what_expires() -> None:
-    expiring = {"Questions", "Memory", "Notifications", "IdempotencyKeys"}
+    expiring = {"Questions", "Memory", "Notifications", "IdempotencyKeys", "Boards"}
     found = [each for each in ROWS if each.store in expiring]
     assert {each.store for each in found} == expiring
     for each in found:
