@@ -54,7 +54,7 @@ from rules.engagement.pair_streaks import (
     run_reaches,
 )
 from rules.engagement.period_points import points_in
-from rules.engagement.periods import Period, boards_in, period_of
+from rules.engagement.periods import Period, period_with
 from rules.engagement.streak import shown_streak
 from rules.user_ids import new_user_problem
 
@@ -223,11 +223,8 @@ class Friends:
         return {"board": board, **({"period": period.name} if period else {}), "entries": rows}
 
     def _period(self, board: str, today: date) -> Period:
-        terms = self.accounts.daily_terms()
-        for rule in {rule for _, judging in terms for rule in judging.boards if rule.name == board}:
-            period = period_of(rule, today)
-            if period and rule in boards_in(period, terms):
-                return period
+        if period := period_with(board, today, self.accounts.daily_terms()):
+            return period
         raise ApiError(404, "not_found", f"no board {board!r:.80} counts today")
 
     def _streaks(

@@ -32,6 +32,7 @@ from rules.engagement.periods import (
     final_at,
     first_period_from,
     period_named,
+    period_with,
     unfinished_periods,
 )
 from rules.engagement.review import was_under_review
@@ -248,11 +249,13 @@ class PeriodBoards:
         """Return the period of the viewer's today, or of UTC's; else the newest that has begun."""
         terms = self.daily_terms()
         today = viewer.local_date(now) if viewer else now.date()
+        if period := period_with(board, today, terms):
+            return period
         begun = {*unfinished_periods(now, terms), *self.standings.recent()}
         own = [period for period in begun if _has_board(period, board, terms)]
         if not own:
             raise ApiError(404, "not_found", f"no period of {board} has begun yet")
-        return next((each for each in own if each.has(today)), max(own, key=lambda each: each.last))
+        return max(own, key=lambda each: each.last)
 
     def _source(self, period: Period, now: datetime) -> BoardManifest | FinalResult:
         if final := self.standings.recent().get(period):

@@ -126,6 +126,14 @@ def boards_in(period: Period, terms: DailyTerms) -> tuple[BoardRule, ...]:
     return tuple(rule for rule in declared if period_of(rule, period.first) == period)
 
 
+def period_with(board: str, day: date, terms: DailyTerms) -> Period | None:
+    """Return the period of a board, by name, that has a date; None if the board does not count on it."""
+    periods = counting_periods(day, terms)
+    return next(
+        (each for each in periods if any(rule.name == board for rule in boards_in(each, terms))), None
+    )
+
+
 @lru_cache(maxsize=1024)
 def counting_periods(day: date, terms: DailyTerms) -> tuple[Period, ...]:
     """Return the periods in which boards count a date's points, the earliest first."""
