@@ -41,7 +41,7 @@ PARTS: list[PartErasers] = list(said("erasers"))
 # Kinds of calls that are counted per caller, for two minutes (ingest/web/rate_limit.py).
 RATES = (
     *("events", "commands", "commands for one user", "commands of one server", "reads"),
-    *("reads of whole histories", "reads of past events"),
+    *("reads of whole histories", "reads of past events", "waits"),
     *(rate for part in PARTS for rate in part.rates),
 )
 MINUTES = range(-3, 2)  # from now; counts of calls in these minutes may still exist, as clocks differ

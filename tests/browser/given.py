@@ -22,19 +22,28 @@ BOOK_DAYS = 60  # so long the book is in force: also at the beginning of this we
 
 
 @contextmanager
-def no_published_book(engine: Engine) -> Iterator[None]:
-    """The shipped book alone is in force, as long as the block runs: what other tests have published comes back."""
+def set_aside(engine: Engine, table: str, *key: str) -> Iterator[None]:
+    """A table has nothing of other tests, as long as the block runs: their items come back. key: its attributes."""
     dynamodb = engine.client("dynamodb")
-    items = list(scan_all(dynamodb, TableName="RuleBooks"))
+    items = list(scan_all(dynamodb, TableName=table))
     for item in items:
-        dynamodb.delete_item(TableName="RuleBooks", Key={name: item[name] for name in ("book", "version")})
+        dynamodb.delete_item(TableName=table, Key={name: item[name] for name in key})
     forget()
     try:
         yield
     finally:
+        for item in scan_all(dynamodb, TableName=table):
+            dynamodb.delete_item(TableName=table, Key={name: item[name] for name in key})
         for item in items:
-            dynamodb.put_item(TableName="RuleBooks", Item=item)
+            dynamodb.put_item(TableName=table, Item=item)
         forget()
+
+
+@contextmanager
+def no_published_book(engine: Engine) -> Iterator[None]:
+    """The shipped book alone is in force, as long as the block runs."""
+    with set_aside(engine, "RuleBooks", "book", "version"):
+        yield
 
 
 def a_book() -> dict[str, Any]:

@@ -10,9 +10,10 @@ from infra.docs_site import on_page_markdown
 
 def test_a_file_that_is_not_there_ends_the_build() -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="guides/operator.md"), title="Operators")
+    config = SimpleNamespace(extra={"search_words": {}})
 
     def shown(text: str) -> str:
-        return on_page_markdown(text, page=page, config=None, files=None)  # type: ignore[arg-type]
+        return on_page_markdown(text, page=page, config=config, files=None)  # type: ignore[arg-type]
 
     assert (
         shown("[a](../../ARCHITECTURE.md#x) [b](../runbook.md)")
