@@ -3,7 +3,7 @@
 from tests.recipes.common_steps import make_template
 from tests.recipes.scratch import Scratch, Step
 
-CONSUMER = '''"""DailyActivity stream -> log: each date of which a user's first event came."""
+CONSUMER = '''"""RewardsLedger stream -> log: each date that an event has earned something on."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,6 @@ from datetime import datetime
 from adapters.logs import Logger
 from adapters.platform.items import decode_item
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.lake.table_items import is_of_other_thing
 
 logger = Logger(service="active-dates")
 
@@ -22,15 +21,16 @@ class ActiveDatesSettings(ConsumerSettings):
 
 
 def date_of(record: Record) -> str | None:
-    """Return the date (YYYY-MM-DD) of a new day; None for another change or item."""
-    key = decode_item(record["dynamodb"]["Keys"])
-    is_new_day = record["eventName"] == "INSERT" and not is_of_other_thing("DailyActivity", key["user_id"])
-    return str(key["activity_date"]) if is_new_day else None
+    """Return the date (YYYY-MM-DD) of an entry of an event; None for another entry."""
+    if record["eventName"] != "INSERT":
+        return None
+    entry = decode_item(record["dynamodb"]["NewImage"])
+    return str(entry["activity_date"]) if entry["kind"] == "EARN" else None
 
 
 @stream_consumer("active-dates", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
-    """Lambda entry: a batch of DailyActivity's stream."""
+    """Lambda entry: a batch of RewardsLedger's stream."""
     result = BatchResult()
     dates = {date for _, date in result.read(records, date_of)}
     logger.info("dates", extra={"dates": sorted(dates)})
@@ -39,7 +39,7 @@ def handler(records: list[Record], _now: datetime) -> BatchResult:
 CONSUMER_FRAGMENT = """  ActiveDatesFunction:
     Type: AWS::Serverless::Function
     Properties:
-      Description: DailyActivity stream -> log
+      Description: RewardsLedger stream -> log
       Handler: processors.active_dates.handler
       Timeout: 60
       Environment:
@@ -53,7 +53,7 @@ CONSUMER_FRAGMENT = """  ActiveDatesFunction:
               Resource: !GetAtt ActiveDatesFailures.Arn
             - Effect: Allow
               Action: [dynamodb:DescribeStream, dynamodb:GetRecords, dynamodb:GetShardIterator]
-              Resource: !GetAtt DailyActivity.StreamArn
+              Resource: !GetAtt RewardsLedger.StreamArn
             - Effect: Allow
               Action: [dynamodb:ListStreams]
               Resource: "*"
@@ -61,7 +61,7 @@ CONSUMER_FRAGMENT = """  ActiveDatesFunction:
     Type: AWS::Lambda::EventSourceMapping
     Properties:
       FunctionName: !Ref ActiveDatesFunction
-      EventSourceArn: !GetAtt DailyActivity.StreamArn
+      EventSourceArn: !GetAtt RewardsLedger.StreamArn
       Enabled: !If [Consumes, true, false]
       StartingPosition: TRIM_HORIZON
       BatchSize: 100
@@ -86,7 +86,8 @@ CONSUMER_SAMPLE = """{
       "eventSource": "aws:dynamodb",
       "dynamodb": {
         "SequenceNumber": "1",
-        "Keys": {"user_id": {"S": "ann"}, "activity_date": {"S": "2026-03-10"}}
+        "Keys": {"account_id": {"S": "ann"}, "created_at": {"S": "2026-03-10T08:00:00.000001Z"}},
+        "NewImage": {"kind": {"S": "EARN"}, "activity_date": {"S": "2026-03-10"}}
       }
     }
   ]
@@ -121,7 +122,7 @@ def _runbook(scratch: Scratch) -> None:
     scratch.after(
         "docs/runbook.md",
         "| queue | consumer, as `queue redrive` names it | what feeds it |\n|---|---|---|\n",
-        "| `ActiveDatesFailures` | active-dates | DailyActivity's stream: dates that were not logged |\n",
+        "| `ActiveDatesFailures` | active-dates | RewardsLedger's stream: dates that were not logged |\n",
     )
 
 
