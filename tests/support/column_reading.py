@@ -17,7 +17,7 @@ from tests.support.effort import effort
 from tests.support.mutated_lines import joined, mutated, texts_of
 from tests.support.raw_lake import DT, event, line
 
-LINES = int(os.environ.get("MUTATED_LINES", effort(4_200, soak=42_000)))
+LINES = int(os.environ.get("MUTATED_LINES", effort(9_600, soak=42_000)))
 TAKEN = [
     event(1, source="caf\u00e9", properties='{"a":"b"}'),
     event(2, source="x, ", zone=""),
