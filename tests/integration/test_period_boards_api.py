@@ -125,7 +125,7 @@ def test_a_week_from_the_first_event_to_the_final_result(api: Site, boards: Move
     snapshot(FRIDAY)
     place = mine(api, ann)
     assert (place["score"], place["state"], place["period"]) == (120, "open", "2026-W48")
-    assert place["rank"] == mine(api, bob)["rank"] - 1
+    assert place["rank"] < mine(api, bob)["rank"]  # others of this week may stand between
     assert [each["score"] for each in place["around"] if each["is_me"]] == [120]
     board = asked(api, ann, "/v1/boards/weekly?limit=3")
     assert (board["period"], board["me"]["score"]) == ("2026-W48", 120)
