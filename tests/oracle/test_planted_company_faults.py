@@ -46,6 +46,20 @@ def a_pair_s_today_ends_at_the_first_midnight(patch: Patch) -> None:
     )
 
 
+def a_friend_s_streak_uses_the_other_one_s_freeze(patch: Patch) -> None:
+    pair_streak = real("rules.engagement.pair_streaks.pair_streak")
+
+    def shared(one: Any, other: Any, *given: Any) -> Any:
+        freezes = tuple(sorted(one.profile.cover.freezes + other.profile.cover.freezes))
+        both = [
+            replace(each, profile=replace(each.profile, cover=replace(each.profile.cover, freezes=freezes)))
+            for each in (one, other)
+        ]
+        return pair_streak(*both, *given)
+
+    patch.setattr("ingest.engagement.friends.pair_streak", shared)
+
+
 def a_league_counts_late_points(patch: Patch) -> None:
     patch.setattr(
         "adapters.engagement.leagues.league_points",
@@ -72,6 +86,7 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     boards_rank_without_ties: (6,),
     who_has_left_the_boards_is_counted: (6,),
     a_pair_s_today_ends_at_the_first_midnight: (6,),
+    a_friend_s_streak_uses_the_other_one_s_freeze: (6,),
     a_league_counts_late_points: (6,),
     a_league_is_joined_before_the_last_one_has_closed: (6,),
     who_comes_back_keeps_the_division: (6,),
