@@ -6,7 +6,8 @@ The live answers themselves are held against the oracle when the journey is play
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from tests.oracle.calendar_dates import offset_at, start_of
@@ -20,8 +21,15 @@ from tests.support.journey_clients import FIGURES, Guess
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 NEAR = 3 * DAY  # so far around an active date each date is explained
 AFTER = 5  # dates after the end, for which a device guesses
+STALE = (0, 1, 2)  # dates after an active one, as of which a device has a profile
+LATER = (1, 2, 3, 5)  # dates after that, for which it guesses
 GIVEN_BACK = "a late date may give back a freeze"
 Rows = Sequence[Mapping[str, Any]]
+
+
+def waiting(events: list[Taken]) -> list[tuple[datetime, timedelta]]:
+    """Return events as a device has them: instants, each with its offset then."""
+    return [(each.when, offset_at(each.zone, each.when)) for each in events]
 
 
 @dataclass
@@ -207,10 +215,20 @@ class JourneyJudge:
             asked = self.today + number * DAY
             if names := self._promised(shown, [], asked):
                 yield Guess(shown, [], str(asked), names), get("", as_of=str(asked))
+        yield from self._past_guesses()
         arrived = self.journey.arrived
         if names := self._promised(self.journey.before, arrived, self.today):
-            waiting = [(each.when, offset_at(each.zone, each.when)) for each in arrived]
-            yield Guess(self.journey.before, waiting, str(self.today), names), shown
+            yield Guess(self.journey.before, waiting(arrived), str(self.today), names), shown
+
+    def _past_guesses(self) -> Iterator[tuple[Guess, dict[str, Any]]]:
+        """Yield what a device is asked that was offline for days of the journey, and has its events of these days."""
+        shown, active = cache(lambda day: self.journey.machines.get("", as_of=str(day))), self.reading.days
+        for known in sorted({day + number * DAY for day in active for number in STALE}):
+            for asked in (known + number * DAY for number in LATER):
+                ids = [each for day, each in active.items() if known < day <= asked]
+                events = [self.journey.facts.events[each] for of_date in ids for each in of_date]
+                if asked <= self.today and (names := self._promised(shown(known), events, asked)):
+                    yield Guess(shown(known), waiting(events), str(asked), names), shown(asked)
 
     def _promised(self, profile: Any, events: list[Taken], asked: date) -> tuple[str, ...]:
         """Return which figures of an estimate are promised; none: no client promises any."""
@@ -247,7 +265,7 @@ class JourneyJudge:
             yield "the start of the day moves"
         if any(protection.rests(day) != (day.weekday() in rests) for day in dates):
             yield "rest days change"
-        if any(day > as_of for day, _ in protection.changes):
+        if any(as_of < day <= asked for day, _ in protection.changes):
             yield "a freeze counts from a later date"
 
     # ---- what happened

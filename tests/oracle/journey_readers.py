@@ -69,18 +69,32 @@ class Comparison:
     def run(self) -> None:
         """Ask all readers."""
         readers, self.wrong = self.readers, list(self.readers.unplayed)
-        judges = [self._live(each) for each in readers.journeys]
+        judges = self.listen()
         with journey_lake(self.folder, readers.books, readers.shared.end) as lake:
             records = [record for each in readers.journeys for record in each.seen]
             lake.take_in(readers.stream.real, [each.user for each in judges], records)
             self._night(lake, judges)
             self._sql(lake, judges)
             self._what_if(lake, judges)
-        self._clients()
+        self.wrong += self.clients_wrong()
         for each in judges:
             self.wrong += each.wrong
             self.happened += each.happened()
             self.not_promised += each.not_promised
+
+    def listen(self) -> list[JourneyJudge]:
+        """Read what is live, and what clients are to be asked."""
+        return [self._live(each) for each in self.readers.journeys]
+
+    def clients_wrong(self) -> list[str]:
+        """Ask both clients; returns where they differ from the service."""
+        told = in_typescript([guess for _, guess, _ in self.guesses], self.folder)
+        return [
+            f"{user}: {name} estimates {found}, not {expected}: {guess}"
+            for (user, guess, service), typescript in zip(self.guesses, told, strict=True)
+            for name, found in (("Python", in_python(guess)), ("TypeScript", typescript))
+            if found != (expected := guess.figures(service))
+        ]
 
     def _live(self, journey: Journey) -> JourneyJudge:
         """Read what is live of a journey."""
@@ -124,13 +138,6 @@ class Comparison:
             rows = {row["user_id"]: row for row in answer.users.to_pylist()}
             for each in judges:
                 each.predicted(rows.get(each.user))
-
-    def _clients(self) -> None:
-        told = in_typescript([guess for _, guess, _ in self.guesses], self.folder)
-        for (user, guess, service), typescript in zip(self.guesses, told, strict=True):
-            expected = guess.figures(service)
-            for name, found in (("Python", in_python(guess)), ("TypeScript", typescript)):
-                self._must(found == expected, f"{user}: {name} estimates {found}, not {expected}: {guess}")
 
     def _must(self, is_so: bool, what: str) -> None:
         if not is_so:

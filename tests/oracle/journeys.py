@@ -79,6 +79,12 @@ class Shared:
             edition = replace(edition, later=LaterBook(at, *terms))
         return cls(number, edition, gaps, last.replace(minute=0) + (4 if is_long else 2) * DAY)
 
+    @property
+    def rests_change(self) -> bool:
+        """Whether there is time for a second choice of rest days, which a user has after 28 days."""
+        books = editions(self.edition)
+        return self.gaps is LONG and all(each.rests == "chosen" for each in books)
+
     def seeds(self, journeys: int) -> list[int]:
         """Return the seeds of so many journeys. Machines whose clocks differ by days know books at other times."""
         steps = len(STYLES)
