@@ -24,6 +24,7 @@ from rules.engagement.boards import (
     LISTED_MAX,
     Standing,
     Standings,
+    best_first,
     chunk_of,
     count_above_in_chunk,
     pack_index,
@@ -221,12 +222,13 @@ class LeaderboardIndex:
 
     def top(self, region: str, now: datetime) -> Scores:
         """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
-        return _best_rows(row for partition in self._partitions(region) for row in self._best(partition, now))
+        rows = (row for partition in self._partitions(region) for row in self._best(partition, now))
+        return best_first(rows)[:LISTED_MAX]
 
     def tops(self, now: datetime) -> dict[str, Scores]:
         """Return the first 100 of each region and of all together."""
         tops = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
-        return tops | {GLOBAL: _best_rows(row for scores in tops.values() for row in scores)}
+        return tops | {GLOBAL: best_first(row for scores in tops.values() for row in scores)[:LISTED_MAX]}
 
     def count_above(self, region: str, score: int, now: datetime) -> int | None:
         """Return how many users have a longer streak; None if a partition has more than a page of them."""
@@ -270,7 +272,3 @@ class LeaderboardIndex:
             "FilterExpression": "lapses_at > :now",
             "ExpressionAttributeValues": encode_item(values),
         }
-
-
-def _best_rows(rows: Iterable[tuple[str, int]]) -> Scores:
-    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]

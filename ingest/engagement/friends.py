@@ -30,7 +30,7 @@ from ingest.web.json_schema import (
 from rules.days import EPOCH, parse_moment, stamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.board_settings import is_hidden
-from rules.engagement.boards import with_ranks
+from rules.engagement.boards import best_first, with_ranks
 from rules.engagement.friends import (
     Circle,
     Consent,
@@ -215,7 +215,7 @@ class Friends:
             for profile in profiles.values()
             if not is_hidden(profile.board_settings) and not profile.tz_review
         ]
-        scores = sorted(((each.user_id, score(each)) for each in listed), key=lambda row: (-row[1], row[0]))
+        scores = best_first((each.user_id, score(each)) for each in listed)
         rows = [
             row | {"alias": profiles[row["user_id"]].alias, "is_me": row["user_id"] == user_id}
             for row in with_ranks(scores)

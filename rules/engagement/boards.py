@@ -138,6 +138,11 @@ def pseudonym(digits: str) -> str:
     return f"{adjective} {animals[animal]} {FIRST_PSEUDONYM_NUMBER + number}"
 
 
+def best_first(scores: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Sort (user, score) pairs as every list shows them: the best first, and who ties by user id."""
+    return sorted(scores, key=lambda row: (-row[1], row[0]))
+
+
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
     """Return rank, user_id and score of (user, score) pairs, which come best first."""
     rows: list[dict[str, Any]] = []

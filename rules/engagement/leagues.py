@@ -16,7 +16,7 @@ from rules.book.league_rules import LeagueRules
 from rules.days import DAY, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.board_settings import is_hidden
-from rules.engagement.boards import with_ranks
+from rules.engagement.boards import best_first, with_ranks
 from rules.engagement.period_points import CLOSES_AFTER
 from rules.engagement.periods import WEEKLY, Period, boards_in, counted_until, ends_at, period_of
 from rules.engagement.review import was_under_review
@@ -141,11 +141,11 @@ def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> lis
     Who ties at an edge gets the better side: all who share the last rank that goes up go up, and of those who
     share a score at the lower edge nobody goes down. Who has no points does not go up.
     """
-    best_first = sorted(((user, max(0, score)) for user, score in points.items()), key=_order)
-    rows, count = with_ranks(best_first), len(best_first)
+    members = best_first((user, max(0, score)) for user, score in points.items())
+    rows, count = with_ranks(members), len(members)
     ups = -(-rules.up * count // rules.size) if division < len(rules.divisions) - 1 else 0
     downs = rules.down * count // rules.size if division > 0 else 0
-    scores = [score for _, score in best_first]
+    scores = [score for _, score in members]
     standing: list[Row] = []
     for row in rows:
         zone, score = Zone.STAY, row["score"]
@@ -155,10 +155,6 @@ def ranking(points: Mapping[str, int], rules: LeagueRules, division: int) -> lis
             zone = Zone.DOWN
         standing.append(Row(row["user_id"], row["rank"], score, zone))
     return standing
-
-
-def _order(row: tuple[str, int]) -> tuple[int, str]:
-    return -row[1], row[0]
 
 
 def division_after(zone: Zone, division: int) -> int:
