@@ -235,7 +235,8 @@ class Friends:
         pairs: list[tuple[str, date, date]] = []  # the friend, the first date that counts, the pair's today
         for tie in ties:
             friend, first = profiles[tie.friend_id], first_date(tie.since)
-            today, run_first = pair_today(me, friend, now), max(run_reaches(me), run_reaches(friend))
+            today = pair_today(me, friend, now)
+            run_first = max(run_reaches(me, today), run_reaches(friend, today))
             pairs.append((tie.friend_id, first, today))
             for profile in (me, friend):
                 if need := need_of(profile, first, run_first, today):

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from rules.days import DAY, EPOCH
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.streak import Checkpoint, fold, resumed_streak, shown_streak
+from rules.engagement.streak import Checkpoint, Streak, fold, resumed_streak, shown_streak
 
 FIRST = EPOCH.date()  # no event is older (rule 3)
 EDITION = 1  # of the text of settled dates
@@ -153,14 +153,24 @@ def is_imported(profile: Profile, day: date) -> bool:
     return opening is not None and opening.length > 0 and day <= opening.last
 
 
-def run_reaches(profile: Profile) -> date:
-    """Return a date before which the run that ends with the newest active date has not begun; or FIRST.
-
-    Since a checkpoint within the run, the run has grown by as many dates as were active.
-    """
+def _streak_by(profile: Profile, day: date) -> Streak | None:
+    """Return the newest streak that a profile knows as of a date: the user may live ahead of it already."""
     streak = profile.streak
+    is_ahead = streak is not None and streak.last > day
+    return resumed_streak(streak, profile.cover, day + DAY) if is_ahead else streak
+
+
+def run_reaches(profile: Profile, today: date) -> date:
+    """Return a date before which the run that shows on a date has not begun; or FIRST.
+
+    Since a checkpoint within the run, the run has grown by as many dates as were active. The run is the one
+    of that date: who lives ahead may have begun another one since.
+    """
+    run = _streak_by(profile, today)
     for checkpoint in _checkpoints(profile):
-        if streak and streak.length - checkpoint.length != streak.active_days - checkpoint.active_days:
+        if run is None or checkpoint.last > run.last:
+            continue
+        if run.length - checkpoint.length != run.active_days - checkpoint.active_days:
             return checkpoint.last + DAY
     return FIRST
 
@@ -185,7 +195,7 @@ def need_of(profile: Profile, pair_first: date, run_first: date, today: date) ->
     first = max(pair_first, run_first)
     if streak.last > today:
         # The run as of today is folded from a checkpoint, with the dates after it.
-        start = resumed_streak(streak, profile.cover, today + DAY)
+        start = _streak_by(profile, today)
         first = min(first, start.last + DAY if start else FIRST)
     # A pair may begin on a date that is not today yet: whether each is active today is shown anyway.
     return Need(min(first, today), today)
@@ -205,7 +215,7 @@ class Friend:
         """
         streak, cover = self.profile.streak, self.profile.cover
         if streak and streak.last > today:
-            start = resumed_streak(streak, cover, today + DAY)
+            start = _streak_by(self.profile, today)
             after = start.last + DAY if start else FIRST
             streak = fold(self.dates.between(after, today), cover, start)
         if streak is None or streak.last > today:

@@ -105,7 +105,7 @@ def test_the_streak_of_a_pair_is_that_of_a_plain_reading(
         profile_of(user, person, now, is_brought_forward) for user, person in (("ann", one), ("bob", other))
     )
     first, today = DATES[since], pair_today(profile, other_profile, now)
-    run_first = max(run_reaches(profile), run_reaches(other_profile))
+    run_first = max(run_reaches(profile, today), run_reaches(other_profile, today))
 
     def friend(profile: Profile, done: set[date]) -> Friend:
         need = need_of(profile, first, run_first, today)
@@ -121,6 +121,23 @@ def test_the_streak_of_a_pair_is_that_of_a_plain_reading(
     assert found.active_today == (today in done, today in other_done)
     if found.length == 0:
         assert not found.is_at_risk
+
+
+def test_who_lives_ahead_and_has_missed_the_pairs_today_keeps_the_streak_until_it_is_over() -> None:
+    now = datetime(2026, 3, 31, 14, tzinfo=UTC)  # April on Kiritimati, with a checkpoint behind it
+    active = {each for each in DATES if each not in (date(2026, 3, 25), date(2026, 3, 31))}
+    ahead, done = profile_of("eve", (active, Cover(), "Pacific/Kiritimati"), now, False)
+    behind, behind_done = profile_of("cid", (active, Cover(), "America/New_York"), now, False)
+    today, first = pair_today(ahead, behind, now), BEGIN
+    run_first = max(run_reaches(ahead, today), run_reaches(behind, today))
+    friends: list[Friend] = []
+    for profile, dates in ((ahead, done), (behind, behind_done)):
+        need = need_of(profile, first, run_first, today)
+        assert need
+        known = ActiveDates.of(dates).between(need.first, need.last)
+        friends.append(Friend(profile, known | dense_dates(profile)))
+    assert today == date(2026, 3, 31)
+    assert pair_streak(friends[0], friends[1], first, today).length == 5
 
 
 @given(st.sets(st.integers(0, 4000)), st.integers(0, 50), st.integers(0, 4000), st.integers(0, 4000))

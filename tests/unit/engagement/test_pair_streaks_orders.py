@@ -75,7 +75,8 @@ def lived(chance: random.Random, events: list[Event]) -> World:
 def shown(worlds: tuple[World, World], since: str, now: datetime) -> tuple[date, int]:
     """What the code shows, with no more dates than it asks for."""
     one, other = (world.profile for world in worlds)
-    today, run_first = pair_today(one, other, now), max(run_reaches(one), run_reaches(other))
+    today = pair_today(one, other, now)
+    run_first = max(run_reaches(one, today), run_reaches(other, today))
     friends = []
     for world in worlds:
         need = need_of(world.profile, first_date(since), run_first, today)
