@@ -103,8 +103,13 @@ class CompanyJudge:
     def joined(self, before: Mapping[str, Seat], began: datetime, *, is_sure: bool) -> None:
         """After a batch: who had to join the open league, has, and nobody else. is_sure: no answer was lost."""
         after, now = self.seats(list(before)), self.machines.now
-        monday = joinable(now, self.starts)
-        is_sure = is_sure and monday == joinable(began, self.starts)
+        monday = joinable(began, self.starts)
+        if monday != joinable(now, self.starts):  # a league has closed, or opened, in the midst of the batch
+            for user, seat in after.items():
+                if seat.place and seat.place != before[user].place:
+                    at = began if seat.place[0] == monday else now
+                    self.round.lives[user].places.append((at, seat.place))
+            return
         section = self.league_of(monday) if monday else None
         for user, seat in after.items():
             if seat.place == before[user].place and (not section or (seat.place and seat.place[0] == monday)):
@@ -287,9 +292,11 @@ class CompanyJudge:
                 self.wrong.append(f"{what}: {shown}")
                 continue
             division = section["divisions"][career.division_in(section)]
-            # A league that nobody closed in time changes no division; whoever had left begins anew on coming back.
+            # A league that nobody closed in time changes no division, whoever had left or was hidden.
             is_too_late = bool(place and closes(place[0], starts) + LEAGUES_KNOWN <= now)
-            is_shown = shown["division"]["name"] == division or (career.has_left and is_too_late)
+            was_away = career.has_left or not career.name
+            is_kept = was_away and is_too_late and self.round.plan.misses
+            is_shown = shown["division"]["name"] == division or is_kept
             self.must(is_shown, f"{what}: {shown['division']}, not {division}")
             self.must(shown["last"] == career.last, f"{what}: {shown['last']}")
             self.must(shown["taking_part"] is not career.has_left, f"{what}: {shown}")
@@ -314,7 +321,10 @@ class CompanyJudge:
 
     def _pair(self, user: str, friend: str, since: datetime, shown: Any, people: Mapping[str, Any]) -> None:
         now, starts = self.machines.now, self.starts
-        today = min(date_in(self._zone(each), now, starts) for each in (user, friend))
+        # An event from further east may have been on a later date already.
+        today = min(
+            max([date_in(self._zone(each), now, starts), *people[each][0]]) for each in (user, friend)
+        )
         length = friend_streak(people[user], people[friend], since, today)
         active = [today in people[each][0] for each in (user, friend)]
         reasons = [self._reason(people[each], today) for each in (user, friend)]
