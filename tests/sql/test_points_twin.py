@@ -15,6 +15,8 @@ from analytics.warehouse.models import check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from local.rules_command import recompute
 from rules.book.book import Terms, Version, terms_of
+from rules.days import stamp
+from rules.engagement.events import RETENTION
 from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake, Laptop, family
 from tests.support.effort import effort
@@ -79,6 +81,26 @@ def agree(story: PointStory, objects: Objects, *warehouses: Warehouse) -> None:
     judges = {each.rules_version for some in story.users.values() for each in some}
     assert len(story.books.versions) > VERSIONS_MIN
     assert len(judges) >= VERSIONS_MIN // 2, "many versions have judged"
+
+
+def test_an_event_that_came_again_under_an_expired_key_has_earned_nothing(lake: Lake) -> None:
+    """Its entry is of the one that came first (rule 4), whatever is stored since."""
+    story = PointStory(1)
+    story.live(2, 40)
+    after = stamp(story.now + RETENTION)
+    for some in story.users.values():
+        again = [
+            replace(each, event_type="A", points_awarded=each.points_awarded + 7, cap=None, created_at=after)
+            for each in some
+        ]
+        some[:5] = again[:5]
+    built(lake, story)
+    for warehouse in lake.warehouses:
+        weeks = in_sql(warehouse)
+        for name in SUMS:
+            assert {(each["user_id"], each["week_start"]): each[name] for each in weeks} == live(story), name
+        assert sum(each["unmatched_entries"] for each in weeks) == 5 * len(story.users)
+        assert check_model(warehouse, models()[MART]) == []
 
 
 def wrong_version(story: PointStory) -> None:

@@ -13,6 +13,7 @@ earning AS (
         ledger.event_id,
         ledger.event_type,
         ledger.activity_date,
+        ledger.created_at,
         ledger.points,
         ledger.rules_version,
         ledger.cap,
@@ -56,6 +57,8 @@ judged AS (
             AND events.event_id = ledger.event_id
             AND events.occurred_at >= CAST(DATEADD(day, -2, ledger.activity_date) AS TIMESTAMP)
             AND events.occurred_at < CAST(DATEADD(day, 3, ledger.activity_date) AS TIMESTAMP)
+            -- One that was accepted long after its entry came again, when its key had expired: perhaps with another body.
+            AND events.created_at < CAST(DATEADD(day, 7, CAST(ledger.created_at AS DATE)) AS TIMESTAMP)
     WHERE ledger.is_counted = 1
 ),
 boosted AS (
