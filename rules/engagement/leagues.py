@@ -118,9 +118,11 @@ def has_left(profile: Profile, left_at: str, at: datetime) -> bool:
 def is_ranked(profile: Profile, left_at: str, at: datetime) -> bool:
     """Whether an account counts in its cohort: not under review, and gone from neither boards nor leagues.
 
-    What begins at the instant or later changes nothing, so a late closing has the same result.
+    What begins at the instant or later changes nothing, so a late closing has the same result. Whose profile
+    is not stored does not count: it is lost, or is being erased.
     """
-    return not (has_left(profile, left_at, at) or was_under_review(profile, at))
+    is_stored = profile.version > 0
+    return is_stored and not (has_left(profile, left_at, at) or was_under_review(profile, at))
 
 
 def may_join(profile: Profile, week: Period) -> bool:

@@ -12,9 +12,10 @@ from adapters.engagement import leagues, period_boards
 from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.period_boards import StandingStore
 from adapters.platform.tables import put_all
+from adapters.privacy import stores
 from rules.engagement import period_standings
 from rules.engagement.board_settings import groups_of, is_hidden
-from rules.engagement.leagues import Zone, closes_at, ranking
+from rules.engagement.leagues import Zone, closes_at, is_ranked, ranking
 from rules.engagement.periods import final_at, period_named
 from rules.engagement.review import was_under_review
 from tests.faults.planting import must_be_caught
@@ -132,6 +133,45 @@ def a_second_closing_writes_over_the_first(patch: Patch) -> None:
     )
 
 
+def an_erasure_takes_the_row_away(patch: Patch) -> None:
+    patch.setattr(stores, "without_user", lambda rows, user: [row for row in rows if row.user_id != user])
+
+
+def an_erasure_forgets_results_of_cohorts(patch: Patch) -> None:
+    """It takes the name out of the members, and leaves the row with it."""
+
+    def remove_member(dynamodb: Any, boards: str, key: Any, user: str) -> None:
+        dynamodb.update_item(
+            TableName=boards,
+            Key=key,
+            UpdateExpression="DELETE #members :me",
+            ExpressionAttributeNames={"#members": "members"},
+            ExpressionAttributeValues={":me": {"SS": [user]}},
+        )
+
+    patch.setattr(stores, "remove_member", remove_member)
+
+
+def who_is_being_erased_is_the_last_of_the_cohort(patch: Patch) -> None:
+    patch.setattr(
+        leagues,
+        "is_ranked",
+        lambda profile, left_at, at: is_ranked(replace(profile, version=1), left_at, at),
+    )
+
+
+def who_is_back_after_a_closing_has_died_is_ranked(patch: Patch) -> None:
+    memberships = LeagueStore.memberships
+    patch.setattr(
+        LeagueStore,
+        "memberships",
+        lambda self, users: {
+            user: replace(each, is_settled=each.is_settled and each.outcome is not None)
+            for user, each in memberships(self, users).items()
+        },
+    )
+
+
 # Each bug, with schedules that find it at once: they come first.
 BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_result_has_the_groups_of_now: (0, 2),
@@ -146,6 +186,10 @@ BUGS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     up_and_down_overlap: (0, 1),
     ranks_are_not_shared: (0, 1),
     a_second_closing_writes_over_the_first: (0, 1),
+    an_erasure_takes_the_row_away: (1, 5),
+    an_erasure_forgets_results_of_cohorts: (1, 6),
+    who_is_being_erased_is_the_last_of_the_cohort: (16, 10),
+    who_is_back_after_a_closing_has_died_is_ranked: (720,),
 }
 
 

@@ -444,6 +444,25 @@ def test_coming_back_before_a_late_closing_changes_nothing(town: LeagueTown, lat
     assert town.membership("u1").outcome == Outcome("2026-W48", "bronze", 1, 99, Zone.UP, 9, 1)
 
 
+def test_coming_back_after_a_closing_has_died_changes_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leagues_module, "WRITERS", 1)
+    for call in itertools.count(1):
+        town = LeagueTown(engine.client("dynamodb"))
+        town.play(W48, TEN, IN_W48)
+        town.process().take_part("u0", IN_W48, takes_part=False)
+        dying = Dying(town.dynamodb, call, "dies after")
+        with suppress(Killed):
+            town.process(dying).close_due(CLOSED_W48, FOREVER)
+        town.process().take_part("u0", CLOSED_W48 + MINUTE, takes_part=True)
+        town.process().close_due(CLOSED_W48 + 2 * MINUTE, FOREVER)
+        assert zones(town) == "-UUUSSSSSS", call
+        if dying._left > 0:
+            assert call > 10
+            return
+
+
 def test_who_comes_back_in_the_minutes_after_the_closing_has_the_seat(town: LeagueTown) -> None:
     """Nobody can have closed the cohort yet."""
     town.play(W48, TEN, IN_W48)
@@ -644,6 +663,14 @@ def test_a_cohort_that_is_closed_and_not_finished_keeps_a_row_without_a_name(tow
     town.process().close_due(CLOSED_W48, FOREVER)
     assert zones(town, [user for user in TEN if user != "u3"]) == "UUUSSSSSS"
     assert town.membership("u3").version == 0
+
+
+def test_nobody_is_ranked_without_a_profile(town: LeagueTown) -> None:
+    """An erasure deletes it before the place: meanwhile its owner is not the last one of the cohort."""
+    town.play(W48, TEN, IN_W48)
+    town.dynamodb.delete_item(TableName=town.table("UserStreaks"), Key={"user_id": {"S": "u3"}})
+    town.process().close_due(CLOSED_W48, FOREVER)
+    assert zones(town) == "UUU-SSSSSS"
 
 
 def test_a_name_that_a_dead_process_has_left_is_erased_too(town: LeagueTown) -> None:

@@ -1,7 +1,7 @@
 """Users in leagues, with tables of their own, and processes that join and close."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import uuid4
@@ -12,6 +12,9 @@ from adapters.engagement.leagues import Leagues, LeagueStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all, scan_all
+from adapters.privacy.erasers import Clients
+from adapters.privacy.stores import ErasureSettings, all_stores
+from adapters.settings import read_settings
 from rules.book.board_rules import BoardPeriod, BoardRule
 from rules.book.daily import DailyRules, DailyTerms
 from rules.book.league_rules import LeagueRules
@@ -19,6 +22,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.leagues import Membership, Place
 from rules.engagement.period_points import PeriodPoints
 from rules.engagement.periods import Period, period_named
+from rules.privacy.erasures import Person, PersonKind, plan_of
 from tests.support.template import table_definition
 
 RULES = LeagueRules("weekly", ("bronze", "silver", "gold"), 10, 3, 3)
@@ -108,6 +112,17 @@ class LeagueTown:
 
     def membership(self, user: str) -> Membership:
         return self.process().store.membership(user)
+
+    def sweep(self, user: str, client: Any = None) -> None:
+        """Delete a user from these tables, as a sweep of an erasure does; for use with an engine's environment."""
+        own = {"user_streaks": "UserStreaks", "daily_activity": "DailyActivity", "boards": "Boards"}
+        names: dict[str, Any] = {f"{name}_table": self.table(kind) for name, kind in own.items()}
+        settings = replace(read_settings(ErasureSettings), **names)
+        clients = Clients(client or self.dynamodb, lambda: None, lambda: None)
+        stores, person = all_stores(clients, settings, IN_W48), Person("", user)
+        for each in plan_of(PersonKind.USER):
+            if each.name in own.values():
+                stores[each.name].remove(stores[each.name].find(person))
 
     def rosters(self) -> dict[Place, frozenset[str]]:
         """The members that cohorts name."""

@@ -115,18 +115,19 @@ def test_the_version_of_the_date_before_a_week_judges_it() -> None:
 def test_a_review_or_leaving_after_the_closing_changes_nothing() -> None:
     closing = at("11-30T18:00")
     before, after = "2026-11-30T17:59:59.999999Z", "2026-11-30T18:00:00.000000Z"
-    ann = Profile("ann")
+    ann = Profile("ann", 1)
     assert is_ranked(ann, "", closing)
     assert not is_ranked(replace(ann, tz_review=True, review_since=before), "", closing)
     assert not is_ranked(ann, before, closing)
     assert is_ranked(replace(ann, tz_review=True, review_since=after), after, closing)
+    assert not is_ranked(Profile("ann"), "", closing), "nobody has the profile"
     released = replace(ann, reviewed_since=before, released_at=after)
     assert not is_ranked(released, "", closing)  # was under review when the league closed
 
 
 def test_who_has_left_the_boards_is_in_no_league() -> None:
     closing = at("11-30T18:00")
-    left = replace(Profile("ann"), board_settings=with_settings((), {HIDDEN: YES}, at("11-27T00:00")))
+    left = replace(Profile("ann", 1), board_settings=with_settings((), {HIDDEN: YES}, at("11-27T00:00")))
     assert not is_ranked(left, "", closing)
     assert is_ranked(left, "", at("11-26T00:00"))
 
