@@ -400,7 +400,7 @@ class Leagues:
         self, cohort: Cohort, week: Period, rules: LeagueRules, until: datetime, *, is_known: bool = True
     ) -> RankedCohort:
         """Return the standing of a cohort at an instant, at most that of its closing."""
-        # Who has an outcome before there is a result had left: a closing has said so that died before its end.
+        # Whose outcome comes before the result had left: a closing has said so, and died before its end.
         memberships = {
             user: each
             for user, each in self.store.memberships(cohort.members).items()
