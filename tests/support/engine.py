@@ -25,6 +25,7 @@ from botocore.exceptions import EndpointConnectionError
 from local.cloud.processes import tool
 from local.cloud.statement_streams import announce_statements
 from tests.support.dynamodb_engine import TABLES, Engine, prepared, served
+from tests.support.one_process import ONE_PROCESS
 from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way
 
@@ -140,7 +141,7 @@ def _count_changes(dynamodb: Any) -> None:
 def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes) -> Told:
     """Let a handler answer a request. The server, too, handles one request after another."""
     if CHANGE_SECONDS and _others_run():
-        time.sleep(CHANGE_SECONDS)
+        ONE_PROCESS.wait(CHANGE_SECONDS)
     with _one_at_a_time, _emulator("core.responses").request_scope(account, REGION):
         began = time.thread_time_ns()
         try:

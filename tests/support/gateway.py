@@ -12,8 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
+
 from ingest.openapi import ROUTES
+from ingest.web.api import Api
 from ingest.web.routes import Route
+from tests.support.one_process import ONE_PROCESS
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -33,10 +37,7 @@ FUNCTIONS = (
     (r"/v1/.*", "ingest.engagement.users_api"),
 )
 GROUP_ADMIN, GROUP_AGENTS = "streakline/admin", "streakline/agents"
-# As in a Lambda process: a router keeps its request in a global, a cache has one connection.
-ONE_AT_A_TIME = threading.Lock()
 CLOSED = threading.Event()
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class Left(Exception):
@@ -45,11 +46,7 @@ class Left(Exception):
 
 def pause(seconds: float) -> None:
     """A handler's own pause: meanwhile others may run, as other processes would. Raises Left at the end."""
-    ONE_AT_A_TIME.release()
-    try:
-        time.sleep(seconds)
-    finally:
-        ONE_AT_A_TIME.acquire()
+    ONE_PROCESS.wait(seconds)
     if CLOSED.is_set():
         raise Left
 
@@ -106,8 +103,9 @@ def ask(method: str, target: str, headers: Mapping[str, str], body: bytes = b"")
         "body": body.decode() if body else None,
         "isBase64Encoded": False,
     }
-    with ONE_AT_A_TIME:
-        answered = _handler(method, path)(event, CONTEXT)
+    module = _module(method, path)
+    with ONE_PROCESS.request(lambda: _kept(module)):
+        answered = module.handler(event, CONTEXT)
     text = answered.get("body") or ""
     shown = base64.b64decode(text) if answered.get("isBase64Encoded") else text.encode()
     several = {name: ", ".join(values) for name, values in (answered.get("multiValueHeaders") or {}).items()}
@@ -132,11 +130,25 @@ def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     return None
 
 
-def _handler(method: str, path: str) -> Handler:
+def _module(method: str, path: str) -> Any:
     asked = {path, f"{method.upper()} {path}"}
-    module = next(name for pattern, name in FUNCTIONS if any(re.fullmatch(pattern, each) for each in asked))
-    handler: Handler = import_module(module).handler
-    return handler
+    return import_module(
+        next(name for pattern, name in FUNCTIONS if any(re.fullmatch(pattern, each) for each in asked))
+    )
+
+
+def _kept(module: Any) -> Callable[[], None]:
+    """Take down what routers keep of a request in globals; returns what puts it back."""
+    routers = [each._router for each in vars(module).values() if isinstance(each, Api)]
+    kept = [(router, router.current_event, dict(router.context)) for router in routers]
+
+    def put_back() -> None:
+        for router, event, context in kept:
+            BaseRouter.current_event = event
+            router.context.clear()
+            router.context.update(context)
+
+    return put_back
 
 
 def _refusal(status: int, message: str) -> Answered:
