@@ -1,9 +1,8 @@
-"""Repairs through the real handlers: the offer, the purchase, what comes back, and two writers at once."""
+"""Repairs through the real handlers: the offer, the purchase, and what comes back."""
 
 import copy
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -229,17 +228,6 @@ def test_a_client_repairs_and_learns_why_it_cannot(api: Site, move: Move) -> Non
     assert (repaired["dates"], repaired["price_points"]) == (offer["dates"], 20)
     assert me.repair_streak(price_points=20)["duplicate"]
     me.close()
-
-
-def test_of_many_at_once_one_pays(api: Site, move: Move) -> None:
-    user = user_of(api, move, 0, 1)
-    move(FIRST + 4 * DAY)
-    with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda number: repair(api, user, idempotency_key=f"k{number}"), range(6)))
-    assert {status for status, _ in answers} == {201}, answers
-    assert len({each["entries"][-1]["entry_id"] for _, each in answers}) == 1
-    assert sum(not each.get("duplicate") for _, each in answers) == 1
-    assert profile(api, user)["balance"] == 160
 
 
 def test_without_such_a_book_nothing_is_sold(api: Site, monkeypatch: pytest.MonkeyPatch) -> None:
