@@ -21,6 +21,7 @@ from tests.oracle.board_reading import (
     standing,
 )
 from tests.oracle.calendar_dates import DAY, date_in, instant
+from tests.oracle.company_erasures import left_of
 from tests.oracle.friend_reading import Person, friend_streak
 from tests.oracle.league_reading import SETTLES, Career, Place, closes, joinable, results, week_of
 from tests.oracle.streak_reading import Protection, left_out, told
@@ -112,6 +113,8 @@ class CompanyJudge:
             return
         section = self.league_of(monday) if monday else None
         for user, seat in after.items():
+            if user not in self.round.living:
+                continue  # forgotten() says whether nothing is stored
             if seat.place == before[user].place and (not section or (seat.place and seat.place[0] == monday)):
                 continue  # no league to join, or it is joined
             life, entries = self.round.lives[user], self.entries(user)
@@ -143,15 +146,24 @@ class CompanyJudge:
 
     def judge(self) -> None:
         """Hold everything against the ledgers; for use when all is applied, and a run has closed what is due."""
-        ledgers = {user: self.entries(user) for user in self.round.lives}
+        ledgers = {
+            user: life.erased.entries if life.erased else self.entries(user)
+            for user, life in self.round.lives.items()
+        }
+        self.forgotten()
         self._counters(ledgers)
         self._boards(ledgers)
         self._leagues(ledgers)
         self._friends(ledgers)
 
+    def forgotten(self) -> None:
+        """Nobody who was erased is in any table."""
+        gone = [user for user in self.round.lives if user not in self.round.living]
+        self.wrong += left_of(self.round, *gone)
+
     def _counters(self, ledgers: Mapping[str, Sequence[Entry]]) -> None:
-        for user, entries in ledgers.items():
-            key = {"user_id": {"S": user}}
+        for user in self.round.living:
+            entries, key = ledgers[user], {"user_id": {"S": user}}
             item = self.machines.stream.real.get_item(TableName="UserStreaks", Key=key).get("Item", {})
             found = as_stored(item["period_points"]["S"] if "period_points" in item else "")
             expected = counted(entries, self.starts, self.boards())
@@ -191,7 +203,8 @@ class CompanyJudge:
         points = {
             user: points_of(entries, span, final)
             for user, entries in ledgers.items()
-            if not value_at(self.round.lives[user].hidden, at, False)
+            if self._may_be_on(user, query["period"])
+            and not value_at(self.round.lives[user].hidden, at, False)
             and not value_at(self.round.lives[user].reviews, at, False)
             and (not value or value_at(self.round.lives[user].groups, at, "") == value)
         }
@@ -202,11 +215,16 @@ class CompanyJudge:
         if not value:
             self._own_ranks(name, span, what, points, ledgers)
 
+    def _may_be_on(self, user: str, period: str) -> bool:
+        """Of those who were erased, the rows stay of results that were made before."""
+        erased = self.round.lives[user].erased
+        return erased is None or period in erased.results
+
     def _own_ranks(
         self, name: str, span: Span, what: str, points: Mapping[str, int], ledgers: Mapping[str, Any]
     ) -> None:
         now, ranks = self.machines.now, {user: rank for rank, user, _ in standing(points)}
-        for user, life in self.round.lives.items():
+        for user, life in self.round.living.items():
             status, mine = self.round.answer(f"/v1/boards/{name}/users/{user}", user, period=name_of(span))
             if value_at(life.hidden, now, False):
                 self.must((status, mine["error"]["code"]) == (409, "boards_left"), f"{what}: {mine}")
@@ -258,7 +276,8 @@ class CompanyJudge:
             if career.place and career.place[0] == monday:
                 cohorts[career.place].append(user)
         for place, members in cohorts.items():
-            self.must(len(members) <= section["size"], f"{place} has {members}")
+            living = [user for user in members if user in self.round.living]  # another one has the seat
+            self.must(len(living) <= section["size"], f"{place} has {members}")
             ranked = [user for user in members if self._is_ranked(user, careers[user], at)]
             points = {user: points_of(ledgers[user], week_of(monday), at) for user in ranked}
             result = results(points, section, place[1])
@@ -271,13 +290,17 @@ class CompanyJudge:
     def _is_ranked(self, user: str, career: Career, at: datetime) -> bool:
         life = self.round.lives[user]
         is_out = value_at(life.hidden, at, False) or value_at(life.reviews, at, False)
-        return not (is_out or career.has_left)
+        is_missing = life.erased is not None and life.erased.open_cohort == career.place
+        return not (is_out or career.has_left or is_missing)
 
     def _leagues(self, ledgers: Mapping[str, Sequence[Entry]]) -> None:
         now, starts = self.machines.now, self.starts
         careers = self.careers(ledgers)
         for user, career in careers.items():
             status, shown = self.round.answer(f"/v1/users/{user}/league", user)
+            if user not in self.round.living:
+                self.must(status == 410, f"{user} is erased, and sees {shown}")
+                continue
             place = career.place
             is_hidden = value_at(self.round.lives[user].hidden, now, False)
             is_open = bool(place and not (career.has_left or is_hidden or career.is_settled))
@@ -306,8 +329,8 @@ class CompanyJudge:
     # ---- rule 26
 
     def _friends(self, ledgers: Mapping[str, Sequence[Entry]]) -> None:
-        people = {user: self._person(self.round.lives[user], ledgers[user]) for user in ledgers}
-        for user in ledgers:
+        people = {user: self._person(life, ledgers[user]) for user, life in self.round.living.items()}
+        for user in people:
             shown = {
                 each["user_id"]: each
                 for each in self.round.look(f"/v1/users/{user}/friends", user)["friends"]

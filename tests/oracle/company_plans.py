@@ -5,7 +5,7 @@ Instants of settings lie away from the ends of periods; events, and their applic
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -128,7 +128,18 @@ class Close:
     times: int
 
 
-Action = Send | TakeBack | Grant | Pause | Hide | Group | TakePart | Pair | Part | Zones | Release | Close
+@dataclass(frozen=True)
+class Erase:
+    """A user is erased. blocked: whom the user has blocked just before, or who has blocked the user."""
+
+    user: str
+    blocked: str = ""
+    blocking: str = ""
+
+
+Action = (
+    Erase | Send | TakeBack | Grant | Pause | Hide | Group | TakePart | Pair | Part | Zones | Release | Close
+)
 
 
 @dataclass(frozen=True)
@@ -191,6 +202,7 @@ class CompanyPlanner:
         moments = [self._moment(at) for at in instants]
         end = moments[-1].at + self.chance.choice((HOUR, 3 * DAY, 8 * DAY))
         moments.append(Moment(end, (Close(1),), deliver=1, look=True))
+        self._erase(moments)
         return CompanyPlan(self.seed, self.style, self.misses, self.users, editions, tuple(moments))
 
     # ---- the book
@@ -312,6 +324,19 @@ class CompanyPlanner:
                 return Zones(user, (own,))
             return Zones(user, ("Asia/Tokyo", "America/Lima", "Asia/Tokyo", "Africa/Lagos", own))
         return Release(user)
+
+    # ---- erasures, by a chance of their own: all else is planned as without them
+
+    def _erase(self, moments: list[Moment]) -> None:
+        """Let some users be erased between what happens; their later actions are left out when they are due."""
+        fate = random.Random(f"company erasures {self.seed}")
+        for user in fate.sample(self.users, fate.choice((0, 0, 0, 1, 1, 2))):
+            number = fate.randrange(len(moments) // 4, len(moments) - 1)
+            moment, other = moments[number], fate.choice([each for each in self.users if each != user])
+            blocked, blocking = fate.choice((("", ""), (other, ""), ("", other)))
+            actions = list(moment.actions)
+            actions.insert(fate.randrange(len(actions) + 1), Erase(user, blocked, blocking))
+            moments[number] = replace(moment, actions=tuple(actions))
 
 
 def company_planned(seed: int) -> CompanyPlan:

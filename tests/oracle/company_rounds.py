@@ -13,6 +13,7 @@ import processors.ranks
 from tests.oracle import company_plans as plans
 from tests.oracle.board_reading import Sections
 from tests.oracle.calendar_dates import first_date_from, instant
+from tests.oracle.company_erasures import Erased, erase
 from tests.oracle.company_judging import CompanyJudge
 from tests.oracle.facts import BookSaid, Facts
 from tests.oracle.league_reading import Place
@@ -39,6 +40,7 @@ class Life:
     places: list[tuple[datetime, Place]] = field(default_factory=list)  # cohorts that were joined
     instants: dict[str, datetime] = field(default_factory=dict)  # when events occurred, by id
     keys: dict[str, str] = field(default_factory=dict)  # events by key
+    erased: Erased | None = None
 
 
 @dataclass
@@ -62,7 +64,9 @@ class CompanyRound:
         for moment in self.plan.moments:
             self.machines.now = max(self.machines.now, moment.at)
             for action in moment.actions:
-                if not isinstance(action, plans.Close):
+                if isinstance(action, plans.Erase):
+                    self.erase(action, judge)
+                elif not isinstance(action, plans.Close) and self.may_act(action):
                     self.act(action)
             self.poll()
             self.note_reviews()
@@ -169,6 +173,29 @@ class CompanyRound:
             case plans.Release():
                 self.ask(user, "POST", f"/v1/review/{user}/release", {}, "admin")
 
+    @property
+    def living(self) -> dict[str, Life]:
+        """All who are not erased."""
+        return {user: life for user, life in self.lives.items() if life.erased is None}
+
+    def may_act(self, action: Any) -> bool:
+        """Whether nobody was erased whom an action names."""
+        return all(
+            self.names[getattr(action, name, action.user)] in self.living for name in ("user", "other")
+        )
+
+    def erase(self, action: plans.Erase, judge: CompanyJudge) -> None:
+        """Erase a user, perhaps with a block that is just made."""
+        user = self.names[action.user]
+        for one, other in ((user, action.blocked), (action.blocking, user)):
+            both = [self.names.get(each, each) for each in (one, other)]
+            if all(each in self.living for each in both):
+                self.sure(both[0], "PUT", f"/v1/users/{both[0]}/blocked/{both[1]}")
+        self.note_reviews()
+        self.lives[user].erased = erase(self, user, judge.entries(user))
+        self.pairs = {pair: since for pair, since in self.pairs.items() if user not in pair}
+        judge.forgotten()
+
     def _pair(self, action: plans.Pair | plans.Part, user: str, other: str) -> None:
         both, path = frozenset((user, other)), f"/v1/users/{user}/friends/{other}"
         if isinstance(action, plans.Part):
@@ -190,7 +217,7 @@ class CompanyRound:
     def note_reviews(self) -> None:
         """Look who is under review now. It begins and ends well before and after any end of a period."""
         listed = {each["user_id"] for each in self.look("/v1/review")["accounts"]}
-        for user, life in self.lives.items():
+        for user, life in self.living.items():
             if (user in listed) != bool(life.reviews and life.reviews[-1][1]):
                 life.reviews.append((self.machines.now, user in listed))
 
@@ -231,8 +258,9 @@ def company_played(engine: Engine, stream: Stream, plan: plans.CompanyPlan, patc
 
 
 def empty(dynamodb: Any) -> None:
-    """Delete boards and profiles of earlier rounds."""
-    for table, key in (("UserStreaks", ("user_id",)), ("Boards", ("board", "part"))):
+    """Delete boards, profiles and erasures of earlier rounds."""
+    keys = {"UserStreaks": ("user_id",), "Boards": ("board", "part"), "Erasures": ("part", "place")}
+    for table, key in keys.items():
         for item in dynamodb.scan(TableName=table)["Items"]:
             dynamodb.delete_item(TableName=table, Key={name: item[name] for name in key})
 

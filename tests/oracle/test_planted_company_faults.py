@@ -79,6 +79,21 @@ def who_comes_back_keeps_the_division(patch: Patch) -> None:
     )
 
 
+def an_erasure_takes_rows_of_results_away(patch: Patch) -> None:
+    patch.setattr(
+        "adapters.privacy.stores.without_user",
+        lambda rows, user: [row for row in rows if row.user_id != user],
+    )
+
+
+def an_erasure_leaves_the_place_in_the_leagues(patch: Patch) -> None:
+    patch.setattr("adapters.privacy.stores._day_partitions", lambda person: [person.user_id])
+
+
+def an_erasure_leaves_ties_of_others(patch: Patch) -> None:
+    patch.setattr("adapters.privacy.stores.keys_back", lambda own: ())
+
+
 # Each fault, with rounds that find it at once: they come first.
 FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_final_result_counts_what_comes_later: (6,),
@@ -90,6 +105,9 @@ FAULTS: dict[Callable[[Patch], None], tuple[int, ...]] = {
     a_league_counts_late_points: (6,),
     a_league_is_joined_before_the_last_one_has_closed: (6,),
     who_comes_back_keeps_the_division: (6,),
+    an_erasure_takes_rows_of_results_away: (2,),
+    an_erasure_leaves_the_place_in_the_leagues: (2,),
+    an_erasure_leaves_ties_of_others: (2,),
 }
 
 
