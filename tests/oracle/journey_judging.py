@@ -21,7 +21,7 @@ from tests.support.journey_clients import FIGURES, Guess
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 NEAR = 3 * DAY  # so far around an active date each date is explained
 AFTER = 5  # dates after the end, for which a device guesses
-STALE = (0, 1, 2)  # dates after an active one, as of which a device has a profile
+STALE = (-2, 0, 1, 2)  # dates after an active one, as of which a device has a profile
 LATER = (1, 2, 3, 5)  # dates after that, for which it guesses
 GIVEN_BACK = "a late date may give back a freeze"
 Rows = Sequence[Mapping[str, Any]]
@@ -223,7 +223,7 @@ class JourneyJudge:
         shown, active = cache(lambda day: self.journey.machines.get("", as_of=str(day))), self.reading.days
         for known in sorted({day + number * DAY for day in active for number in STALE}):
             for asked in (known + number * DAY for number in LATER):
-                ids = [each for day, each in active.items() if known < day <= asked]
+                ids = [each for day, each in active.items() if known <= day <= asked]
                 events = [self.journey.facts.events[each] for of_date in ids for each in of_date]
                 if asked <= self.today and (names := self._promised(shown(known), events, asked)):
                     yield Guess(shown(known), waiting(events), str(asked), names), shown(asked)
@@ -241,14 +241,15 @@ class JourneyJudge:
         known = date.fromisoformat(profile["last_activity_date"]) if profile["last_activity_date"] else None
         as_of, protection = date.fromisoformat(profile["as_of"]), self.protection
         is_broken = profile["streak_status"] == "broken"
-        if known and any(each.claimed <= known or (is_broken and each.claimed < as_of) for each in events):
-            yield "a late date may join runs"
-        if any(each.claimed < as_of for each in events):
-            yield GIVEN_BACK
         placed = {key: day for key, (day, _) in self.reading.placed.items()}
         ids = {key for key, each in self.journey.facts.events.items() if any(each is some for some in events)}
         if any(placed.get(key) != self.journey.facts.events[key].claimed for key in ids):
             yield "the service has placed an event on another date"
+        events = [each for each in events if each.claimed != known]  # that date is active anyway
+        if known and any(each.claimed <= known or (is_broken and each.claimed < as_of) for each in events):
+            yield "a late date may join runs"
+        if any(each.claimed < as_of for each in events):
+            yield GIVEN_BACK
         first = min([as_of, *([known] if known else []), *(each.claimed for each in events)])
         dates = list(every_date(first, asked))
         if any(protection.paused(day) or day in protection.skipped for day in dates):
