@@ -60,6 +60,17 @@ LEADERS = """SELECT user_id, points, place FROM marts.leaderboard_history
 WHERE period_kind = 'month' AND place <= 8 AND user_id NOT LIKE 'erased/%'
 AND period_start = (SELECT MAX(period_start) FROM marts.leaderboard_history WHERE period_kind = 'month')
 ORDER BY place, user_id"""
+BOARDS = """SELECT results.board_name, COUNT(*) AS people, MAX(results.points) AS best,
+AVG(CAST(results.points AS DOUBLE PRECISION)) AS average
+FROM marts.board_results AS results
+INNER JOIN (
+SELECT board_name, MAX(first_date) AS first_date FROM marts.board_results GROUP BY board_name
+) AS newest
+ON newest.board_name = results.board_name AND newest.first_date = results.first_date
+GROUP BY results.board_name ORDER BY results.board_name"""
+DIVISIONS = """SELECT division, COUNT(*) AS people FROM marts.league_results
+WHERE first_date = (SELECT MAX(first_date) FROM marts.league_results)
+GROUP BY division ORDER BY people DESC, division"""
 FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
 GROUP BY step_number, step ORDER BY step_number"""
 QUALITY = """SELECT entity,
@@ -275,6 +286,23 @@ MART_PLOTS = (
         "user_id",
         {"Partition": "place", "Points": "points"},
         head="User",
+    ),
+    MartPlot(
+        "Boards when they were last final",
+        "Who had points in the newest period that is final. If the best is far above the average, the others "
+        "give up: a shorter period, groups or leagues help.",
+        BOARDS,
+        "board_name",
+        {"People": "people", "Best": "best", "Average": "average"},
+        head="Board",
+    ),
+    MartPlot(
+        "Divisions of the last league",
+        "People whom the newest league has ranked. As a rule, a higher division should have fewer.",
+        DIVISIONS,
+        "division",
+        {"people": "people"},
+        head="Division",
     ),
     MartPlot(
         "Revenue by month",

@@ -10,6 +10,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import encode_item
 from analytics.warehouse.build import build
 from analytics.warehouse.models import check_model, models
+from local.operate.html_report import BOARDS
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.board_settings import HIDDEN, YES, with_settings
@@ -143,3 +144,12 @@ def test_final_results_are_the_same_live_and_in_sql(lake: Lake, seed: int, is_re
         }
         assert told == expected
         assert check_model(warehouse, models()[MART]) == []
+        for row in warehouse.rows(BOARDS):
+            periods = {first for name, first, _ in expected if name == row["board_name"]}
+            points = [
+                each
+                for (name, first, _), (_, each, _) in expected.items()
+                if (name, first) == (row["board_name"], max(periods))
+            ]
+            assert (row["people"], row["best"]) == (len(points), max(points))
+            assert row["average"] == pytest.approx(sum(points) / len(points))

@@ -1,6 +1,7 @@
 """Results of leagues: live and in SQL each user has the same division, cohort, rank, points and zone of each week."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from analytics.curation.curate import curate
 from analytics.lake.layout import Partition
 from analytics.warehouse.build import build
 from analytics.warehouse.models import check_model, models
+from local.operate.html_report import DIVISIONS
 from processors.publisher import Publisher
 from rules.days import stamp
 from rules.engagement.periods import Period
@@ -125,3 +127,5 @@ def test_results_of_leagues_are_the_same_live_and_in_sql(lake: Lake, engine: Eng
             before[user] = row["division"]
         assert told == story.results
         assert check_model(warehouse, models()[MART]) == []
+        newest = Counter(each[0] for (week, _), each in story.results.items() if week == "2026-W50")
+        assert {row["division"]: row["people"] for row in warehouse.rows(DIVISIONS)} == newest
