@@ -61,6 +61,7 @@ from rules.lake.engagement_entities import event_version
 from rules.outgoing.derivation import (
     ItemNoticeState,
     LeagueResult,
+    ProfileView,
     ThingChange,
     TieChange,
     UserNoticeState,
@@ -144,7 +145,7 @@ class NoticeSteps:
             profile, at = self.with_terms(change), unstamp(change.updated_at)
             return notices_of_profile(state, profile, at, levels, partial(self.repairs, now))
         if isinstance(change, Redemption):
-            return notices_of_redemption(state, change)
+            return notices_of_redemption(state, change, self._shown(state, change.user_id, now))
         if isinstance(change, LeagueResult):
             return self._league_notices(state, change, now)
         return change.notices(state, now)
@@ -152,15 +153,17 @@ class NoticeSteps:
     def _league_notices(
         self, state: UserNoticeState, result: LeagueResult, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
-        """Return the notice of a league's end. There is none of a user who has no profile (any more)."""
-        shown = state.shown
-        if not shown and (
-            profile := self.profile_of(result.user_id)
-        ):  # it has not changed since endpoints are known
-            shown = profile_view(self.with_terms(profile), now)
-        if not (self.books and shown):
+        """Return the notice of a league's end."""
+        if self.books is None:
             return [], state
+        shown = self._shown(state, result.user_id, now)
         return notices_of_league(state, result.outcome, self.books.daily_terms(), shown, now)
+
+    def _shown(self, state: UserNoticeState, user_id: str, now: datetime) -> ProfileView:
+        """Return a user's profile as it was last sent, or as it is if that never was; empty: none."""
+        if state.shown or (profile := self.profile_of(user_id)) is None:
+            return state.shown
+        return profile_view(self.with_terms(profile), now)
 
     def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime

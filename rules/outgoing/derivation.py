@@ -311,10 +311,13 @@ def due_at(state: UserNoticeState) -> datetime | None:
 
 
 def notices_of_redemption(
-    state: UserNoticeState, redemption: Redemption
+    state: UserNoticeState, redemption: Redemption, profile: ProfileView
 ) -> tuple[list[Notice], UserNoticeState]:
-    """Return the notice of a redeemed reward, or none if it has been sent. Redemptions come in order."""
-    if redemption.created_at <= state.newest_redemption:
+    """Return the notice of a redeemed reward, or none if it has been sent. Redemptions come in order.
+
+    profile: what the notice shows of it; of a user who has none any more there is no notice.
+    """
+    if not profile or redemption.created_at <= state.newest_redemption:
         return [], state
     fields = {
         "redemption": entry_id(redemption.created_at),
@@ -322,7 +325,7 @@ def notices_of_redemption(
         **({"title": redemption.title} if redemption.title else {}),
         "brand": redemption.brand,
         "price_points": redemption.price_points,
-        "profile": state.shown,
+        "profile": profile,
     }
     as_of = max(state.as_of, redemption.created_at)
     after = replace(state, number=state.number + 1, as_of=as_of, newest_redemption=redemption.created_at)
@@ -342,12 +345,14 @@ def notices_of_league(
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notice that a user's league has closed, or none if it was notified.
 
-    profile: what the notice shows of it. A membership keeps its outcome for ever. So an endpoint that is new
-    hears only of a week whose cohorts may have been closed just now.
+    profile: what the notice shows of it; of a user who has none any more there is no notice. A membership
+    keeps its outcome for ever. So an endpoint that is new hears only of a week whose cohorts may have been
+    closed just now.
     """
     week = period_named(outcome.week)
     rules = rules_of(week, terms)
-    if outcome.week <= state.league_week or rules is None or not is_known(week, terms, now - COMES_LATE):
+    is_news = outcome.week > state.league_week and is_known(week, terms, now - COMES_LATE)
+    if not profile or rules is None or not is_news:
         return [], state
     closed_at = stamp(closes_at(week, terms))
     fields = {

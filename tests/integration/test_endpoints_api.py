@@ -22,6 +22,7 @@ from adapters.platform.fence import RegionFenced
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver
+from tests.support.message_schema import problems
 from tests.support.site import ADMIN
 
 CONTEXT = SimpleNamespace(
@@ -340,9 +341,9 @@ def record(version: int, points: int, user: str = "ann") -> dict[str, Any]:
     return {"eventName": "MODIFY", "dynamodb": {"NewImage": image, "SequenceNumber": str(version)}}
 
 
-def redemption() -> dict[str, Any]:
+def redemption(user: str = "ann") -> dict[str, Any]:
     image = {
-        "holder": {"S": "ann"},
+        "holder": {"S": user},
         "place": {"S": "2026-03-10T05:16:24.000001Z"},
         "reward_id": {"S": "mug"},
         "brand": {"S": "acme"},
@@ -351,6 +352,21 @@ def redemption() -> dict[str, Any]:
         "fulfilment": {"S": "requested"},
     }
     return {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "9"}}
+
+
+def test_a_reward_of_a_user_whose_profile_was_never_sent_shows_the_profile_as_it_is(
+    desk: Desk, there: Receiver
+) -> None:
+    made = desk.register(there)
+    user = "redeemer"
+    assert telling.handler({"Records": [redemption(user)]}, CONTEXT) == {"batchItemFailures": []}
+    assert there.received == [], "nobody is notified of a user who is not there"
+    desk.dynamodb.put_item(TableName="UserStreaks", Item=record(2, 9, user)["dynamodb"]["NewImage"])
+    assert telling.handler({"Records": [redemption(user)]}, CONTEXT) == {"batchItemFailures": []}
+    ((headers, body),) = there.received
+    told = Webhook(made["secret"]).verify(body, headers)
+    assert problems(body) == []
+    assert (told["type"], told["data"]["profile"]["balance"]) == ("reward.redeemed", 9)
 
 
 def test_changes_and_redeemed_rewards_go_through_the_real_handlers_to_the_endpoint(

@@ -52,7 +52,7 @@ def told_of_a_user() -> Iterator[Notice]:
     richer = replace(ann.profile, version=99, total_points=30)
     yield from notices_of_profile(ann.told, richer, noon(2), (Level("silver", 20, "Silver"),))[0]
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
-    notices, told = notices_of_redemption(ann.told, redemption)
+    notices, told = notices_of_redemption(ann.told, redemption, ann.told.shown)
     yield from notices
     offered = {"rich": OfferedAchievement("Rich", "a", AT)}
     notices, told = notices_of_achievements(replace(told, seen_forms=frozenset({"a"})), offered, {"rich": AT})
@@ -100,7 +100,9 @@ def test_each_type_is_as_the_schema_says() -> None:
 
 def test_a_reward_without_a_title_is_told_without_one() -> None:
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3)
-    (notice,), _ = notices_of_redemption(Customer().told, redemption)
+    ann = Customer()
+    list(ann.act(noon(0), 0))
+    (notice,), _ = notices_of_redemption(ann.told, redemption, ann.told.shown)
     assert "title" not in notice.data
 
 
