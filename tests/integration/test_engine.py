@@ -1,7 +1,9 @@
 """The tests' DynamoDB, which answers within the process: it says what the server says, and lets threads race."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from adapters.platform.items import encode_item
 from tests.support import dynamodb_engine
 from tests.support import engine as engines
 from tests.support.engine import Engine, changes, lean_client
+from tests.support.site import Site
 
 KEY = {"user_id": "u", "event_id": "e"}
 # The last ones are wrong, each in its own way.
@@ -153,6 +156,30 @@ def test_threads_that_race_lose_what_they_write_without_a_condition(engine: Engi
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(count, range(8)))
     assert int(dynamodb.get_item(**key)["Item"]["n"]["N"]) < 80
+
+
+def test_requests_that_race_take_turns_at_each_call_and_each_has_its_own_answer(
+    api: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share a process, and what routers keep in it of a request."""
+    called, who = engines._called, list[int]()
+
+    def noted(*given: Any) -> Any:
+        answer = called(*given)
+        who.append(threading.get_ident())
+        return answer
+
+    monkeypatch.setattr(engines, "_called", noted)
+
+    def ask(number: int) -> Any:
+        user = f"racing{number}"
+        taken = api.call(user, "POST", f"/v1/users/{user}/freezes", {"idempotency_key": "one"})[0]
+        return taken, api.call(user, "GET", f"/v1/users/{user}")[1]["user_id"]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == [(201, f"racing{number}") for number in range(4)]
+    turns = sum(one != other for one, other in pairwise(who))
+    assert turns > 2 * 8, "eight requests, each with several calls"
 
 
 def test_an_engine_that_is_gone_answers_nobody() -> None:
