@@ -181,6 +181,7 @@ def _start_ministack(port: int) -> None:
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
+        "MINISTACK_WORKER_THREADS": "1000",  # one for each request of a function, also while it waits
         "IOT_MTLS_ENABLED": "false",  # it listens on all interfaces, on one port for all clouds
         "LOOPBACK_CORS": json.dumps(cors_of_pages((ROOT / "template.yaml").read_text())),
         "SFN_WAIT_SCALE": "0.02",  # the state machine waits a fiftieth as long as on AWS

@@ -1,4 +1,4 @@
-"""Starts MiniStack, on its own Python, with seven changes.
+"""Starts MiniStack, on its own Python, with eight changes.
 
 Four make it faster:
 
@@ -16,6 +16,10 @@ Two make it answer browsers and clients as AWS does:
 - An HTTP API lists the origins whose pages may call it, and knows no "any port". Apps that are developed on
   this machine have a port each, so `LoopbackOrigins` lets in all pages of loopback addresses, and no others.
 
+One makes it bear a crowd: MiniStack begins a process for each request that finds all others busy. On AWS each
+has a CPU of its own; here fifty that begin at once take a minute, and their functions' timeouts kill them. So
+a function has some processes at most, and further requests wait for one: `in_turn`.
+
 One makes its streams complete: local/cloud/statement_streams.py.
 """
 
@@ -29,22 +33,26 @@ import re
 import resource
 import sys
 import tempfile
+import threading
 import time
 import types
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from ministack import app
 from ministack.core import lambda_runtime
-from ministack.services import apigateway, dynamodb, kinesis
+from ministack.services import apigateway, dynamodb, kinesis, lambda_svc
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that our modules' names hide no others
 from local.cloud.changes import count_changes, with_counts
 from local.cloud.statement_streams import announce_statements
 
 ITERATOR_SECONDS = 60
+PROCESSES_MAX = 8  # of a function at once: no function invokes itself and waits for the answer
+WAITERS_MAX = 6  # of them, by requests that wait for their events
 KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
 STOP_SECONDS_MAX = 5  # then open connections are cut off
 # An HTTP API has two addresses here: a path, and a host name as on AWS.
@@ -172,6 +180,23 @@ def _token_fault(token: str, authorizer: Any) -> str:
     return "the token's signature is invalid"
 
 
+def in_turn(execute: Any) -> Any:
+    """Return MiniStack's execution of a function, of which only so many go on at once.
+
+    Requests that ask to wait (`Prefer: wait=2`) have fewer places: others are answered meanwhile.
+    """
+    places: dict[str, Any] = defaultdict(lambda: threading.Semaphore(PROCESSES_MAX))
+    waiters: dict[str, Any] = defaultdict(lambda: threading.Semaphore(WAITERS_MAX))
+
+    def execute_in_turn(function: dict[str, Any], event: Any, *given: Any) -> Any:
+        name = (function.get("config") or function).get("FunctionName", "")
+        headers = (event.get("headers") if isinstance(event, dict) else None) or {}
+        with waiters[name] if "prefer" in headers else contextlib.nullcontext(), places[name]:
+            return execute(function, event, *given)
+
+    return execute_in_turn
+
+
 def serve() -> None:
     """Serve on BIND_HOST and GATEWAY_PORT until a signal ends it."""
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -196,6 +221,7 @@ def serve() -> None:
 if __name__ == "__main__":
     lambda_runtime.zipfile = types.SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedZip})
     apigateway._validate_jwt_authorizer = with_refusal_reason(apigateway._validate_jwt_authorizer)  # noqa: SLF001 (no setting has it)
+    lambda_svc._execute_function_warm = in_turn(lambda_svc._execute_function_warm)  # noqa: SLF001 (no setting has it)
     announce_statements(dynamodb)
     kinesis.ITERATOR_EXPIRY_SECONDS = ITERATOR_SECONDS
     serve()

@@ -1,9 +1,10 @@
 """Several at once through the deployed doors: one key, one balance, one account, one first event of a day.
 
-Each request in flight is a process of its own here, which takes half a second of CPU to start;
+Each request in flight is a process of its own here, up to some of a function, which takes half a second of CPU to start;
 tests/integration/test_at_once.py does the same with 64 threads.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 
 from local.api import Api
 from local.stack import Stack
@@ -22,6 +24,8 @@ from tests.support.effort import effort
 pytestmark = pytest.mark.xdist_group("cloud")
 
 MANY = effort(4, soak=16)
+WAITING = effort(24, soak=500)  # a user may wait 60 times a minute, and is answered 202 at once beyond that
+PROCESSES_MAX = 8  # of a function: local/cloud/ministack_server.py
 Settled = Callable[..., None]
 Post = Callable[..., list[dict[str, Any]]]
 
@@ -79,3 +83,26 @@ def test_a_redemption_is_reversed_once(me: Api, admin: Api, user: str, post: Pos
         ("EARN", 10),
         ("OPEN", 0),
     ]
+
+
+def test_more_wait_than_there_are_processes_and_others_are_answered(
+    stack: Stack, me: Api, user: str, post: Post, settled: Settled
+) -> None:
+    pool = urllib3.PoolManager(maxsize=WAITING, retries=False)
+    headers = {"authorization": f"Bearer {me.token}", "content-type": "application/json", "prefer": "wait=2"}
+
+    def wait(number: int) -> int:
+        body = json.dumps({"events": [event(user, f"k{number}")]})
+        answer = pool.request("POST", f"{stack.api_url}/v1/events", body=body, headers=headers, timeout=180)
+        return int(answer.status)
+
+    with ThreadPoolExecutor(WAITING) as crowd:
+        waiting = [crowd.submit(wait, number) for number in range(WAITING)]
+        (told,) = post(event(f"{user}-other", "k"))
+        assert told["status"] == "accepted"
+        assert me.get(f"/v1/users/{user}")["user_id"] == user
+        statuses = Counter(each.result() for each in waiting)
+    assert set(statuses) <= {200, 202}, statuses
+    assert statuses[200]
+    assert len(workers(stack, "EventsApi")) <= PROCESSES_MAX
+    settled(user, f"{user}-other")
