@@ -54,7 +54,7 @@ class CompanyRound:
     leagues: tuple[tuple[date, Any], ...]
     lives: dict[str, Life]
     pairs: dict[frozenset[str], datetime] = field(default_factory=dict)
-    closed: list[datetime] = field(default_factory=list)  # when a run of the schedule ended well
+    closed: list[datetime] = field(default_factory=list)  # when runs of the schedule that ended well began
     waiting: list[dict[str, Any]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)  # the user of a plan's name
 
@@ -239,11 +239,12 @@ class CompanyRound:
         for _ in range(times - 1):
             machines.start(self._run, 0, lambda _: None)
         machines.alone(self._run)
-        self.closed.append(machines.now)
 
     def _run(self) -> bool:
-        told = processors.ranks.handler({}, CONTEXT)
-        return not told.get("failed") and not told.get("left")
+        began, told = self.machines.now, processors.ranks.handler({}, CONTEXT)
+        is_well = not told.get("failed") and not told.get("left")
+        self.closed += [began] if is_well else []
+        return is_well
 
 
 def company_played(engine: Engine, stream: Stream, plan: plans.CompanyPlan, patch: Any) -> list[str]:
