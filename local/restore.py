@@ -55,7 +55,8 @@ NOT_IN_THE_LAKE = {
     " another event under an old id is a duplicate, and a webhook of an old order is kept as a conflict",
     "PayloadBucket": "large webhooks; the bucket may still have them",
     "Friends": "who is whose friend, has asked whom, has blocked whom; point-in-time recovery has it",
-    "Boards": "nothing; the next snapshot makes them anew",
+    "Boards": "final results of periods that were final two weeks ago, which the warehouse has, and the open"
+    " week's cohorts of leagues; the next snapshot makes all else anew",
     "Limits": "counts of the last minute; they start again",
     "Redis": "nothing; rounds fill it",
     "Warehouse": "nothing; nights load from the lake what it lacks",
