@@ -35,7 +35,7 @@ from adapters.platform.gauges import Gauges
 from adapters.platform.items import decode_item
 from adapters.platform.tables import BEFORE_ALL
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
-from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
+from processors.batches import TRANSIENT, UNREADABLE, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.earnings import dates_beside, dates_of_caps
@@ -158,18 +158,30 @@ class EngagementProcessor:
                 result.counts["erased"] += 1
             else:
                 pairs_by_user.setdefault(event.user_id, []).append((record, event))
-        accounts = self.accounts.accounts_of(
-            {user: [event for _, event in pairs] for user, pairs in pairs_by_user.items()}
-        )
-        if self.cache.is_configured:
+        accounts = self._accounts(pairs_by_user)
+        if self.cache.is_configured and accounts:
             pairs_by_user = self._unprocessed_pairs(pairs_by_user, accounts, result)
         with ThreadPoolExecutor(self.writers) as pool:
             results = pool.map(
-                lambda user: self._apply_user(accounts[user], pairs_by_user[user], now), pairs_by_user
+                lambda user: self._apply_user(user, accounts.get(user), pairs_by_user[user], now),
+                pairs_by_user,
             )
             for user_result in results:
                 result.add(user_result)
         return result
+
+    def _accounts(self, pairs_by_user: Mapping[str, Pairs]) -> dict[str, Account]:
+        """Read the users' accounts in bulk; none of them if somebody has damaged one.
+
+        Then each is read by itself, so that the damaged one stops no other.
+        """
+        try:
+            return self.accounts.accounts_of(
+                {user: [event for _, event in pairs] for user, pairs in pairs_by_user.items()}
+            )
+        except UNREADABLE:
+            logger.exception("accounts cannot be read together")
+            return {}
 
     def _unprocessed_pairs(
         self, pairs_by_user: Mapping[str, Pairs], accounts: Mapping[str, Account], result: AppliedBatch
@@ -190,14 +202,14 @@ class EngagementProcessor:
                 unprocessed[user] = rest
         return unprocessed
 
-    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
-        """Apply a user's events together; after an error each by itself."""
-        result, user = AppliedBatch(), account.profile.user_id
+    def _apply_user(self, user: str, account: Account | None, pairs: Pairs, now: datetime) -> AppliedBatch:
+        """Apply a user's events together; after an error each by itself. account: None if it was not read."""
+        result = AppliedBatch()
 
         def apply_some(some: Pairs) -> None:
             current, events = account, [event for _, event in some]
             is_retry = len(some) < len(pairs)
-            if is_retry:  # the attempt with all pairs may have written some
+            if current is None or is_retry:  # the attempt with all pairs may have written some
                 current = self.accounts.load(user, _dates_needed(events)).account
             result.add(self._apply_events(current, events, now))
 

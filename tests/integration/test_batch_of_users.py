@@ -118,6 +118,24 @@ def test_one_user_s_poison_is_told_and_all_others_are_applied(
     crowd.check(2)
 
 
+@pytest.mark.parametrize("table", ["UserStreaks", "DailyActivity"])
+def test_what_somebody_has_damaged_of_one_user_is_told_and_all_others_are_applied(
+    engine: Engine, table: str
+) -> None:
+    crowd = Crowd(engine, 5)
+    crowd.apply(crowd.records(ONE), NOW)
+    key = {"user_id": {"S": crowd.users[2]}}
+    key |= {"activity_date": {"S": ONE.isoformat()}} if table == "DailyActivity" else {}
+    whole = engine.client("dynamodb").get_item(TableName=table, Key=key)["Item"]
+    name = "events_count" if table == "DailyActivity" else "version"
+    rest = {each: value for each, value in whole.items() if each != name}
+    engine.client("dynamodb").put_item(TableName=table, Item=rest)
+    assert crowd.apply(crowd.records(TWO)) == (4, 1)
+    engine.client("dynamodb").put_item(TableName=table, Item=whole)
+    assert crowd.apply(crowd.records(TWO)) == (1, 0)
+    crowd.check(2)
+
+
 WRITES = [
     *((name, lives) for name in ("transact_write_items", "batch_write_item") for lives in (1, 2, 5)),
     *(("put_item", lives) for lives in (1, 2, 5, 11)),
