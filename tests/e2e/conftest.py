@@ -3,6 +3,7 @@
 import contextlib
 import io
 import itertools
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -16,9 +17,12 @@ from local.cloud import laptop_cloud, processes
 from local.cloud.patience import drain
 from local.stack import Stack
 from rules.engagement.boards import partitions_of
+from rules.parts import parameters_of
 from tests.faults.invariants import violations
+from tests.recipes.scratch import Scratch, copied
 from tests.support.changed_cloud import put_back
 from tests.support.stack_tables import Table, tables_of
+from tests.support.template import ROOT
 
 NAMES = itertools.count()
 
@@ -32,6 +36,26 @@ def stack() -> Iterator[Stack]:
     yield cloud
     if not was_up:
         laptop_cloud.down()
+
+
+@pytest.fixture(scope="package")
+def cloud_without_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
+    """A cloud of its own, of a copy of the checkout, without leads and questions: nobody else's users are there.
+
+    Its tests are in the group `cloud without parts`, and run its command line in the copy.
+    """
+    scratch = copied(tmp_path_factory.mktemp("without"))
+    (scratch.root / ".local").mkdir()
+    for name in ("bin", "tools", "compiled"):  # what was installed and compiled is the same
+        (ROOT / ".local" / name).mkdir(parents=True, exist_ok=True)
+        (scratch.root / ".local" / name).symlink_to(ROOT / ".local" / name)
+    options = [f"--parameter={name}={value}" for name, value in parameters_of(()).items()]
+    try:
+        scratch.must(scratch.python("-m", "local.cli", "up", *options))
+        yield scratch
+    finally:
+        scratch.python("-m", "local.cli", "down")
+        shutil.rmtree(scratch.root, ignore_errors=True)
 
 
 @pytest.fixture(scope="package")

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ import pytest
 from ingest.openapi import ROUTES
 from local.smoke.smoke_command import CLEAN_UP, STEPS
 from rules.lake.entities import ENTITIES
-from rules.parts import Part, parameters_of
-from tests.recipes.scratch import PYTHON, Ran, Scratch, copied
-from tests.support.template import ROOT
+from rules.parts import Part
+from tests.recipes.scratch import PYTHON, Ran, Scratch
 
 pytestmark = pytest.mark.xdist_group("cloud without parts")
 
@@ -34,19 +32,8 @@ def streakline(scratch: Scratch, *words: str) -> Ran:
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
-    scratch = copied(tmp_path_factory.mktemp("without"))
-    (scratch.root / ".local").mkdir()
-    for name in ("bin", "tools", "compiled"):  # what was installed and compiled is the same
-        (ROOT / ".local" / name).mkdir(parents=True, exist_ok=True)
-        (scratch.root / ".local" / name).symlink_to(ROOT / ".local" / name)
-    options = [f"--parameter={name}={value}" for name, value in parameters_of(()).items()]
-    try:
-        scratch.must(streakline(scratch, "up", *options))
-        yield scratch
-    finally:
-        streakline(scratch, "down")
-        shutil.rmtree(scratch.root, ignore_errors=True)
+def cloud(cloud_without_parts: Scratch) -> Scratch:
+    return cloud_without_parts
 
 
 @pytest.fixture(scope="module")
