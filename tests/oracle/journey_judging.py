@@ -252,7 +252,9 @@ class JourneyJudge:
             yield GIVEN_BACK
         first = min([as_of, *([known] if known else []), *(each.claimed for each in events)])
         dates = list(every_date(first, asked))
-        if any(protection.paused(day) or day in protection.skipped for day in dates):
+        # By its offset alone a device dates an early hour on the date before, also where the zone has left that out.
+        skipped = any(day in protection.skipped for day in [*dates, asked + DAY])
+        if skipped or any(map(protection.paused, dates)):
             yield "pauses and skipped dates are the service's"
         starts, rests = self.journey.facts.starts, set(map(WEEKDAYS.index, profile.get("rest_days", ())))
         if any(
